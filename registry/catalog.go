@@ -54,6 +54,8 @@ type Contents struct {
 	// Functions are the names and owners of the declared functions that are
 	// served, tools or not: statements that use them are counted.
 	Functions map[string]string
+	// Availability decides who sees which tools and functions.
+	Availability Availability
 }
 
 // Embeddings resolves the embedding model of tool_search. [*embeddings.Set] is
@@ -90,10 +92,12 @@ type Catalog struct {
 	Contents
 	Conflicts []Conflict
 
-	entries []*entry
-	byName  map[string]*entry
-	folded  map[string]*entry // by name in lower case and with __ for /
-	hash    string            // of the searched texts: catalogs with equal hashes have equal results
+	entries     []*entry
+	byName      map[string]*entry
+	folded      map[string]*entry // by name in lower case and with __ for /
+	hash        string            // of the searched texts: catalogs with equal hashes have equal results
+	conditional []*entry          // see [tools.Conditional]
+	visibility  *visibility
 }
 
 // entry is a tool with its derived state.
@@ -103,6 +107,7 @@ type entry struct {
 	schema func() (*compiled, error)
 	docSum string // of the searched texts
 	gate   *gate
+	number int // in the catalog
 }
 
 // compiled are the compiled schemas of a tool.
@@ -127,11 +132,16 @@ func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 	slices.SortFunc(next.entries, func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
 	next.Tools = nil
 	sum := sha256.New()
-	for _, e := range next.entries {
+	for i, e := range next.entries {
+		e.number = i
+		if _, ok := e.tool.(tools.Conditional); ok {
+			next.conditional = append(next.conditional, e)
+		}
 		sum.Write([]byte(e.docSum))
 	}
 	fmt.Fprintf(sum, "%+v", c.Search)
 	next.hash = hex.EncodeToString(sum.Sum(nil)[:16])
+	next.visibility = newVisibility(next, prev)
 	return next, nil
 }
 
@@ -265,26 +275,42 @@ func (c *Catalog) Len() int {
 	return len(c.entries)
 }
 
-// All returns the definitions of all tools, sorted by name.
-func (c *Catalog) All() []*tools.Definition { return c.definitions(nil) }
-
-// Visible returns the definitions of the tools available in the scope, sorted
-// by name.
-func (c *Catalog) Visible(scope tools.Scope) []*tools.Definition {
-	return c.definitions(func(e *entry) bool { return e.unavailable(scope) == "" })
+// All returns the definitions of all tools, sorted by name. The list is shared: do not
+// change it.
+func (c *Catalog) All() []*tools.Definition {
+	if c == nil {
+		return []*tools.Definition{}
+	}
+	return c.visibility.all.definitions
 }
 
-func (c *Catalog) definitions(of func(*entry) bool) []*tools.Definition {
-	list := []*tools.Definition{}
+// Visible returns the definitions of the tools available in the scope, sorted by name.
+// Callers with equal visible sets share the list: do not change it.
+func (c *Catalog) Visible(scope tools.Scope) []*tools.Definition {
 	if c == nil {
+		return []*tools.Definition{}
+	}
+	list := c.View(scope).definitions
+	away := c.away(scope)
+	if len(away) == 0 {
 		return list
 	}
-	for _, e := range c.entries {
-		if of == nil || of(e) {
-			list = append(list, e.def)
+	return slices.DeleteFunc(slices.Clone(list), func(d *tools.Definition) bool { return away[d.Name] })
+}
+
+// away are the tools that are not available at the moment, whoever asks; nil: none.
+func (c *Catalog) away(scope tools.Scope) map[string]bool {
+	var away map[string]bool
+	for _, e := range c.conditional {
+		if e.unavailable(scope) == "" {
+			continue
 		}
+		if away == nil {
+			away = map[string]bool{}
+		}
+		away[e.def.Name] = true
 	}
-	return list
+	return away
 }
 
 // unavailable returns "", or the reason why the tool is unavailable in the

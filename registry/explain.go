@@ -43,24 +43,29 @@ const (
 
 var stages = []string{StageDeclared, StageEnabled, StageLoaded, StageAsTool, StageCatalog, StageAvailable}
 
-// Status explains a tool. The error is [errcode.ToolNotFound].
-func (r *Registry) Status(name string, scope tools.Scope) (*Status, error) {
+// Status explains a tool. The error is [errcode.ToolNotFound]. A tool that an expression
+// hides from the caller is not there, unless a caller asks for hidden ones who may name any
+// user and space, and could thus see it.
+func (r *Registry) Status(name string, scope tools.Scope, hidden bool) (*Status, error) {
 	c := r.Current()
 	s := &Status{Name: name, Generation: c.Generation}
 	e := c.get(name)
+	if !(hidden && scope.Delegate) && (e != nil && !c.sees(e, scope) || e == nil && !c.seesFunction(name, scope)) {
+		return nil, c.notFound(name, scope)
+	}
 	switch {
 	case e != nil:
 		s.Name, s.Declared = e.def.Name, e.def.Declared
 		if _, err := e.schema(); err != nil {
 			s.Warning = err.Error() + "; its arguments are not checked"
 		}
-		if s.Reason = e.unavailable(scope); s.Reason != "" {
+		if s.Reason = c.toolReason(e, scope); s.Reason != "" {
 			s.HiddenBy = StageAvailable
 		}
 	default:
 		h := c.hidden(name)
 		if h == nil {
-			return nil, c.notFound(name)
+			return nil, c.notFound(name, scope)
 		}
 		s.Name, s.HiddenBy, s.Reason = h.Name, h.Stage, h.Reason
 	}
@@ -105,17 +110,13 @@ func (r *Registry) Why(ctx context.Context, q SearchRequest, name string) (*Why,
 	if _, err := q.check(); err != nil {
 		return nil, err
 	}
-	at := c.position(name)
-	if at < 0 {
-		return nil, c.notFound(name)
+	e := c.get(name)
+	if e == nil || !c.sees(e, q.Scope) {
+		return nil, c.notFound(name, q.Scope)
 	}
 	query, ix, _, _, err := r.prepare(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
-	return &Why{c.entries[at].def.Name, ix.words.Why(query, at)}, nil
-}
-
-func (c *Catalog) position(name string) int {
-	return slices.Index(c.entries, c.get(name))
+	return &Why{e.def.Name, ix.words.Why(query, e.number)}, nil
 }

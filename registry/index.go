@@ -21,13 +21,16 @@ import (
 const (
 	maxIndexes      = 64
 	maxIndexedTools = 100_000 // in all indexes together, except the newest
+	maxIndexedViews = 300_000 // tools of the catalogs of all views together; each takes about 220 bytes
 )
 
-// index is the search index of a catalog. The vectors of a model are added at
-// the first search that needs them.
+// index is the search index of a catalog, or of a view of it.
 type index struct {
-	words *search.Index
+	words   *search.Index
+	catalog *index // of all tools; itself if it is that
 
+	// Of the index of a catalog: the vectors of a model are added at the first search that
+	// needs them.
 	mu    sync.Mutex
 	dense map[string]*computation // by model, except builtin:hash
 }
@@ -41,6 +44,7 @@ type indexes struct {
 
 	mu       sync.Mutex
 	slots    *lru.Cache[string, *slot]   // by the catalog's checksum
+	views    *lru.Cache[string, *slot]   // by the catalog's checksum and the view's set
 	analyses map[string]*search.Analysis // by document checksum
 }
 
@@ -52,22 +56,35 @@ type slot struct {
 
 func newIndexes(dir string, log *slog.Logger, metrics *telemetry.Metrics) *indexes {
 	return &indexes{
-		vectors: newVectors(dir, log), guards: newGuards(log, metrics), slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
+		vectors: newVectors(dir, log), guards: newGuards(log, metrics),
+		slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil), views: lru.New[string, *slot](maxIndexes, maxIndexedViews, nil),
 		analyses: map[string]*search.Analysis{},
 	}
 }
 
-// get returns the index of c. The first caller builds it, others wait.
-func (x *indexes) get(ctx context.Context, c *Catalog) (*index, error) {
+// get returns the index of a view of c.
+func (x *indexes) get(ctx context.Context, c *Catalog, v *View) (*index, error) {
+	all, err := x.built(ctx, x.slots, c.hash, min(c.Len(), maxIndexedTools), func() *index { return x.build(c) })
+	if err != nil || v.key == "" {
+		return all, err
+	}
+	return x.built(ctx, x.views, c.hash+v.key, min(c.Len(), maxIndexedViews), func() *index {
+		return &index{words: all.words.Within(v.visible), catalog: all}
+	})
+}
+
+// built returns what is in a slot. The first caller builds it, others wait. The newest
+// stays, whatever its size.
+func (x *indexes) built(ctx context.Context, slots *lru.Cache[string, *slot], key string, size int, build func() *index) (*index, error) {
 	x.mu.Lock()
-	s, ok := x.slots.Get(c.hash)
+	s, ok := slots.Get(key)
 	if !ok {
 		s = &slot{ready: make(chan struct{})}
-		x.slots.Put(c.hash, s, int64(min(c.Len(), maxIndexedTools))) // the newest stays, whatever its size
+		slots.Put(key, s, int64(size))
 	}
 	x.mu.Unlock()
 	if !ok {
-		s.index = x.build(c)
+		s.index = build()
 		close(s.ready)
 		return s.index, nil
 	}
@@ -100,7 +117,9 @@ func (x *indexes) build(c *Catalog) *index {
 	}
 	_ = group.Wait() // no function returns an error
 	x.keep(c, docs)
-	return &index{words: search.New(docs, c.Search), dense: map[string]*computation{}}
+	ix := &index{words: search.New(docs, c.Search), dense: map[string]*computation{}}
+	ix.catalog = ix
+	return ix
 }
 
 // keep stores the analyses of only the newest catalog: a reverted edit finds
@@ -147,7 +166,7 @@ func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embed
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	dense, err := x.dense(limited, c, ix, g, wait)
+	dense, err := x.dense(limited, c, ix.catalog, g, wait)
 	if err != nil {
 		return nil, err
 	}

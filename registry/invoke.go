@@ -36,7 +36,8 @@ type Call struct {
 	// names.
 	Meta bool
 
-	inner bool // called by tool_invoke: tools of the catalog only
+	inner  bool // called by tool_invoke: tools of the catalog only
+	judged bool // the guard of statements has decided that the tool is available
 }
 
 // EventType is the type of an [Event].
@@ -180,8 +181,11 @@ func (a *attempt) resolve() error {
 	if a.entry == nil && !a.call.inner {
 		a.entry = a.registry.meta[a.call.Name]
 	}
+	if a.entry != nil && !a.call.judged && !a.isMeta() && !a.catalog.sees(a.entry, a.call.Scope) {
+		a.entry = nil // as if it were not there
+	}
 	if a.entry == nil {
-		return a.catalog.notFound(a.call.Name)
+		return a.catalog.notFound(a.call.Name, a.call.Scope)
 	}
 	return nil
 }
@@ -189,20 +193,23 @@ func (a *attempt) resolve() error {
 // shownName limits the length of an unknown name in an error.
 const shownName = 100
 
-func (c *Catalog) notFound(name string) *tools.Error {
-	if c.Pending != nil {
+// notFound is the error of a name that no tool has, or that of a tool which the caller does
+// not see: both are the same.
+func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
+	if c.Pending != nil && c.seesServer(name, scope) {
 		if err := c.Pending(name); err != nil {
 			return err
 		}
 	}
 	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
-	if h := c.hidden(name); h != nil {
+	if h := c.hidden(name); h != nil && c.seesFunction(name, scope) {
 		err.Hint = "it is declared, but not a tool: " + h.Reason
 		return err
 	}
-	names := make([]string, len(c.entries))
-	for i, e := range c.entries {
-		names[i] = e.def.Name
+	visible := c.View(scope).definitions
+	names := make([]string, len(visible))
+	for i, def := range visible {
+		names[i] = def.Name
 	}
 	err.Hint = nearest.Hint(fold(name), names, err.Hint)
 	return err.Suggest(fold(name), names)

@@ -296,7 +296,7 @@ func TestAvailability(t *testing.T) {
 			t.Errorf("a search in space %q finds %d, %v", id, len(found.Tools), err)
 		}
 	}
-	s, err := r.Status("list_folder", tools.Scope{})
+	s, err := r.Status("list_folder", tools.Scope{}, true)
 	if err != nil || s.Callable || s.HiddenBy != registry.StageAvailable || s.Stages[len(s.Stages)-1].Reason != "it needs a space" {
 		t.Errorf("status %+v, %v", s, err)
 	}
@@ -421,7 +421,7 @@ func TestForeignSchemaThatDoesNotCompile(t *testing.T) {
 	if result := invoke(t, r, "server__odd", `[]`); result.OK {
 		t.Error("it takes what is no object")
 	}
-	if s, err := r.Status("server__odd", tools.Scope{}); err != nil || s.Warning == "" || !s.Callable {
+	if s, err := r.Status("server__odd", tools.Scope{}, true); err != nil || s.Warning == "" || !s.Callable {
 		t.Errorf("%+v %v", s, err)
 	}
 }

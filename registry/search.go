@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -157,7 +156,7 @@ func (r *Registry) search(ctx context.Context, c *Catalog, q SearchRequest) (*Fo
 // prepare returns the index and the query, with its vector if available.
 func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (query search.Query, ix *index, mode, notice string, err error) {
 	model, mode, notice := r.model(c, q.EmbeddingModel)
-	if ix, err = r.indexes.get(ctx, c); err != nil {
+	if ix, err = r.indexes.get(ctx, c, c.View(q.Scope)); err != nil {
 		return query, nil, "", "", err
 	}
 	query = search.Query{
@@ -201,18 +200,16 @@ func (r *Registry) model(c *Catalog, named string) (m embeddings.Model, mode, no
 	return m, ModeHybrid, ""
 }
 
-// only filters the tools that are available in the scope; nil if all are.
+// only filters the tools of a view that the scope shows and that are available at the
+// moment; nil if all are.
 func (c *Catalog) only(scope tools.Scope) func(int) bool {
-	conditional := slices.ContainsFunc(c.entries, func(e *entry) bool {
-		_, ok := e.tool.(tools.Conditional)
-		return ok
-	})
-	if !conditional && scope.Visible == nil {
+	away := c.away(scope)
+	if away == nil && scope.Visible == nil {
 		return nil
 	}
 	return func(i int) bool {
-		e := c.entries[i]
-		return (scope.Visible == nil || scope.Visible(e.def.Name)) && e.unavailable(scope) == ""
+		name := c.entries[i].def.Name
+		return (scope.Visible == nil || scope.Visible(name)) && !away[name]
 	}
 }
 

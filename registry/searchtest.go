@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // SearchTestResult is the result of one search test.
@@ -41,14 +42,14 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 			result.Message, result.Hint = fmt.Sprintf("it expects %q, which has a fault", t.Expect), "fix that first"
 			return result
 		}
-		err := c.notFound(t.Expect)
+		err := c.notFound(t.Expect, tools.Scope{Unrestricted: true})
 		result.Message = "it expects " + strings.TrimPrefix(err.Error(), "there is no ") + ", which is no tool"
 		if err.Hint != "" {
 			result.Message = fmt.Sprintf("it expects %q, which is no tool; %s", t.Expect, err.Hint)
 		}
 		return result
 	}
-	q := SearchRequest{Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true, Wait: searchTestWait}
+	q := SearchRequest{Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true, Wait: searchTestWait, Scope: tools.Scope{Unrestricted: true}}
 	found, err := r.Search(ctx, q)
 	if err != nil {
 		result.Message = err.Error()

@@ -84,7 +84,7 @@ func Functions() []*engine.Function {
 func (r *Registry) Serve(db *engine.DB) {
 	for _, t := range sqlTables {
 		db.Handle("spiced."+t.name, func(ctx context.Context, _ string) (string, error) {
-			rows := t.rows(reader{r, r.holder(caller.From(ctx))})
+			rows := t.rows(r.reader(ctx))
 			text, err := json.Marshal(append([]row{}, rows...))
 			return string(text), err
 		})
@@ -92,6 +92,7 @@ func (r *Registry) Serve(db *engine.DB) {
 	db.Handle(ToolSearch, r.searchSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
 	db.Handle(udf.ToolHandler, r.asSQL)
+	udf.Serve(db, r.HiddenFunctions)
 }
 
 // native is an expression that calls a handler of the runtime.
@@ -207,7 +208,7 @@ func (r *Registry) asSQL(ctx context.Context, input string) (string, error) {
 	if err := json.Unmarshal([]byte(input), &args); err != nil {
 		return "", err
 	}
-	result := r.Invoke(ctx, Call{Name: args.Tool, Arguments: args.Arguments, Scope: statementScope(ctx), inner: true})
+	result := r.Invoke(ctx, Call{Name: args.Tool, Arguments: args.Arguments, Scope: statementScope(ctx), inner: true, judged: true})
 	if !result.OK {
 		return "", fmt.Errorf("tool-backed function '%s' call failed: %w", args.Tool, result.Error)
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -60,6 +61,22 @@ func recorded(rows func(reader) []row) func(reader) []row {
 type reader struct {
 	*Registry
 	holder string
+	view   *View
+}
+
+func (r *Registry) reader(ctx context.Context) reader {
+	scope := statementScope(ctx)
+	return reader{r, r.holder(scope.Caller), r.Current().View(scope)}
+}
+
+// sees reports whether the caller may learn of the tool or function.
+func (r reader) sees(name string) bool {
+	return (r.view.Get(name) != nil || r.view.catalog.get(name) == nil) && !r.view.HidesFunction(name)
+}
+
+// seen are the names of which the caller may learn.
+func (r reader) seen(names []string) []string {
+	return append([]string{}, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !r.sees(name) })...)
 }
 
 // own is a text that only its holder may read: an error may contain values that
@@ -142,7 +159,7 @@ func ParameterCount(def *tools.Definition) int {
 
 func toolRows(r reader) []row {
 	var rows []row
-	for _, def := range r.Current().All() {
+	for _, def := range r.view.definitions {
 		s := r.stat(def)
 		last := any(nil)
 		if s.LastCalledAt != nil {
@@ -161,6 +178,9 @@ func toolRows(r reader) []row {
 func callRows(r reader) []row {
 	var rows []row
 	for _, c := range r.opts.Usage.Calls() {
+		if !r.sees(c.Tool) {
+			continue
+		}
 		rows = append(rows, row{
 			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": textOrNull(c.Caller), "surface": textOrNull(c.Surface),
 			"source": textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows, "bytes": c.Bytes,
@@ -174,6 +194,9 @@ func callRows(r reader) []row {
 func usageRows(r reader) []row {
 	var rows []row
 	for _, u := range r.opts.Usage.Usage() {
+		if !r.sees(u.Tool) {
+			continue
+		}
 		rows = append(rows, row{
 			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": textOrNull(u.Caller), "day": u.Day.Format(time.DateOnly), "calls": u.Calls, "errors": u.Errors(),
 			"invalid": u.Invalid, "refused": u.Refused, "timed_out": u.TimedOut, "cancelled": u.Cancelled, "failed": u.Failed,
@@ -204,7 +227,7 @@ func searchRows(r reader) []row {
 	for _, s := range r.opts.Usage.Searches() {
 		rows = append(rows, row{
 			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": textOrNull(s.Caller),
-			"session_id": r.own(s.Holder, s.SessionID), "tools": append([]string{}, s.Tools...), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
+			"session_id": r.own(s.Holder, s.SessionID), "tools": r.seen(s.Tools), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
 		})
 	}
 	return rows
@@ -221,7 +244,7 @@ func deadRows(r reader) []row {
 		calls += t.Calls
 	}
 	observed := min(now.Sub(r.opts.Usage.Since()), window)
-	for _, def := range r.Current().All() {
+	for _, def := range r.view.definitions {
 		t := month[def.Name]
 		if t == nil {
 			t = &usage.Totals{}
@@ -248,7 +271,7 @@ func hotRows(r reader) []row {
 	var names []string
 	var all int64
 	for name, t := range month {
-		if t.Calls > 0 && name != unknownTool {
+		if t.Calls > 0 && name != unknownTool && r.sees(name) {
 			names, all = append(names, name), all+t.Calls
 		}
 	}
@@ -276,7 +299,7 @@ func crossRows(r reader) []row {
 	sums := map[pair]*usage.Counts{}
 	var order []pair
 	for _, u := range r.opts.Usage.Usage() {
-		if u.Foreign == 0 {
+		if u.Foreign == 0 || !r.sees(u.Tool) {
 			continue
 		}
 		p := pair{u.Tool, u.Owner, u.Caller}

@@ -88,6 +88,12 @@ func (d *decoder) check(v any, o *object) {
 		if v.Name != "" && !functionName.MatchString(v.Name) {
 			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 		}
+		d.checkAvailable(o)
+	case *Toolset:
+		d.checkAvailable(o)
+		if v.Name != "" && !functionName.MatchString(v.Name) {
+			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+		}
 	case *SearchTest:
 		if v.Top > maxSearchTop {
 			d.failPath("top", fmt.Sprintf("top is %d; a search returns at most %d tools", v.Top, maxSearchTop), "")
@@ -106,7 +112,16 @@ func (d *decoder) checkAddress(address string) {
 	}
 }
 
+// checkAvailable refuses an empty expression: whether it means everyone or no one would
+// be a guess.
+func (d *decoder) checkAvailable(o *object) {
+	if node := o.value("available"); node != nil && (isEmpty(target(node)) || isBlankText(node)) {
+		d.failPath("available", "the expression is empty", "write a CEL expression, such as ctx.space_id != null, or leave available out")
+	}
+}
+
 func (d *decoder) checkFunction(f *Function, o *object) {
+	d.checkAvailable(o)
 	if f.Name != "" && !functionName.MatchString(f.Name) {
 		d.failPath("name", fmt.Sprintf("function name %q is not allowed", truncate.Runes(f.Name, maxShown)),
 			"a name is 1 to 64 letters, digits, _ or -, that is "+functionName.String())
@@ -289,6 +304,7 @@ func namedComponents(p *Pod) []named {
 	add("embedding", "embeddings", len(p.Embeddings), func(i int) string { return p.Embeddings[i].Name })
 	add("reranker", "rerankers", len(p.Rerankers), func(i int) string { return p.Rerankers[i].Name })
 	add("tool", "tools", len(p.Tools), func(i int) string { return p.Tools[i].Name })
+	add("toolset", "toolsets", len(p.Toolsets), func(i int) string { return p.Toolsets[i].Name })
 	add("worker", "workers", len(p.Workers), func(i int) string { return p.Workers[i].Name })
 	add("eval", "evals", len(p.Evals), func(i int) string { return p.Evals[i].Name })
 	add("secret store", "secrets", len(p.Secrets), func(i int) string { return p.Secrets[i].Name })

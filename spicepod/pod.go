@@ -20,6 +20,7 @@ type Pod struct {
 
 	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
 	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customized built-in tools, and MCP servers."`
+	Toolsets    []Toolset    `yaml:"toolsets" component:"toolset" doc:"Groups of tools."`
 	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with their expected results; run at load."`
 

@@ -24,6 +24,7 @@ type Tool struct {
 	Description string          `yaml:"description" doc:"What the tool does; replaces the built-in description."`
 	Params      Params          `yaml:"params" doc:"Settings of the source."`
 	Owner       string          `yaml:"owner" doc:"Agent or team that the tool belongs to. Without it: runtime."`
+	Available   string          `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call the tool, or each tool of an MCP server. Without it: everyone. See docs/availability.md."`
 	Limits      Limits          `yaml:"limits" doc:"Limits on each call."`
 	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL, as the function of the signature."`
 	Signature   *Signature      `yaml:"signature" doc:"Signature of the SQL function; required with as_sql."`
@@ -33,6 +34,14 @@ type Tool struct {
 	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command, in addition to PATH, HOME and similar variables."`
 	Pin         string          `yaml:"pin" enum:"none,checksum" default:"none" doc:"For an MCP server, checksum refuses tools whose texts have changed since spiced mcp pin."`
 	Metrics     any             `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the tool."`
+}
+
+// Toolset is one entry of `toolsets:`.
+type Toolset struct {
+	Name        string   `yaml:"name" required:"true" doc:"Name of the toolset; models may write it among their tools."`
+	Description string   `yaml:"description" doc:"What the tools have in common."`
+	Tools       []string `yaml:"tools" required:"true" doc:"Names of tools and functions; * matches any characters, as in wiki__*."`
+	Available   string   `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call these tools, in addition to the expressions of the tools themselves. Without it: everyone. See docs/availability.md."`
 }
 
 // Scheme returns the part of From before the first colon, in lower case.
@@ -67,12 +76,15 @@ type SearchTest struct {
 
 // RuntimeTools is `runtime.tools`.
 type RuntimeTools struct {
-	Domains        []string    `yaml:"domains" doc:"Groups of built-in tools to offer; core is all. The environment variable TOOL_REGISTRY_DOMAINS overrides it."`
-	EmbeddingModel string      `yaml:"embedding_model" doc:"Embedding model of tool_search outside chats, when there are several."`
-	Search         ToolSearch  `yaml:"search" doc:"How tools are ranked."`
-	Limits         Limits      `yaml:"limits" doc:"Limits of tools without their own."`
-	Cache          ToolCache   `yaml:"cache" doc:"Cached results of functions."`
-	History        ToolHistory `yaml:"history" doc:"The history of calls and searches."`
+	Domains        []string   `yaml:"domains" doc:"Groups of built-in tools to offer; core is all. The environment variable TOOL_REGISTRY_DOMAINS overrides it."`
+	EmbeddingModel string     `yaml:"embedding_model" doc:"Embedding model of tool_search outside chats, when there are several."`
+	Search         ToolSearch `yaml:"search" doc:"How tools are ranked."`
+
+	Settings map[string]any `yaml:"settings" doc:"Values for the expressions of available, as ctx.settings: booleans, numbers, texts, and lists of one of these."`
+
+	Limits  Limits      `yaml:"limits" doc:"Limits of tools without their own."`
+	Cache   ToolCache   `yaml:"cache" doc:"Cached results of functions."`
+	History ToolHistory `yaml:"history" doc:"The history of calls and searches."`
 }
 
 // ToolSearch is `runtime.tools.search`: weighted reciprocal rank fusion.

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -58,7 +59,7 @@ func (f *fakeRuntime) Datasets() []Dataset {
 	}
 }
 
-func (f *fakeRuntime) Functions() []Function {
+func (f *fakeRuntime) Functions(caller.Caller) []Function {
 	if f.panics {
 		panic("a fault of ours")
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -19,12 +20,12 @@ import (
 // inventory is a runtime without datasets and functions.
 type inventory struct{}
 
-func (inventory) Ready() bool                    { return true }
-func (inventory) Components() []sqlapi.Component { return nil }
-func (inventory) Problems() spicepod.Problems    { return nil }
-func (inventory) Datasets() []sqlapi.Dataset     { return nil }
-func (inventory) Functions() []sqlapi.Function   { return nil }
-func (inventory) Spicepods() []sqlapi.Spicepod   { return nil }
+func (inventory) Ready() bool                               { return true }
+func (inventory) Components() []sqlapi.Component            { return nil }
+func (inventory) Problems() spicepod.Problems               { return nil }
+func (inventory) Datasets() []sqlapi.Dataset                { return nil }
+func (inventory) Functions(caller.Caller) []sqlapi.Function { return nil }
+func (inventory) Spicepods() []sqlapi.Spicepod              { return nil }
 
 func Example() {
 	db, err := engine.Open(context.Background(), engine.Options{})

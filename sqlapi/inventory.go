@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -93,10 +94,10 @@ func fromSource(from, source string) bool {
 	return strings.EqualFold(from, source) || strings.EqualFold(connector, source)
 }
 
-func (h *runtimeHandler) functions(w http.ResponseWriter, r *http.Request) error {
+func (h *runtimeHandler) functions(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	either, asTool := !r.URL.Query().Has("as_tool"), flag(r, "as_tool")
 	list := []Function{}
-	for _, f := range h.Inventory.Functions() {
+	for _, f := range h.Inventory.Functions(who) {
 		if either || f.AsTool == asTool {
 			list = append(list, f)
 		}

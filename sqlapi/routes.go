@@ -82,14 +82,15 @@ func componentRoutes(h *runtimeHandler) []route {
 		{
 			method: "GET", path: "/v1/functions", id: "list_functions", tag: "Functions",
 			summary: "List the functions that are served.",
-			about:   "Lists the functions in the order of their declarations, without those that are disabled or faulty.",
+			about:   "Lists the functions in the order of their declarations, without those that are disabled or faulty, or not available to the caller.",
 			params: []param{
 				{"as_tool", "query", "only functions that are offered to models, or only the others", boolean},
 				formatParam,
 			},
 			answers:  []answer{{http.StatusOK, "The functions.", asList(ref("Function"), "")}},
-			failures: failures{http.StatusBadRequest: "A parameter is wrong."},
-			handle:   h.functions,
+			failures: failures{http.StatusBadRequest: "A parameter or a header is wrong."},
+			is:       scoped,
+			handle:   withCaller(caller.HTTP, h.functions),
 		},
 		{
 			method: "GET", path: "/v1/datasets", id: "get_datasets", tag: "Datasets",

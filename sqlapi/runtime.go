@@ -23,7 +23,8 @@ type Inventory interface {
 	// not.
 	Problems() spicepod.Problems
 	Datasets() []Dataset
-	Functions() []Function
+	// Functions are the declared functions that the caller may see.
+	Functions(who caller.Caller) []Function
 	Spicepods() []Spicepod
 }
 

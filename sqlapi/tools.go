@@ -33,7 +33,7 @@ type toolsHandler struct {
 func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	catalog := t.registry.Current()
-	list := slices.DeleteFunc(catalog.Visible(tools.Scope{Caller: who}), func(d *tools.Definition) bool { return !wanted(d, q) })
+	list := slices.DeleteFunc(slices.Clone(catalog.Visible(tools.Scope{Caller: who})), func(d *tools.Definition) bool { return !wanted(d, q) })
 	view, format := q.Get("view"), q.Get("format")
 	switch {
 	case format == "xml":
@@ -87,7 +87,7 @@ func (t *toolsHandler) get(w http.ResponseWriter, r *http.Request, who caller.Ca
 	if def != nil && !explain && registry.Reserved(def.Name) {
 		return writeCanonical(w, r, def)
 	}
-	status, err := t.registry.Status(name, tools.Scope{Caller: who})
+	status, err := t.registry.Status(name, tools.Scope{Caller: who}, explain)
 	switch {
 	case err != nil:
 		return callError(tools.AsError(err))

@@ -127,6 +127,9 @@ type Scope struct {
 	EmbeddingModel string `json:"-"`
 	// Visible limits the results of tool_search; nil means every tool.
 	Visible func(name string) bool `json:"-"`
+	// Unrestricted: no expression of available hides a tool. It is for the runtime's own
+	// calls and searches, never for those of a client.
+	Unrestricted bool `json:"-"`
 }
 
 // function is a tool implemented by a function.

@@ -118,14 +118,14 @@ func (f *ToolFunction) Drop() string {
 // FillTools lists the tools that are functions in list_udfs, with source "tool", and
 // removes all others with it.
 func FillTools(tx *engine.Tx, list []*ToolFunction) error {
-	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableUDFs) + ` WHERE "source" = 'tool'`); err != nil {
+	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(tableUDFs)) + ` WHERE "source" = 'tool'`); err != nil {
 		return err
 	}
 	var rows [][]any
 	for _, f := range list {
 		rows = append(rows, []any{f.Name, "tool", "scalar", "volatile", f.entry.From, textOrNull(f.entry.Description)})
 	}
-	return tx.Insert(engine.System, tableUDFs, rows)
+	return tx.Insert(engine.Core, rowsOf(tableUDFs), rows)
 }
 
 // Named returns the function of that name in any case, or nil.

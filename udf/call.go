@@ -223,14 +223,14 @@ const indexScan = "Index Scan"
 
 // explain returns the plan of a statement with an argument of the call.
 func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (string, error) {
-	return Explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}})
+	return Explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}, Internal: true})
 }
 
 // request is the statement of the calls with parameters, the choice of another one, and the
 // rows of its input. The statement has the longest time limit of the calls; each call also
 // ends at its own.
 func (t *scalarTool) request(calls []*call) (engine.Request, *choice, [][]any) {
-	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe}
+	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe, Internal: true}
 	for _, c := range calls {
 		if c.timeout == 0 {
 			req.Limits.Timeout = 0
@@ -283,7 +283,7 @@ func (c *callee) plan(ctx context.Context, sql string, of *choice, in tools.Inpu
 	if err != nil {
 		return nil, err
 	}
-	req, now := engine.Request{SQL: sql}, ""
+	req, now := engine.Request{SQL: sql, Internal: true}, ""
 	if k := of.statement(); k != nil {
 		req, now = keptRequest(req, *k, [][]any{args}), "; now it is kept"
 		req.Input.Alone = false

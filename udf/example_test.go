@@ -33,6 +33,7 @@ func publish(ctx context.Context) (*engine.DB, *functions.Set) {
 	check(err)
 	db, err := engine.Open(ctx, engine.Options{})
 	check(err)
+	udf.Serve(db, nil)
 	set, problems := functions.Compile(ctx, db, pod, nil, nil)
 	if problems.HasErrors() {
 		log.Fatal(problems)

@@ -48,7 +48,7 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set, loading L
 		if len(rows[n]) == 0 {
 			continue
 		}
-		if err := tx.Insert(engine.System, t.table, rows[n]); err != nil {
+		if err := tx.Insert(engine.Core, rowsOf(t.table), rows[n]); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func forget(tx *engine.Tx, names []string) error {
 		case tableFunctions:
 			key = `"name"`
 		}
-		if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, t.table) + " WHERE " + key + list); err != nil {
+		if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(t.table)) + " WHERE " + key + list); err != nil {
 			return fmt.Errorf("delete rows of %s: %w", t.table, err)
 		}
 	}

@@ -73,7 +73,7 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 	most := t.most(limit)
 	base, input := engine.Request{
 		SQL: t.sql, Params: engine.Params{Positional: append(slices.Clip(args), most)},
-		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: most}, Whole: true, Isolate: t.unsafe,
+		Limits: engine.Limits{Timeout: in.Limits.Timeout, MaxRows: most}, Whole: true, Isolate: t.unsafe, Internal: true,
 	}, [][]any{args}
 	choice := noChoice
 	if limit == t.maxRows(tools.Limits{}) { // as the other statements have it

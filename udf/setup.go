@@ -1,6 +1,8 @@
 package udf
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -9,7 +11,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Names of the tables in schema spiced.
+// Names of the views in schema spiced. Each shows the rows of a table that the caller may
+// see.
 const (
 	tableUDFs      = "udfs"
 	tableFunctions = "functions"
@@ -17,8 +20,47 @@ const (
 	tableLineage   = "lineage"
 )
 
-// columns are the tables' columns, in the order in which rows are inserted.
-var columns = []struct{ table, columns string }{
+// rowsOf is the table with all rows of a view.
+func rowsOf(view string) string { return "spiced." + view }
+
+// HiddenHandler is the engine's handler of the views: its output is the JSON list of the
+// functions that are hidden from the caller, in lower case.
+const HiddenHandler = "spiced.hidden_functions"
+
+// Serve sets the handler of the views. hidden returns the functions that are hidden from
+// the caller of the context; nil: none.
+func Serve(db *engine.DB, hidden func(context.Context) []string) {
+	db.Handle(HiddenHandler, func(ctx context.Context, _ string) (string, error) {
+		list := []string{}
+		if hidden != nil {
+			list = append(list, hidden(ctx)...)
+		}
+		text, err := json.Marshal(list)
+		return string(text), err
+	})
+}
+
+// shows is a condition: the function of a column is not hidden from the caller.
+func shows(column string) string {
+	return "lower(" + engine.Identifier(column) + ") NOT IN (SELECT unnest(from_json(" + engine.Native + "(" + engine.Literal(HiddenHandler) + `, ''), '["VARCHAR"]')))`
+}
+
+// introspection is a table of this package, with its columns in the order in which rows
+// are inserted.
+type introspection struct{ table, columns string }
+
+// condition is which rows the caller may see.
+func (t introspection) condition() string {
+	switch t.table {
+	case tableUDFs, tableFunctions:
+		return shows("name")
+	case tableLineage:
+		return shows("function") + ` AND ("depends_on_kind" <> 'function' OR ` + shows("depends_on") + ")"
+	}
+	return shows("function")
+}
+
+var columns = []introspection{
 	{tableUDFs, `"name" VARCHAR NOT NULL, "source" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR`},
 	{tableFunctions, `"name" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR,
 		"arity" BIGINT, "arg_names" VARCHAR[], "arg_types" VARCHAR[], "arg_duckdb_types" VARCHAR[],
@@ -60,8 +102,14 @@ func Setup(tx *engine.Tx, builtins *engine.Builtins) error {
 		return err
 	}
 	for _, t := range columns {
-		if err := tx.Exec("CREATE TABLE " + engine.Qualified(engine.System, t.table) + " (" + t.columns + ")"); err != nil {
-			return fmt.Errorf("table %s: %w", t.table, err)
+		rows := engine.Qualified(engine.Core, rowsOf(t.table))
+		for _, sql := range []string{
+			"CREATE TABLE " + rows + " (" + t.columns + ")",
+			"CREATE VIEW " + engine.Qualified(engine.System, t.table) + " AS SELECT * FROM " + rows + " WHERE " + t.condition(),
+		} {
+			if err := tx.Exec(sql); err != nil {
+				return fmt.Errorf("table %s: %w", t.table, err)
+			}
 		}
 	}
 	// A declared function may have the name of a prelude function.
@@ -73,7 +121,7 @@ func Setup(tx *engine.Tx, builtins *engine.Builtins) error {
 	if err := tx.Exec(listing); err != nil {
 		return fmt.Errorf("list_udfs: %w", err)
 	}
-	return tx.Insert(engine.System, tableUDFs, builtinRows(builtins))
+	return tx.Insert(engine.Core, rowsOf(tableUDFs), builtinRows(builtins))
 }
 
 // builtinRows lists the functions of DuckDB and the prelude, and list_udfs, once each.

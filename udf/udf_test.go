@@ -26,6 +26,7 @@ func start(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
+	Serve(db, nil)
 	r := &fixture{t: t, db: db, relations: append(Relations(), engine.Relation{Schema: "public", Name: "orders"})}
 	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Relations: r.relations, Functions: Functions()}), func(tx *engine.Tx) error {
 		if err := Setup(tx, db.Builtins()); err != nil {

@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // inventory describes the runtime to the HTTP API, refreshes and reloads it.
@@ -120,8 +122,9 @@ func (i inventory) Datasets() []sqlapi.Dataset {
 	return list
 }
 
-func (i inventory) Functions() []sqlapi.Function {
+func (i inventory) Functions(who caller.Caller) []sqlapi.Function {
 	list := []sqlapi.Function{}
+	hides := i.runtime.ToolEnv().Hidden(tools.Scope{Caller: who})
 	g := i.runtime.Current()
 	if g == nil {
 		return list
@@ -132,7 +135,7 @@ func (i inventory) Functions() []sqlapi.Function {
 	for _, f := range g.Waiting() {
 		list = append(list, describeFunction(f, sqlapi.StatusInitializing))
 	}
-	return list
+	return slices.DeleteFunc(list, func(f sqlapi.Function) bool { return hides(f.Name) })
 }
 
 func describeFunction(f *functions.Function, status string) sqlapi.Function {

@@ -48,6 +48,8 @@ Warnings
   long-description        a description is too long
   undescribed-parameters  parameters without a description
   costly-tool             a definition costs many tokens
+  time-in-available       an available reads the time, which defeats the prompt caches of providers
+  unused-setting          no available reads a setting of runtime.tools.settings
   missing-index           a function looks rows up in a large dataset by a column without an index
   shared-name             tools of two MCP servers have the same name
   open-link               a text of an MCP tool has a URL with a placeholder
@@ -84,6 +86,7 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
 	}
 	found := append(lint.Check(definitions), lint.CheckLookups(lookups(ctx, app))...)
+	found = append(found, lint.CheckAvailability(app.Tools().Current().Availability.Policy)...)
 	linted := linted{found, lint.Summarise(definitions, alternatives(app.Tools()))}
 	pod := app.Current().Pod
 	switch format {
@@ -158,7 +161,11 @@ func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
 	list := make(spicepod.Problems, len(l.Findings))
 	for i, f := range l.Findings {
 		p := spicepod.Problem{Position: position(f.Declared), Message: f.Message, Hint: f.Hint}
-		if path := pod.ToolPath(f.Tool); path != "" {
+		path := pod.ToolPath(f.Tool)
+		switch {
+		case f.Path != "":
+			p = pod.Problem(f.Path, f.Message, f.Hint)
+		case path != "":
 			p = pod.KeyProblem(path+".name", f.Message, f.Hint)
 		}
 		p.Severity, p.Component = f.Severity, "tool "+f.Tool

@@ -42,8 +42,9 @@ func (r resources) List(scope tools.Scope) []mcpserver.Resource {
 		}
 	}
 	if g := r.runtime.Current(); g != nil {
+		hides := r.runtime.ToolEnv().Hidden(scope)
 		for _, f := range g.Functions.Declared() {
-			if hidden(f) {
+			if hidden(f) || hides(f.Name) {
 				continue
 			}
 			list = append(list, mcpserver.Resource{Kind: mcpserver.Functions, Name: f.Name, Description: f.Declared.Description})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
-	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/availability"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
@@ -41,7 +41,7 @@ type build struct {
 
 	embeddings *embeddings.Set
 	servers    []*mcpclient.Server
-	keys       *auth.Keyring
+	access
 }
 
 func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *build {
@@ -77,6 +77,9 @@ func (b *build) prepare(ctx, wait context.Context) error {
 		b.problems(problems)
 	}
 	b.prepareSources(ctx, wait)
+	policy, problems := availability.Compile(b.pod, b.old.policy)
+	b.policy = policy
+	b.problems(problems)
 	if err := b.s.db.wait(); err != nil {
 		return err
 	}
@@ -205,6 +208,6 @@ func (b *build) generation() *Generation {
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
 		Embeddings: b.embeddings, servers: b.servers,
-		order: slices.Clone(b.order), keys: b.keys, waiting: b.waiting, listing: b.waiting.listing(),
+		order: slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
 	}
 }

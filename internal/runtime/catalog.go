@@ -54,11 +54,13 @@ func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
 	}
 	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), a.serverTools())
 	contents.Pending = pendingTools(a.servers)
+	contents.Availability = a.availability()
 	catalog, err := registry.NewCatalog(a.old.Tools, contents)
 	if err != nil {
 		return nil, err
 	}
 	a.conflicts(catalog)
+	a.checkToolsets(catalog)
 	return catalog, nil
 }
 

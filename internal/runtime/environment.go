@@ -40,6 +40,7 @@ func (s *services) ToolEnv() builtin.Env {
 			}
 			return nil
 		},
+		Hides:      s.tools.registry.Hides,
 		Generation: func() uint64 { return s.db.Current().Generation },
 		Used:       s.tools.registry.Statement,
 	}

@@ -66,7 +66,7 @@ func (a *attempt) publish(ctx context.Context) error {
 		Traits: a.traits.relations, Writable: writable, Writers: writers, Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
-		Open: opens(a.build),
+		Open: opens(a.build), Hides: g.Tools.HidesFrom,
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx

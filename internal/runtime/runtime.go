@@ -23,7 +23,6 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/audit"
-	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/views"
@@ -85,7 +84,7 @@ type Generation struct {
 	toolState
 	servers []*mcpclient.Server
 	order   []component // functions and views, each after what it uses
-	keys    *auth.Keyring
+	access
 	waiting *waiting // what does not serve yet
 	listing bool     // a catalog is being listed for the first time
 }

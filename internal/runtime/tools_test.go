@@ -199,7 +199,7 @@ func TestHiddenToolsSayWhy(t *testing.T) {
 		"time_now":      "true  ",
 		"get_readiness": "false enabled it is in none of the enabled domains: time, data",
 	} {
-		s, err := r.Tools().Status(name, tools.Scope{})
+		s, err := r.Tools().Status(name, tools.Scope{}, false)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -212,7 +212,7 @@ func TestHiddenToolsSayWhy(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if _, err := r.Tools().Status("god", tools.Scope{}); err == nil || !strings.Contains(err.Error(), `did you mean "good"?`) {
+	if _, err := r.Tools().Status("god", tools.Scope{}, false); err == nil || !strings.Contains(err.Error(), `did you mean "good"?`) {
 		t.Error(err)
 	}
 }

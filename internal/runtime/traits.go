@@ -141,6 +141,9 @@ func (a *attempt) guarded(g *Generation) []*engine.Function {
 		own.Traits = engine.Traits{Volatile: true, Caller: true}
 		list = append(list, &own)
 	}
+	for _, f := range list {
+		f.Conditional = g.Tools.ConditionalFunction(f.Name)
+	}
 	return list
 }
 

@@ -88,23 +88,27 @@ func newDescribeFunction(env Env, c custom) (tools.Tool, error) {
 			"required":["name","signature","kind","volatility","arguments","body","checksum","lineage"]}`),
 		Tags: []string{"functions"},
 	})
-	return tools.Typed(def, func(_ context.Context, a describeFunctionArgs, _ tools.Input) (description, error) {
-		set, name := env.Functions(), unquoted(a.Name)
+	return tools.Typed(def, func(_ context.Context, a describeFunctionArgs, in tools.Input) (description, error) {
+		set, name, hides := env.Functions(), unquoted(a.Name), env.Hidden(in.Scope)
 		f := set.Get(name)
-		if f == nil {
+		if f != nil && !hides(name) {
+			return describe(set, f, hides), nil
+		}
+		if !hides(name) {
 			if err := env.unserved(engine.ObjectFunction, engine.Relation{Schema: engine.Public, Name: sqltree.Fold(name)}); err != nil {
 				return description{}, err
 			}
-			return description{}, unknownFunction(set, a.Name)
 		}
-		return describe(set, f), nil
+		return description{}, unknownFunction(set, a.Name, hides)
 	})
 }
 
-func unknownFunction(set *functions.Set, name string) error {
+func unknownFunction(set *functions.Set, name string, hides func(string) bool) error {
 	names := make([]string, 0, set.Len())
 	for _, f := range set.Declared() {
-		names = append(names, f.Name)
+		if !hides(f.Name) {
+			names = append(names, f.Name)
+		}
 	}
 	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no user-defined function %q", name), "none is declared")
 	if len(names) > 0 {
@@ -113,11 +117,11 @@ func unknownFunction(set *functions.Set, name string) error {
 	return err.Suggest(name, names)
 }
 
-func describe(set *functions.Set, f *functions.Function) description {
+func describe(set *functions.Set, f *functions.Function, hides func(string) bool) description {
 	d := description{
 		Name: f.Name, Signature: f.Signature(), Kind: string(f.Kind), Description: f.Declared.Description,
 		Volatility: string(f.Volatility), Arguments: []argument{}, Body: f.Source, Checksum: f.Checksum,
-		File: f.Position.File, Line: f.Position.Line, Lineage: lineageOf(set, f),
+		File: f.Position.File, Line: f.Position.Line, Lineage: lineageOf(set, f, hides),
 	}
 	signature := f.Declared.Signature
 	for i, t := range f.Tables {
@@ -184,8 +188,8 @@ func example(t spicepod.FunctionTest) map[string]any {
 	return out
 }
 
-func lineageOf(set *functions.Set, f *functions.Function) lineage {
-	l := lineage{Functions: slices.Clone(f.Uses.Functions)}
+func lineageOf(set *functions.Set, f *functions.Function, hides func(string) bool) lineage {
+	l := lineage{Functions: slices.DeleteFunc(slices.Clone(f.Uses.Functions), hides)}
 	for _, r := range f.Uses.Relations {
 		l.Tables = append(l.Tables, tableName(r))
 	}
@@ -197,7 +201,7 @@ func lineageOf(set *functions.Set, f *functions.Function) lineage {
 	}
 	for _, other := range set.Declared() {
 		calls := func(name string) bool { return sqltree.Fold(name) == sqltree.Fold(f.Name) }
-		if slices.ContainsFunc(other.Uses.Functions, calls) {
+		if slices.ContainsFunc(other.Uses.Functions, calls) && !hides(other.Name) {
 			l.UsedBy = append(l.UsedBy, other.Name)
 		}
 	}

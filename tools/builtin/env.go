@@ -34,6 +34,9 @@ type Env struct {
 	// Unserved returns the error of a name that is declared and does not serve, because
 	// its data is loaded or it has a fault, or nil; see [engine.Contents.Unserved].
 	Unserved func(engine.Object, engine.Relation) *engine.Error
+	// Hides returns which declared functions are hidden from the caller of a scope. Nil, or a
+	// nil result: none.
+	Hides func(tools.Scope) func(function string) bool
 	// Loading returns the error of what needs a dataset that is loaded, or nil.
 	Loading func() *engine.Error
 	Now     func() time.Time // nil: time.Now
@@ -63,6 +66,16 @@ func (e Env) unserved(o engine.Object, r engine.Relation) error {
 		return nil
 	}
 	return callError(e.Unserved(o, r))
+}
+
+// Hidden is Hides, never nil.
+func (e Env) Hidden(scope tools.Scope) func(function string) bool {
+	if e.Hides != nil {
+		if hides := e.Hides(scope); hides != nil {
+			return hides
+		}
+	}
+	return func(string) bool { return false }
 }
 
 // loading returns the error of a call that needs all data while some of it is loaded.

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -16,10 +17,13 @@ func newGetReadiness(env Env, c custom) (tools.Tool, error) {
 		Returns: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"},"description":"The state of each component, such as Ready."}`),
 		Tags:    []string{"status"},
 	})
-	return tools.Typed(def, func(context.Context, struct{}, tools.Input) (map[string]string, error) {
-		if states := env.Readiness(); states != nil {
-			return states, nil
+	return tools.Typed(def, func(_ context.Context, _ struct{}, in tools.Input) (map[string]string, error) {
+		hides, states := env.Hidden(in.Scope), map[string]string{}
+		for component, state := range env.Readiness() {
+			if name, ok := strings.CutPrefix(component, "function:"); !ok || !hides(name) {
+				states[component] = state
+			}
 		}
-		return map[string]string{}, nil
+		return states, nil
 	})
 }

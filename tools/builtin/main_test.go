@@ -99,6 +99,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
+	udf.Serve(db, nil)
 	w := &world{DB: db, t: t, now: time.Date(2026, 5, 6, 13, 45, 0, 999_999, time.UTC)}
 	pod := podtest.Load(w.t, pod)
 	relations := udf.Relations()

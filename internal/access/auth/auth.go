@@ -49,7 +49,7 @@ type Principal struct {
 // Write and Weight are always those of the principal. The error is a [*DeniedError].
 func (p *Principal) Caller(asked caller.Caller) (caller.Caller, error) {
 	who, user := asked, cmp.Or(p.UserID, p.Name)
-	who.Principal, who.Write, who.Weight = p.Name, p.Write, p.Weight
+	who.Principal, who.Write, who.Weight, who.Delegate = p.Name, p.Write, p.Weight, p.OnBehalfOf
 	if p.OnBehalfOf {
 		who.UserID = cmp.Or(asked.UserID, user)
 		who.SpaceID = cmp.Or(asked.SpaceID, p.SpaceID)

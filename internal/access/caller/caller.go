@@ -24,14 +24,22 @@ type Caller struct {
 	SessionID string `json:"session_id,omitempty"`
 	Agent     string `json:"agent,omitempty"` // the agent that calls, if any
 	Model     string `json:"model,omitempty"` // the model that calls, if any
+	// Acting is who makes the request inside the runtime, which alone sets it: unlike Agent
+	// and Model, no client can name it.
+	Acting Acting `json:"-"`
 	// Principal is the name of the key's holder; "" without keys.
-	Principal string   `json:"-"`
-	Address   string   `json:"-"` // see [Address]; "" where it is not known
-	Weight    int      `json:"-"` // of its share; 0: 1
-	Write     bool     `json:"-"` // may change data
-	Protocol  Protocol `json:"-"`
-	Trace     Trace    `json:"-"`
+	Principal string `json:"-"`
+	Address   string `json:"-"` // see [Address]; "" where it is not known
+	Weight    int    `json:"-"` // of its share; 0: 1
+	Write     bool   `json:"-"` // may change data
+	// Delegate: it may name any user and space, as everyone without keys may.
+	Delegate bool     `json:"-"`
+	Protocol Protocol `json:"-"`
+	Trace    Trace    `json:"-"`
 }
+
+// Acting is an agent and a model that the runtime runs; "": none.
+type Acting struct{ Agent, Model string }
 
 // Owner identifies whose statements, results and requests the caller's are.
 func (c Caller) Owner() string { return c.Principal + "\x00" + c.UserID + "\x00" + c.SpaceID }

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/availability"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
@@ -48,7 +50,8 @@ func parseList(text string) []string {
 // offer is what models choose their tools from.
 type offer struct {
 	catalog *registry.Catalog
-	entries []string            // names of the entries of `tools:`
+	entries []string // names of the entries of `tools:`
+	sets    []spicepod.Toolset
 	meta    []*tools.Definition // tool_search and tool_invoke
 }
 
@@ -123,7 +126,7 @@ func (o offer) get(names []string) []*tools.Definition {
 }
 
 // named returns what one name of a list selects: a tool, a tool of a group as
-// group:tool, or all tools of a group.
+// group:tool, or all tools of a group or of a toolset.
 func (o offer) named(name string) []*tools.Definition {
 	if d := o.catalog.Get(strings.Replace(name, ":", "__", 1)); d != nil {
 		return []*tools.Definition{d}
@@ -134,7 +137,22 @@ func (o offer) named(name string) []*tools.Definition {
 			set = append(set, d)
 		}
 	}
-	return set
+	if len(set) > 0 {
+		return set
+	}
+	for _, s := range o.sets {
+		if s.Name == name {
+			return o.matching(s.Tools)
+		}
+	}
+	return nil
+}
+
+// matching returns the tools of a toolset.
+func (o offer) matching(patterns []string) []*tools.Definition {
+	return slices.DeleteFunc(slices.Clone(o.catalog.All()), func(d *tools.Definition) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return availability.Match(p, d.Name) })
+	})
 }
 
 // from reports whether the named entry of `tools:` provides the tool.

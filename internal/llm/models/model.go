@@ -108,6 +108,7 @@ func (m *Model) done(report toolloop.Report, err error, began time.Time, scope t
 // Scope returns the caller's scope limited to what the model may read.
 func (m *Model) Scope(s tools.Scope) tools.Scope {
 	s.Model, s.Protocol = m.info.Name, caller.Chat
+	s.Acting.Model = m.info.Name
 	s.EmbeddingModel, s.Visible = m.info.EmbeddingModel, m.visible
 	if m.info.Datasets != nil {
 		s.Datasets = allowed(m.info.Datasets, s.Datasets)
@@ -116,19 +117,26 @@ func (m *Model) Scope(s tools.Scope) tools.Scope {
 }
 
 // offered returns the tools of the model that exist in the scope. Usually that is all
-// of them, and always the same slice.
+// that the caller may see: then callers who may see the same get the same slice.
 func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
+	view := m.opts.Catalog.View(scope)
+	list := view.Rendered(m, func() any {
+		return m.without(m.tools, func(name string) bool { return view.Get(name) == nil })
+	}).([]toolloop.Tool)
 	visible := m.opts.Catalog.Visible(scope)
-	if len(visible) == m.opts.Catalog.Len() {
-		return m.tools
+	if len(visible) == len(view.Definitions()) {
+		return list
 	}
 	there := map[string]bool{}
 	for _, d := range visible {
 		there[d.Name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(m.tools), func(t toolloop.Tool) bool {
-		return m.visible(t.Name) && !there[t.Name]
-	})
+	return m.without(list, func(name string) bool { return !there[name] })
+}
+
+// without returns a list without the tools of the catalog that are missing.
+func (m *Model) without(list []toolloop.Tool, missing func(name string) bool) []toolloop.Tool {
+	return slices.DeleteFunc(slices.Clone(list), func(t toolloop.Tool) bool { return m.visible(t.Name) && missing(t.Name) })
 }
 
 // checkNames rejects a tool of the client with the name of one by which the model finds

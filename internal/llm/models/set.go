@@ -45,7 +45,7 @@ func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 		o.Embeddings = &embeddings.Set{}
 	}
 	s := &Set{byName: map[string]*Model{}}
-	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools()}, relations: relations(pod)}
+	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools(), sets: pod.Toolsets}, relations: relations(pod)}
 	for _, t := range pod.Tools {
 		b.offer.entries = append(b.offer.entries, t.Name)
 	}

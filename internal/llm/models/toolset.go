@@ -26,6 +26,26 @@ func (m *Model) useTools(p *plan, o offer) {
 	for _, t := range m.tools {
 		i.Advertised = append(i.Advertised, t.Name)
 	}
+	if slices.ContainsFunc(p.set, func(d *tools.Definition) bool { return o.catalog.ConditionalTool(d.Name) }) {
+		i.unconditional(o, p.set)
+	}
+}
+
+// unconditional takes out of a description, which is the same for every caller, what tells
+// of tools that some callers cannot see.
+func (i *Info) unconditional(o offer, set []*tools.Definition) {
+	hidden := o.catalog.ConditionalTool
+	for _, d := range set {
+		if hidden(d.Name) {
+			i.Count--
+		}
+	}
+	i.Advertised = slices.DeleteFunc(i.Advertised, hidden)
+	i.Pinned = slices.DeleteFunc(slices.Clone(i.Pinned), hidden)
+	i.Declared = strings.Join(slices.DeleteFunc(parseList(i.Declared), func(name string) bool {
+		return hidden(strings.Replace(name, ":", "__", 1))
+	}), ", ")
+	i.Reason = "tools: " + shown(i.Declared) + ", as far as they are available to the caller"
 }
 
 // allow limits the datasets that the built-in tools read for the model.

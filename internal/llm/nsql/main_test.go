@@ -58,6 +58,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
+	udf.Serve(db, nil)
 	w := &world{DB: db}
 	pod := podtest.Load(t, pod)
 	relations := udf.Relations()

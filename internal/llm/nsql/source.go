@@ -158,7 +158,11 @@ func only(datasets []builtin.Dataset) func(engine.Relation) bool {
 
 func (s *source) functions() []Function {
 	var out []Function
+	hides := s.env.Hidden(s.scope)
 	for _, f := range s.env.Functions().Declared() {
+		if hides(f.Name) {
+			continue
+		}
 		out = append(out, Function{f.Name, f.Signature(), f.Declared.Description, string(f.Volatility), f.IsTable()})
 	}
 	return out

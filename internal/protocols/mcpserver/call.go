@@ -32,9 +32,10 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	if !s.sees(sess, p.Name) {
 		return nil, invalid("there is no tool %q", truncate.Ellipsis(p.Name, maxShown))
 	}
-	stop := s.progress(ctx, req)
+	scope := callScope(sess, req)
+	stop := s.progress(ctx, req, scope)
 	r := s.opts.Registry.Invoke(ctx, registry.Call{
-		Name: p.Name, Arguments: p.Arguments, Scope: callScope(sess, req), Meta: s.mode(sess) == spicepod.MCPRegistry,
+		Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry,
 	})
 	stop()
 	if r.Tool == nil { // the only failure without one
@@ -47,9 +48,9 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	return success(r, s.current().show(r.Tool).form), nil
 }
 
-// known reports whether a tool has that name.
-func (s *Server) known(name string) bool {
-	return registry.Reserved(name) || s.opts.Registry.Current().Get(name) != nil
+// known reports whether a tool has that name that the caller may see.
+func (s *Server) known(name string, scope tools.Scope) bool {
+	return registry.Reserved(name) || s.opts.Registry.Current().View(scope).Get(name) != nil
 }
 
 // callScope is the scope of a call.
@@ -85,9 +86,9 @@ func word(name string) string {
 
 // progress sends progress notifications to a client that requested them, until
 // stop: one at the start, then the seconds elapsed.
-func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) (stop func()) {
+func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope) (stop func()) {
 	token := req.Params.GetProgressToken()
-	if token == nil || !s.known(req.Params.Name) { // an error needs no progress
+	if token == nil || !s.known(req.Params.Name, scope) { // an error needs no progress
 		return func() {}
 	}
 	notify := func(seconds float64, message string) {

@@ -62,7 +62,7 @@ func (s *Server) sees(sess *session, name string) bool {
 	if sess.scope.Visible == nil || registry.Reserved(name) {
 		return true
 	}
-	def := s.opts.Registry.Current().Get(name)
+	def := s.opts.Registry.Current().View(sess.scope).Get(name)
 	return def != nil && sess.scope.Visible(def.Name)
 }
 

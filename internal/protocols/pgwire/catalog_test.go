@@ -25,6 +25,7 @@ func withCatalog(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
+	udf.Serve(db, nil)
 	shapes := engine.Relation{Schema: "public", Name: "shapes"}
 	catalog := engine.NewCatalog(engine.Contents{Generation: 2, Relations: append(pgcatalog.Relations(), shapes)})
 	err = db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {

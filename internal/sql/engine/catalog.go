@@ -18,7 +18,9 @@ type Function struct {
 	Random    bool   // each evaluation may give another value
 	Once      bool   // its body evaluates an argument more than once
 	Traits    Traits // of the relations and functions that its body uses
-	NotOnce   string // why arguments that change with each evaluation are refused; "" if they are allowed
+	// Conditional: it is hidden from some callers ([Contents.Hides]).
+	Conditional bool
+	NotOnce     string // why arguments that change with each evaluation are refused; "" if they are allowed
 	// Constant is the qualified name of the form for calls whose arguments are constants,
 	// with the same parameters, of a table function by position; "" if there is none.
 	Constant string
@@ -112,6 +114,11 @@ type Contents struct {
 	// them; nil if all are readable. It must be quick; what it returns may take long, and its
 	// error ends the statement. Nil: all are readable.
 	Open func([]Relation) func(context.Context) error
+
+	// Hides returns which of the declared functions are hidden from the caller of the context:
+	// its own statements cannot call them, as if they were not declared, while bodies and
+	// views can. Names are in any case. Nil, or a nil result: none.
+	Hides func(context.Context) func(function string) bool
 
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.
@@ -256,28 +263,44 @@ type Names interface {
 
 var _ Names = (*Catalog)(nil)
 
-// restricted is a catalog of which a caller may name some relations only.
+// restricted is a catalog of which a caller may name some relations and functions only.
 type restricted struct {
 	*Catalog
-	allow func(Relation) bool
+	allow func(Relation) bool    // nil: all
+	hides func(name string) bool // nil: none
 }
+
+func (r restricted) allows(relation Relation) bool { return r.allow == nil || r.allow(relation) }
+
+func (r restricted) hidden(name string) bool { return r.hides != nil && r.hides(name) }
 
 func (r restricted) Relation(catalog, schema, name string) (Relation, bool) {
 	relation, ok := r.Catalog.Relation(catalog, schema, name)
-	return relation, ok && r.allow(relation)
+	return relation, ok && r.allows(relation)
+}
+
+func (r restricted) Function(name string) *Function {
+	if r.hidden(name) {
+		return nil
+	}
+	return r.Catalog.Function(name)
 }
 
 func (r restricted) unserved(o Object, schema, name string) *Error {
 	if schema == "" {
 		schema = Public
 	}
-	if o == ObjectTable && !r.allow(Relation{sqltree.Fold(schema), sqltree.Fold(name)}) {
+	if o == ObjectTable && !r.allows(Relation{sqltree.Fold(schema), sqltree.Fold(name)}) || o == ObjectFunction && r.hidden(name) {
 		return nil
 	}
 	return r.Catalog.unserved(o, schema, name)
 }
 
-func (r restricted) RelationNames() []string { return r.names(r.allow) }
+func (r restricted) RelationNames() []string { return r.names(r.allows) }
+
+func (r restricted) FunctionNames() []string {
+	return slices.DeleteFunc(r.Catalog.FunctionNames(), r.hidden)
+}
 
 // verdictFor returns the cached verdict for the values of a request, or nil.
 func (c *Catalog) verdictFor(sql string, req *Request) *verdict {

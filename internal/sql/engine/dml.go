@@ -70,8 +70,10 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
+	st, hidden := withoutHidden(st, names)
 	v := &verdict{
-		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
+		hidden: hidden,
+		text:   out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
 		calls: callSites(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
 	}
 	v.traits.Volatile = true

@@ -129,6 +129,7 @@ func newDuckError(text string) *duckError {
 }
 
 func readDuckError(text string) *duckError {
+	text = withoutMarks(text)
 	e := &duckError{message: text, position: -1}
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
@@ -229,4 +230,14 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	}
 	out.quoted(sql)
 	return out
+}
+
+// moveError moves the offset of an error about a part or copy of sql to sql.
+func moveError(err error, sql string, relocate func(int) int) error {
+	var e *Error
+	if errors.As(err, &e) && e.Offset >= 0 {
+		moved := *e
+		return moved.at(sql, relocate(e.Offset))
+	}
+	return err
 }

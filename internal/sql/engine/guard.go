@@ -31,6 +31,8 @@ type verdict struct {
 	returning bool
 	outside   *outside // of a write to a table that is not DuckDB's; else nil
 
+	hidden bool // it calls functions that are hidden from the caller, by names that no function has
+
 	alone bool // it is a call of [Function.Alone], or has an [Input.Alone]
 	input bool // it has a [Request.Input]
 	// params are the parameters whose values must be of these kinds for the text.
@@ -55,8 +57,9 @@ type callSite struct {
 // callers who may name every relation, unless it reads stored results, which h
 // then holds.
 func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
-	sql, names, input := req.SQL, cat.namesFor(req), req.Input != nil
-	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input {
+	hides := cat.hides(ctx, &req)
+	sql, names, input := req.SQL, cat.namesFor(req, hides), req.Input != nil
+	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input && !v.callsHidden(hides) {
 		return v, nil
 	}
 	tokens, err := db.checkText(sql)
@@ -75,7 +78,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 			return nil, moveError(err, sql, relocate)
 		}
 		v = v.moved(relocate)
-		if req.Allow == nil && len(h.tables) == 0 {
+		if req.Allow == nil && len(h.tables) == 0 && !v.hidden {
 			cat.cache(sql, v)
 		}
 		return v, nil
@@ -87,7 +90,9 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	if req.Allow != nil && len(st.Shows) > 0 {
 		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
 	}
+	st, hidden := withoutHidden(st, names)
 	v := &verdict{
+		hidden: hidden,
 		traits: db.traits(text, st, cat), alone: (wrote.alone || input && req.Input.Alone) && explain == "", input: input,
 		params: wrote.params, kinds: req.given().kinds(wrote.params),
 	}
@@ -100,6 +105,9 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	v.text = explain + text // only judged text
 	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
 	v.calls = callSites(st, cat, relocate)
+	if v.callsConditional() {
+		v.traits.Caller, v.traits.Volatile = true, true // not to be cached
+	}
 	if len(st.Shows) == 0 && !input {
 		v.dependencies = cat.dependencies(st)
 	}
@@ -110,7 +118,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		relations, functions := cat.named(st)
 		v.failed = func(e *Error) *Error { return f(relations, functions, e) }
 	}
-	if req.Allow == nil && len(h.tables) == 0 {
+	if req.Allow == nil && len(h.tables) == 0 && !hidden {
 		cat.cache(sql, v)
 	}
 	return v, nil
@@ -481,14 +489,4 @@ func (f *Function) argNames() []string {
 		names[i] = a.Name
 	}
 	return names
-}
-
-// moveError moves the offset of an error about a part or copy of sql to sql.
-func moveError(err error, sql string, relocate func(int) int) error {
-	var e *Error
-	if errors.As(err, &e) && e.Offset >= 0 {
-		moved := *e
-		return moved.at(sql, relocate(e.Offset))
-	}
-	return err
 }

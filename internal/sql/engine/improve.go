@@ -15,7 +15,7 @@ import (
 
 // improve adds what DuckDB cannot know: the signature of a declared function, and
 // similar names.
-func (db *DB) improve(out *Error, e *duckError, v *verdict, cat *Catalog) {
+func (db *DB) improve(out *Error, e *duckError, v *verdict, cat Names) {
 	switch {
 	case e.kind == "Binder" && e.subtype == "" && v != nil:
 		for _, call := range v.calls {

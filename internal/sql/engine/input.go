@@ -71,10 +71,10 @@ func InputType(t *Type) bool {
 type withInput struct{ Names }
 
 // namesFor returns the names that a statement may use.
-func (c *Catalog) namesFor(req Request) Names {
+func (c *Catalog) namesFor(req Request, hides func(string) bool) Names {
 	var names Names = c
-	if req.Allow != nil {
-		names = restricted{c, req.Allow}
+	if req.Allow != nil || hides != nil {
+		names = restricted{c, req.Allow, hides}
 	}
 	if req.Input != nil {
 		names = withInput{names}

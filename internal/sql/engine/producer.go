@@ -476,6 +476,6 @@ func (p *producer) explain(err error) error {
 func (p *producer) explainAt(e *duckError, origin func(int) int) error {
 	out := e.describe(p.req.SQL, origin)
 	out.Ran = p.ran
-	p.db.improve(out, e, p.verdict, p.catalog)
+	p.db.improve(out, e, p.verdict, p.catalog.namesFor(p.req, p.catalog.hides(p.rows.ctx, &p.req)))
 	return p.redact(out)
 }

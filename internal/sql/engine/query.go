@@ -45,6 +45,10 @@ type Request struct {
 	// they are known.
 	Peek bool
 
+	// Internal says that the runtime wrote the statement: it may call functions that are
+	// hidden from the caller ([Contents.Hides]).
+	Internal bool
+
 	// Trusted skips the guard: another process of the runtime has judged the statement.
 	Trusted  bool
 	describe bool // and do not run it: see Describe

@@ -45,6 +45,12 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, in usage)
 	}
 	for _, c := range st.Calls {
 		f := declared(c, names)
+		if hiddenCall(c, names) {
+			if err := r.hide(c); err != nil {
+				return nil, written{}, err
+			}
+			continue
+		}
 		if f == nil {
 			if readsTable(c) {
 				if err := r.reader(c); err != nil {

@@ -129,6 +129,7 @@ func start(t testing.TB) (*engine.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	udf.Serve(db, nil)
 	if err := db.Exec(ctx, "ATTACH ':memory:' AS secret_database"); err != nil {
 		return db, err
 	}

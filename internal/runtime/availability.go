@@ -1,0 +1,84 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/access/availability"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// access is who may do what.
+type access struct {
+	keys   *auth.Keyring
+	policy *availability.Policy
+}
+
+// availability returns what decides who sees which tools and functions of the generation.
+func (a *attempt) availability() registry.Availability {
+	o := registry.Availability{Policy: a.policy, Log: a.s.log}
+	for _, f := range a.pod.Functions {
+		t := &availability.Tool{Name: f.Name, Owner: f.Owner, Tags: f.Tags, Source: tools.SourceFunction, Risk: availability.Read}
+		if t.Owner == "" {
+			t.Owner = tools.OwnerRuntime
+		}
+		o.Functions = append(o.Functions, t)
+	}
+	for _, entry := range a.pod.Tools {
+		if !entry.AsSQL || entry.Scheme() == schemeMCP {
+			continue
+		}
+		t := &availability.Tool{Name: entry.Name, Owner: entry.Owner, Source: tools.SourceBuiltin, Risk: availability.Read}
+		if t.Owner == "" {
+			t.Owner = tools.OwnerRuntime
+		}
+		o.Functions = append(o.Functions, t)
+	}
+	return o
+}
+
+// checkToolsets reports names in toolsets that no tool or function has: an expression that
+// is meant for one would decide nothing.
+func (a *attempt) checkToolsets(c *registry.Catalog) {
+	var names []string
+	for _, def := range c.All() {
+		names = append(names, def.Name)
+	}
+	for _, f := range a.pod.Functions {
+		names = append(names, f.Name)
+	}
+	for _, h := range c.Hidden {
+		names = append(names, h.Name)
+	}
+	for i, s := range a.pod.Toolsets {
+		for j, pattern := range s.Tools {
+			known := slices.ContainsFunc(names, func(name string) bool { return availability.Match(pattern, name) })
+			if known || a.ofServer(pattern) {
+				continue
+			}
+			p := a.pod.Problem(fmt.Sprintf("toolsets[%d].tools[%d]", i, j), fmt.Sprintf("there is no tool or function %q", pattern),
+				nearest.Hint(pattern, names, "write the name of a tool or function, or a pattern such as wiki__*"))
+			p.Component = "toolset " + s.Name
+			a.problem(p)
+		}
+	}
+}
+
+// ofServer reports whether a name or pattern is one of an MCP server, whose tools may come
+// and go.
+func (a *attempt) ofServer(pattern string) bool {
+	server, _, found := strings.Cut(strings.ReplaceAll(pattern, "/", "__"), "__")
+	if !found {
+		return false
+	}
+	for _, t := range a.pod.Tools {
+		if t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server) {
+			return true
+		}
+	}
+	return false
+}
