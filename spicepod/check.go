@@ -115,7 +115,7 @@ func (d *decoder) checkAddress(address string) {
 // checkAvailable refuses an empty expression: whether it means everyone or no one would
 // be a guess.
 func (d *decoder) checkAvailable(o *object) {
-	if node := o.value("available"); node != nil && (isEmpty(target(node)) || isBlankText(node)) {
+	if node := o.written("available"); node != nil && (isEmpty(target(node)) || isBlankText(node)) {
 		d.failPath("available", "the expression is empty", "write a CEL expression, such as ctx.space_id != null, or leave available out")
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +169,7 @@ func (l linted) problems(pod *spicepod.Pod) spicepod.Problems {
 		case path != "":
 			p = pod.KeyProblem(path+".name", f.Message, f.Hint)
 		}
-		p.Severity, p.Component = f.Severity, "tool "+f.Tool
+		p.Severity, p.Component = f.Severity, cmp.Or(f.Component, "tool "+f.Tool)
 		p.Message += " [" + f.Rule + "]"
 		list[i] = p
 	}

@@ -64,8 +64,10 @@ type Finding struct {
 	Hint     string            `json:"hint,omitempty"`
 	// Declared is where the tool is declared, file:line.
 	Declared string `json:"declared"`
-	// Path is the path in the Spicepod of what is wrong; "": the name of the tool.
-	Path string `json:"path,omitempty"`
+	// Path is the path in the Spicepod of what is wrong, and Component what has it; "": the
+	// name of the tool, and the tool.
+	Path      string `json:"path,omitempty"`
+	Component string `json:"component,omitempty"`
 }
 
 // Check returns the findings of all rules, sorted by tool, rule and the other tool,

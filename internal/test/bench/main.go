@@ -45,6 +45,7 @@ var benchmarks = []benchmark{
 	{"swap", benchSwap},
 	{"retrieval", benchRetrieval},
 	{"search", benchSearch},
+	{"availability", benchAvailability},
 	{"invoke", benchInvoke},
 	{"lookup", benchLookup},
 	{"firsttoken", benchFirstToken},
