@@ -59,7 +59,7 @@ func TestAvailabilityIsOfCallers(t *testing.T) {
 	}
 }
 
-// A fault in an expression leaves the last good one in force; without one, nobody can call
+// A fault in an expression leaves the last good one in force; without one, no one can call
 // the function. Each is reported at its position.
 func TestFaultsOfAvailability(t *testing.T) {
 	r := start(t, files{"spicepod.yaml": availabilityPod("available: ctx.space_id == 's'", "")})
