@@ -53,7 +53,20 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 			step(registry.Event{Type: registry.EventToolResult, CallID: begun.CallID, Tool: begun.Tool, Result: &result})
 		}
 	}()
-	return s.loop.Invoker.Invoke(ctx, registry.Call{Name: name, Arguments: arguments, Scope: s.scope, Events: step})
+	result = s.loop.Invoker.Invoke(ctx, registry.Call{Name: name, Arguments: arguments, Scope: s.scope, Events: step})
+	if t, offered := s.offer.byName[name]; offered && !t.client && !registry.Reserved(name) { // those report the tool that they call
+		result.Error = vanished(name, result.Error)
+	}
+	return result
+}
+
+// vanished says that a tool which the model was offered is not there any more: the model
+// knows of it.
+func vanished(name string, e *tools.Error) *tools.Error {
+	if e == nil || e.Code != errcode.ToolNotFound {
+		return e
+	}
+	return tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("the tool %q is no longer available", truncate.Fit(name, maxName)), "continue without it")
 }
 
 // bounded returns a result as events carry it. A result too large for the model would

@@ -329,6 +329,20 @@ func TestUnknownToolsAreInvoked(t *testing.T) {
 		`tool: id_greet_0→"chat" id_gret_1→Failed to call the tool gret. An error occurred: there is no tool "gret"; did you mean "greet"?`)
 }
 
+// A tool that was there when the chat began, and is not any more.
+func TestToolsVanish(t *testing.T) {
+	r := registry.New(registry.Options{})
+	m := &model{scripts: []script{asks("greet {}"), says("done")}}
+	run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered("greet"), nil)
+	equal(t, "results", transcript(m.requests[1].Messages[2:]),
+		`tool: id_greet_0→Failed to call the tool greet. An error occurred: the tool "greet" is no longer available; continue without it`)
+	m = &model{scripts: []script{asks(`tool_invoke {"tool_id":"greet"}`), says("done")}}
+	run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered(registry.ToolInvoke), nil)
+	if got := transcript(m.requests[1].Messages[2:]); !strings.Contains(got, `there is no tool "greet"`) {
+		t.Errorf("through tool_invoke: %s", got)
+	}
+}
+
 func TestEqualChatsSendEqualRequests(t *testing.T) {
 	names := []string{"delta", "alpha", "Zulu", "charlie", "bravo"}
 	var first []byte
