@@ -54,9 +54,10 @@ func (a *attempt) checkToolsets(c *registry.Catalog) {
 	for _, h := range c.Hidden {
 		names = append(names, h.Name)
 	}
+	all := availability.NamesOf(names)
 	for i, s := range a.pod.Toolsets {
 		for j, pattern := range s.Tools {
-			known := slices.ContainsFunc(names, func(name string) bool { return availability.Match(pattern, name) })
+			known := all.Has(pattern) || strings.Contains(pattern, "*") && slices.ContainsFunc(names, availability.NamesOf([]string{pattern}).Has)
 			if known || a.ofServer(pattern) {
 				continue
 			}

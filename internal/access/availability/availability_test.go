@@ -184,7 +184,7 @@ toolsets:
 	}
 }
 
-func TestMatch(t *testing.T) {
+func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		pattern, name string
 		want          bool
@@ -201,7 +201,7 @@ func TestMatch(t *testing.T) {
 		{"**", "x", true},
 		{"*x*x", "x", false},
 	} {
-		if got := availability.Match(c.pattern, c.name); got != c.want {
+		if got := availability.NamesOf([]string{"other", c.pattern}).Has(c.name); got != c.want {
 			t.Errorf("%s matches %s: %v", c.pattern, c.name, got)
 		}
 	}

@@ -22,8 +22,34 @@ type Policy struct {
 
 // toolset is a group of tools with an expression.
 type toolset struct {
-	patterns []string // folded
-	rule     *Rule
+	Names
+	rule *Rule
+}
+
+// Names is a set of names and patterns, in which * matches any characters, as the tools of
+// a toolset are written. Case does not count.
+type Names struct {
+	exact map[string]bool
+	globs []string
+}
+
+// NamesOf returns the set of a list.
+func NamesOf(list []string) Names {
+	n := Names{exact: map[string]bool{}}
+	for _, name := range list {
+		if name = fold(name); strings.Contains(name, "*") {
+			n.globs = append(n.globs, name)
+		} else {
+			n.exact[name] = true
+		}
+	}
+	return n
+}
+
+// Has reports whether a name is in the set.
+func (n Names) Has(name string) bool {
+	name = fold(name)
+	return n.exact[name] || slices.ContainsFunc(n.globs, func(glob string) bool { return match(glob, name) })
 }
 
 // Compile compiles every `available` of a Spicepod. An expression with a fault is a
@@ -51,7 +77,7 @@ func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 	}
 	for i, s := range pod.Toolsets {
 		if rule := c.rule("toolset "+s.Name, fmt.Sprintf("toolsets[%d].available", i), s.Available); rule != nil {
-			c.policy.toolsets = append(c.policy.toolsets, &toolset{foldAll(s.Tools), rule})
+			c.policy.toolsets = append(c.policy.toolsets, &toolset{NamesOf(s.Tools), rule})
 		}
 	}
 	c.findUnused()
@@ -199,7 +225,7 @@ func (p *Policy) Rules(t *Tool) []*Rule {
 		add(p.builtins[name])
 	}
 	for _, s := range p.toolsets {
-		if slices.ContainsFunc(s.patterns, func(pattern string) bool { return match(pattern, name) }) {
+		if s.Has(name) {
 			add(s.rule)
 		}
 	}
@@ -209,18 +235,7 @@ func (p *Policy) Rules(t *Tool) []*Rule {
 // fold normalizes a name for comparison: without case, and server/tool as server__tool.
 func fold(name string) string { return sqltree.Fold(strings.ReplaceAll(name, "/", "__")) }
 
-func foldAll(names []string) []string {
-	folded := make([]string, len(names))
-	for i, name := range names {
-		folded[i] = fold(name)
-	}
-	return folded
-}
-
-// Match reports whether a pattern of a toolset, in which * matches any characters, matches
-// a name, ignoring case.
-func Match(pattern, name string) bool { return match(fold(pattern), fold(name)) }
-
+// match reports whether a pattern matches a name.
 func match(pattern, name string) bool {
 	first, rest, glob := strings.Cut(pattern, "*")
 	if !glob {

@@ -150,9 +150,8 @@ func (o offer) named(name string) []*tools.Definition {
 
 // matching returns the tools of a toolset.
 func (o offer) matching(patterns []string) []*tools.Definition {
-	return slices.DeleteFunc(slices.Clone(o.catalog.All()), func(d *tools.Definition) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool { return availability.Match(p, d.Name) })
-	})
+	set := availability.NamesOf(patterns)
+	return slices.DeleteFunc(slices.Clone(o.catalog.All()), func(d *tools.Definition) bool { return !set.Has(d.Name) })
 }
 
 // from reports whether the named entry of `tools:` provides the tool.
