@@ -17,6 +17,7 @@ var pods = []string{
 	"flights",
 	"../testdata/spicepods/seeds",
 	"../testdata/spicepods/types",
+	"../testdata/spicepods/ishvana",
 }
 
 func load(t *testing.T, path string) *spicepod.Pod {

@@ -36,26 +36,11 @@ type Call struct {
 	// names.
 	Meta bool
 
+	// Own, if set, is the tool: one that only its caller has, and no catalog.
+	Own *OwnTool
+
 	inner  bool // called by tool_invoke: tools of the catalog only
 	judged bool // the guard of statements has decided that the tool is available
-}
-
-// EventType is the type of an [Event].
-type EventType string
-
-// The events of a call.
-const (
-	EventToolCall   EventType = "tool_call"
-	EventToolResult EventType = "tool_result"
-)
-
-// Event is a step of a call, for observers.
-type Event struct {
-	Type      EventType       `json:"type"`
-	CallID    string          `json:"call_id"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Result    *tools.Result   `json:"result,omitempty"`
 }
 
 // Invoke calls a tool. It returns every failure as a result: it never panics,
@@ -64,6 +49,7 @@ func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
 	ctx = WithScope(ctx, c.Scope) // the statements of the tool run as its caller
 	began := r.opts.Now()
 	id := r.callID()
+	ctx = context.WithValue(ctx, observerKey{}, Observer{id, c.Events})
 	if c.Events != nil {
 		c.Events(Event{Type: EventToolCall, CallID: id, Tool: c.Name, Arguments: c.Arguments})
 	}
@@ -175,13 +161,17 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 
 // resolve finds the tool of the name.
 func (a *attempt) resolve() error {
+	if a.call.Own != nil {
+		a.entry = a.call.Own.entry
+		return nil
+	}
 	if a.entry = a.catalog.get(a.call.Name); a.call.Meta && a.registry.meta[a.call.Name] != nil {
 		a.entry = nil
 	}
 	if a.entry == nil && !a.call.inner {
 		a.entry = a.registry.meta[a.call.Name]
 	}
-	if a.entry != nil && !a.call.judged && !a.isMeta() && !a.catalog.sees(a.entry, a.call.Scope) {
+	if a.entry != nil && !a.isMeta() && (!a.call.judged && !a.catalog.sees(a.entry, a.call.Scope) || !a.call.Scope.MayCall(a.entry.def.Name)) {
 		a.entry = nil // as if it were not there
 	}
 	if a.entry == nil {
@@ -207,9 +197,11 @@ func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
 		return err
 	}
 	visible := c.View(scope).definitions
-	names := make([]string, len(visible))
-	for i, def := range visible {
-		names[i] = def.Name
+	names := make([]string, 0, len(visible))
+	for _, def := range visible {
+		if scope.MayCall(def.Name) {
+			names = append(names, def.Name)
+		}
 	}
 	err.Hint = nearest.Hint(fold(name), names, err.Hint)
 	return err.Suggest(fold(name), names)

@@ -94,6 +94,8 @@ func (d *decoder) check(v any, o *object) {
 		if v.Name != "" && !functionName.MatchString(v.Name) {
 			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 		}
+	case *Agent:
+		d.checkAgent(v, o)
 	case *SearchTest:
 		if v.Top > maxSearchTop {
 			d.failPath("top", fmt.Sprintf("top is %d; a search returns at most %d tools", v.Top, maxSearchTop), "")
@@ -305,22 +307,39 @@ func namedComponents(p *Pod) []named {
 	add("reranker", "rerankers", len(p.Rerankers), func(i int) string { return p.Rerankers[i].Name })
 	add("tool", "tools", len(p.Tools), func(i int) string { return p.Tools[i].Name })
 	add("toolset", "toolsets", len(p.Toolsets), func(i int) string { return p.Toolsets[i].Name })
+	add("agent", "agents", len(p.Agents), func(i int) string { return p.Agents[i].Name })
 	add("worker", "workers", len(p.Workers), func(i int) string { return p.Workers[i].Name })
 	add("eval", "evals", len(p.Evals), func(i int) string { return p.Evals[i].Name })
 	add("secret store", "secrets", len(p.Secrets), func(i int) string { return p.Secrets[i].Name })
 	return all
 }
 
+// namespaces are the first components by namespace and key.
+type namespaces map[string]named
+
+// any returns the component of a key in one of the namespaces.
+func (s namespaces) any(key string, spaces ...string) (n named, found bool) {
+	for _, space := range spaces {
+		if n, found = s[space+" "+key]; found {
+			return n, true
+		}
+	}
+	return named{}, false
+}
+
 // checkNames refuses duplicate names. Datasets and views share one namespace; every
-// other kind has its own.
+// other kind has its own. Agents are models and tools as well.
 func (d *decoder) checkNames(p *Pod, all []named) {
-	first := make(map[string]named, len(all))
+	first := make(namespaces, len(all))
 	for _, n := range all {
 		space := n.kind
 		if space == "view" {
 			space = "dataset"
 		}
 		earlier, taken := first[space+" "+n.key]
+		if !taken && n.kind == "agent" {
+			earlier, taken = first.any(n.key, "model", "function", "tool")
+		}
 		if !taken {
 			first[space+" "+n.key] = n
 			continue

@@ -30,7 +30,7 @@ type span struct{ first, count int }
 const maxDependencies = 100
 
 // dependencyLists are the lists of components that are taken from dependencies.
-var dependencyLists = []string{"catalogs", "datasets", "views", "functions", "embeddings", "tools", "toolsets", "models"}
+var dependencyLists = []string{"catalogs", "datasets", "views", "functions", "embeddings", "tools", "toolsets", "models", "agents"}
 
 // registryName matches org/name@version of Spice's registry.
 var registryName = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)/([A-Za-z0-9][\w.-]*?)(@[\w.+-]+)?$`)

@@ -82,6 +82,7 @@ func (d *decoder) complete(pod *Pod) {
 	all := namedComponents(pod)
 	d.checkNames(pod, all)
 	d.checkDependencies(pod, all)
+	d.checkAgents(pod)
 }
 
 func newDecoder(file string) *decoder {

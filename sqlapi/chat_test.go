@@ -34,6 +34,8 @@ type fakeChats struct {
 
 func (f *fakeChats) Models() []models.Info { return f.models }
 
+func (f *fakeChats) Agents() []models.AgentInfo { return []models.AgentInfo{} }
+
 func (f *fakeChats) Chat(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error) {
 	return f.chat(ctx, r, scope)
 }

@@ -24,21 +24,30 @@ func includesEvents(r *http.Request) bool {
 	return strings.EqualFold(strings.TrimSpace(r.Header.Get(headerEvents)), eventsInclude)
 }
 
-// callEvent is a step of a tool's call as clients see it.
+// callEvent is a step of a tool's call, or of an agent that works for one, as clients see it.
 type callEvent struct {
 	CallID    string          `json:"call_id"`
-	Tool      string          `json:"tool"`
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call."`
+	Tool      string          `json:"tool,omitempty" doc:"Of events of calls."`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call and an agent_tool_call."`
 	*callOutcome
-	Truncated bool `json:"truncated,omitempty" doc:"The arguments or the result are truncated, as text."`
+	*agentStep
+	Truncated bool `json:"truncated,omitempty" doc:"The arguments, the result or the text are truncated, as text."`
+}
+
+// agentStep is what events of agents that work for another one have besides.
+type agentStep struct {
+	Agent        string `json:"agent" doc:"Of events of agents: the one that works."`
+	Depth        int    `json:"depth" doc:"How deep the task was delegated, from 1."`
+	ParentCallID string `json:"parent_call_id" doc:"The call that the agent, or the call of it, belongs to."`
+	Text         string `json:"text,omitempty" doc:"Of an agent_start, the task; of an agent_chunk, a piece of the answer."`
 }
 
 // callOutcome is what tool_result has besides.
 type callOutcome struct {
-	OK        bool            `json:"ok" doc:"Of a tool_result."`
+	OK        bool            `json:"ok" doc:"Of a tool_result, an agent_tool_result and an agent_end."`
 	Result    json.RawMessage `json:"result,omitempty" doc:"Of one that is ok."`
 	Error     *callFault      `json:"error,omitempty"`
-	LatencyMS float64         `json:"latency_ms" doc:"Of a tool_result."`
+	LatencyMS float64         `json:"latency_ms" doc:"As ok."`
 }
 
 type callFault struct {
@@ -49,6 +58,10 @@ type callFault struct {
 func newCallEvent(e *registry.Event) callEvent {
 	c := callEvent{CallID: e.CallID, Tool: truncate.Ellipsis(e.Tool, maxShown)}
 	c.Arguments = c.bounded(e.Arguments)
+	if a := e.AgentStep; a != nil {
+		c.agentStep = &agentStep{a.Agent, a.Depth, a.ParentCallID, truncate.Bytes(a.Text, maxEventPart)}
+		c.Truncated = c.Truncated || len(a.Text) > maxEventPart
+	}
 	if r := e.Result; r != nil {
 		c.callOutcome = &callOutcome{OK: r.OK, Result: c.bounded(r.Result), LatencyMS: r.Metrics.LatencyMS}
 		if r.Error != nil {
@@ -76,7 +89,7 @@ type callEvents struct {
 }
 
 type typedCallEvent struct {
-	Type registry.EventType `json:"type" enum:"tool_call,tool_result"`
+	Type registry.EventType `json:"type" enum:"tool_call,tool_result,agent_start,agent_chunk,agent_tool_call,agent_tool_result,agent_end"`
 	callEvent
 }
 

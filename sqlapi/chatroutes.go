@@ -14,7 +14,7 @@ const (
 const aboutChats = "Before it answers, the model may call those tools of the runtime that the Spicepod gives it; the client calls its own tools itself. Disconnecting cancels the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
 	"A stream has a comment after every 30 s of silence. An error before the first event has a status of its own; a later one is an event of the stream. X-Should-Retry: false is on errors that come again.\n\n" +
 	"With X-Spiced-Events: include, the answer also reports each call of the runtime's tools: tool_call with its arguments, " +
-	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Clients that do not know these events ignore them; an answer that is not a stream has them under spiced_events."
+	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Agents that work for the answer report agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, as far as the events: of their declarations permits. Clients that do not know these events ignore them; an answer that is not a stream has them under spiced_events."
 
 // chatRoute is what the chat protocols have in common: an answer, whole or as
 // events, and errors. answer and failed are their schemas.
@@ -86,6 +86,19 @@ func modelsRoute(h handler) route {
 		failures: failures{
 			http.StatusBadRequest: "A parameter is wrong.",
 			http.StatusNotFound:   "This process does not serve models.",
+		},
+		handle: h,
+	}
+}
+
+func agentsRoute(h handler) route {
+	return route{
+		method: "GET", path: "/v1/agents", id: "list_agents", tag: "Chat",
+		summary: "List the agents.",
+		about:   "Lists the agents in the order of their declarations, including those that could not be loaded, with their tools, limits, and the agents to which they may delegate. Each is a model of chats, and a tool.",
+		answers: []answer{{http.StatusOK, "The agents.", asJSON(ref("AgentList"), `{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":1,"advertised":["delegate","delegate_parallel","list_datasets"]},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`)}},
+		failures: failures{
+			http.StatusNotFound: "This process does not serve models.",
 		},
 		handle: h,
 	}

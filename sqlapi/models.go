@@ -115,6 +115,20 @@ func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// agentList is the answer to GET /v1/agents.
+type agentList struct {
+	Agents []models.AgentInfo `json:"agents" doc:"In the order of their declarations."`
+}
+
+// listAgents lists the agents.
+func (c *chatHandler) listAgents(w http.ResponseWriter, _ *http.Request) error {
+	if c.chats == nil {
+		return newError(codeNotServed, "", "agents are not served here")
+	}
+	nameGeneration(w, c.tools)
+	return writeJSON(w, http.StatusOK, agentList{c.chats.Agents()})
+}
+
 // anthropicList is the whole list, on one page.
 func anthropicList(all []models.Info) anthropicModelList {
 	list := anthropicModelList{Data: make([]anthropicModel, len(all))}

@@ -128,7 +128,7 @@ func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (q questi
 func onlyModel(all []models.Info) (string, error) {
 	var names []string
 	for _, m := range all {
-		if m.Status == models.StatusReady {
+		if m.Status == models.StatusReady && !m.Agent {
 			names = append(names, m.Name)
 		}
 	}

@@ -73,6 +73,9 @@ var probes = map[string][]probe{
 	"create_chat_completion": chatProbes(0),
 	"create_message":         chatProbes(1),
 	"create_response":        chatProbes(2),
+	"list_agents": {
+		{"/v1/agents", "", nil, 200},
+	},
 	"list_models": {
 		{"/v1/models?status=true&metadata_fields=supports_responses_api", "", nil, 200},
 		{"/v1/models", "", []string{"Anthropic-Version", "2023-06-01"}, 200},

@@ -29,7 +29,7 @@ func routes(h handlers) []route {
 		[]route{sqlRoute(withCaller(caller.SQL, h.sql.run))}, activityRoutes(h.activity),
 		[]route{
 			nsqlRoute(h.nsql.run), completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
-			modelsRoute(h.chats.listModels), modelRoute(h.chats.getModel), cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
+			modelsRoute(h.chats.listModels), modelRoute(h.chats.getModel), agentsRoute(h.chats.listAgents), cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
 			listToolsRoute(h.tools), searchDefinitionsRoute(h.tools), getToolRoute(h.tools),
 			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
 			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),

@@ -47,6 +47,8 @@ type Chats interface {
 	// Models are the declared models in the order of their declarations, those
 	// that could not be loaded too.
 	Models() []models.Info
+	// Agents are the declared agents in the same order. They are models, too.
+	Agents() []models.AgentInfo
 	// Chat asks the model that r names. An error is one of the request; what
 	// fails later is the last pair. To stop early, or end ctx, ends the chat.
 	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)

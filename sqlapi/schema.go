@@ -71,6 +71,7 @@ var components = map[string]any{
 	"EmbeddingUsage":    embeddings.Usage{},
 
 	"ModelList":          modelList{},
+	"AgentList":          agentList{},
 	"Model":              modelLine{},
 	"ModelTools":         models.ToolPlan{},
 	"AnthropicModelList": anthropicModelList{},

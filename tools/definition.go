@@ -24,6 +24,7 @@ const SchemaVersion = "0.1.0"
 const (
 	SourceBuiltin  = "builtin"  // part of the runtime
 	SourceFunction = "function" // a declared function
+	SourceAgent    = "agent"    // a declared agent
 )
 
 // OwnerRuntime owns what no agent owns.
@@ -47,7 +48,7 @@ type Definition struct {
 	Parameters  json.RawMessage `json:"parameters" type:"object" doc:"JSON Schema of the arguments, canonical."`
 	Returns     json.RawMessage `json:"returns,omitempty" type:"object" doc:"JSON Schema of the result, canonical."`
 	Tags        []string        `json:"tags,omitempty"` // sorted
-	Source      string          `json:"source" doc:"builtin, function, or mcp: and the server's name."`
+	Source      string          `json:"source" doc:"builtin, function, agent, or mcp: and the server's name."`
 	Owner       string          `json:"owner" doc:"The agent that owns the tool, or runtime."`
 
 	SchemaVersion string      `json:"schema_version" doc:"Of this shape."`

@@ -130,7 +130,12 @@ type Scope struct {
 	// Unrestricted: no expression of available hides a tool. It is for the runtime's own
 	// calls and searches, never for those of a client.
 	Unrestricted bool `json:"-"`
+	// Callable limits the tools that may be called; nil means every tool.
+	Callable func(name string) bool `json:"-"`
 }
+
+// MayCall reports whether the scope permits calls of a tool.
+func (s Scope) MayCall(name string) bool { return s.Callable == nil || s.Callable(name) }
 
 // function is a tool implemented by a function.
 type function struct {

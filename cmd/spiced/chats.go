@@ -29,6 +29,8 @@ func (c chats) set() *models.Set {
 
 func (c chats) Models() []models.Info { return c.set().Infos() }
 
+func (c chats) Agents() []models.AgentInfo { return c.set().Agents() }
+
 func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error) {
 	m, err := c.set().Model(r.Model)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -24,11 +25,12 @@ import (
 
 // makeTools makes the tools and models of g.
 func (a *attempt) makeTools(g *Generation) (err error) {
-	if g.Tools, err = a.catalog(g); err != nil {
+	agents := &models.Agents{}
+	if g.Tools, err = a.catalog(g, agents); err != nil {
 		return err
 	}
 	g.toolFunctions = a.toolFunctions(g.Tools)
-	a.makeModels(g)
+	a.makeModels(g, agents)
 	if a.strict && a.report.Problems.HasErrors() {
 		return errStrict
 	}
@@ -36,7 +38,7 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 }
 
 // catalog returns the tools of g.
-func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
+func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catalog, error) {
 	t := a.pod.Runtime.Tools
 	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{
 		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results,
@@ -52,7 +54,11 @@ func (a *attempt) catalog(g *Generation) (*registry.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), a.serverTools())
+	agentTools, err := agents.Tools(a.pod)
+	if err != nil {
+		return nil, err
+	}
+	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), a.serverTools(), agentTools)
 	contents.Pending = pendingTools(a.servers)
 	contents.Availability = a.availability()
 	catalog, err := registry.NewCatalog(a.old.Tools, contents)

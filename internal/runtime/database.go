@@ -152,7 +152,8 @@ func (db *database) setup(tx *engine.Tx) error {
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
 		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
 			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
-		"CREATE TABLE "+engine.Qualified(engine.System, tableModels)+modelsDDL)
+		"CREATE TABLE "+engine.Qualified(engine.System, tableModels)+modelsDDL,
+		"CREATE TABLE "+engine.Qualified(engine.System, tableAgents)+agentsDDL)
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {
 			return err

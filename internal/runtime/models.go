@@ -14,12 +14,12 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// makeModels opens the language models of g. Unchanged ones keep their
+// makeModels opens the language models and the agents of g. Unchanged models keep their
 // connections.
-func (a *attempt) makeModels(g *Generation) {
+func (a *attempt) makeModels(g *Generation, agents *models.Agents) {
 	set, problems := models.NewSet(a.pod, a.old.Models, models.Options{
 		Registry: a.s.tools.registry, Catalog: g.Tools, Embeddings: a.build.embeddings,
-		Memory: a.s.tools.memory, Log: a.s.log, Done: a.s.chatted,
+		Memory: a.s.tools.memory, Log: a.s.log, Done: a.s.chatted, Agents: agents,
 	})
 	g.Models = set
 	a.problems(problems)

@@ -239,5 +239,6 @@ func (a *attempt) fill(g *Generation) error {
 		a.s.db.fillLoadErrors(a.tx, a.report),
 		fillGeneration(a.tx, g, a.report),
 		fillModels(a.tx, g),
+		fillAgents(a.tx, g),
 	)
 }

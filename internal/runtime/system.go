@@ -30,6 +30,7 @@ var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: tableLoadErrors},
 	{Schema: engine.System, Name: tableGenerations},
 	{Schema: engine.System, Name: tableModels},
+	{Schema: engine.System, Name: tableAgents},
 }
 
 // SystemRelations are the introspection tables.
@@ -56,6 +57,36 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 		})
 	}
 	return tx.Insert(engine.System, tableModels, rows)
+}
+
+// tableAgents is the introspection table of agents.
+const tableAgents = "agents"
+
+const agentsDDL = ` (name VARCHAR, model VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, agents VARCHAR[], tools VARCHAR,
+	mode VARCHAR, tool_count BIGINT, timeout VARCHAR, rounds BIGINT, tokens BIGINT, calls BIGINT, concurrency BIGINT, depth BIGINT, events VARCHAR)`
+
+// fillAgents fills spiced.agents with the agents of g.
+func fillAgents(tx *engine.Tx, g *Generation) error {
+	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableAgents)); err != nil {
+		return err
+	}
+	var rows [][]any
+	for _, a := range g.Models.Agents() {
+		l := a.Limits
+		rows = append(rows, []any{
+			a.Name, a.Model, a.Description, a.Status, orNull(a.Error), a.Agents, orNull(a.Tools.Declared),
+			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency, l.Depth, a.Events,
+		})
+	}
+	return tx.Insert(engine.System, tableAgents, rows)
+}
+
+// orNoLimit returns a limit, or NULL for 0, which means no limit.
+func orNoLimit(limit int) any {
+	if limit == 0 {
+		return nil
+	}
+	return limit
 }
 
 // fillLoadErrors fills spiced.load_errors with the problems of one load.

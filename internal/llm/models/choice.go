@@ -103,11 +103,11 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 }
 
 // broad returns a set of built-in tools and every tool that the Spicepod declares,
-// including functions.
+// including functions and agents.
 func (o offer) broad(names []string) []*tools.Definition {
 	set := o.get(names)
 	for _, d := range o.catalog.All() {
-		if d.Source == tools.SourceFunction || slices.ContainsFunc(o.entries, func(e string) bool { return from(d, e) }) {
+		if d.Source == tools.SourceFunction || d.Source == tools.SourceAgent || slices.ContainsFunc(o.entries, func(e string) bool { return from(d, e) }) {
 			set = append(set, d)
 		}
 	}

@@ -28,9 +28,10 @@ const (
 // modified.
 type Info struct {
 	Name        string   `json:"id"`
-	From        string   `json:"owned_by" doc:"Its from: provider:model."`
+	From        string   `json:"owned_by" doc:"Its from, provider:model; of an agent, agent: and its model."`
 	Datasets    []string `json:"datasets" nullable:"true" doc:"Datasets that its built-in tools may read; null means all."`
 	Status      string   `json:"-"` // [StatusReady] or [StatusError]
+	Agent       bool     `json:"-"`
 	Description string   `json:"description,omitempty"`
 	ToolPlan    `json:"-"`
 	Error       string `json:"error,omitempty" doc:"Why it was not loaded."`

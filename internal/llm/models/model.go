@@ -30,6 +30,8 @@ type Model struct {
 	visible  func(name string) bool
 	listed   atomic.Pointer[[]chat.Message] // the cached call of list_datasets
 	hasTable bool                           // the model's tools may read some dataset
+
+	agent *agent // nil: a plain model
 }
 
 // Info returns the description of the model.
@@ -51,10 +53,19 @@ func (m *Model) unavailable() error {
 // begins; each range is a separate chat.
 func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) iter.Seq2[toolloop.Event, error] {
 	return func(yield func(toolloop.Event, error) bool) {
-		if err := m.unavailable(); err != nil {
+		ctx, end, err := m.begin(ctx)
+		if err != nil {
 			yield(toolloop.Event{}, err)
 			return
 		}
+		defer end()
+		m.answer(ctx, r, scope)(yield)
+	}
+}
+
+// answer answers a request of a chat that has begun.
+func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) iter.Seq2[toolloop.Event, error] {
+	return func(yield func(toolloop.Event, error) bool) {
 		began := time.Now()
 		scope := m.Scope(scope)
 		done := func(report toolloop.Report, err error) { m.done(report, err, began, scope) }
@@ -64,7 +75,11 @@ func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) it
 			yield(toolloop.Event{}, err)
 			return
 		}
-		m.loop(done)(ctx, m.complete(ctx, r, offered, scope), offered, scope)(yield)
+		for e, err := range m.loop(ctx, done)(ctx, m.complete(ctx, r, offered, scope), offered, scope) {
+			if !yield(e, m.late(ctx, err)) {
+				return
+			}
+		}
 	}
 }
 
@@ -88,13 +103,16 @@ func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*c
 }
 
 // loop returns the function that runs one chat.
-func (m *Model) loop(done func(toolloop.Report, error)) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
+func (m *Model) loop(ctx context.Context, done func(toolloop.Report, error)) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
 	l := &toolloop.Loop{
 		Provider: m.provider, Invoker: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
 		Target: m.target,
 	}
 	if m.searchesNatively() {
 		l.Render = m.render
+	}
+	if t := taskOf(ctx); m.agent != nil {
+		l.Invoker, l.Spend = t, t.spend
 	}
 	return l.Run
 }
@@ -112,6 +130,10 @@ func (m *Model) Scope(s tools.Scope) tools.Scope {
 	s.EmbeddingModel, s.Visible = m.info.EmbeddingModel, m.visible
 	if m.info.Datasets != nil {
 		s.Datasets = allowed(m.info.Datasets, s.Datasets)
+	}
+	s.Callable = nil
+	if m.agent != nil {
+		s.Agent, s.Acting.Agent, s.Callable = m.info.Name, m.info.Name, m.visible
 	}
 	return s
 }

@@ -17,6 +17,7 @@ type wish struct {
 	embedding string // params.tool_embedding_model
 	threshold int    // params.auto_threshold
 	pinned    []string
+	closed    bool // a search finds the tools of the set only
 	native    bool // params.tool_search
 	// hosted means that the provider searches in native mode; otherwise models search
 	// with our tool_search.
@@ -74,7 +75,9 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 			p.fallBack(why, err)
 			break
 		}
-		p.set = o.catalog.All() // a search costs the model nothing for the tools it does not find
+		if !w.closed {
+			p.set = o.catalog.All() // a search costs the model nothing for the tools it does not find
+		}
 		p.search(w, why, embedding)
 	case sometimes:
 		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
@@ -82,10 +85,17 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 		p.plain(w)
 	}
 	if len(p.set) == 0 && w.declared {
-		p.is(ModeNone, fmt.Sprintf("tools: %s has no tool", shown(w.text)))
+		p.is(ModeNone, noTools(w))
 		p.embedding = ""
 	}
 	return nil
+}
+
+func noTools(w wish) string {
+	if w.closed {
+		return "it has no tools"
+	}
+	return fmt.Sprintf("tools: %s has no tool", shown(w.text))
 }
 
 func (p *plan) is(mode Mode, reason string) { p.mode, p.reason = mode, reason }

@@ -25,16 +25,17 @@ type Options struct {
 	Log        *slog.Logger       // nil: discarded
 	Memory     *toolloop.Memory   // of turns that wait for clients' tools; nil means none
 	Done       func(Call)         // if set, called at the end of each chat
+	Agents     *Agents            // of the catalog's tools that are agents; nil: there are none
 }
 
-// Set is the models of one generation. It is immutable and safe for concurrent
+// Set is the models and agents of one generation. It is immutable and safe for concurrent
 // use; the zero value is empty.
 type Set struct {
-	models []*Model // in the order of declaration
+	models []*Model // in the order of declaration, agents last
 	byName map[string]*Model
 }
 
-// NewSet opens every entry of pod.Models. Of models with a problem, only
+// NewSet opens every entry of pod.Models and pod.Agents. Of models with a problem, only
 // those with warnings are served. Models with an unchanged
 // declaration in prev, which may be nil, keep their connections.
 func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
@@ -54,6 +55,8 @@ func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 		s.models = append(s.models, m)
 		s.byName[m.info.Name] = m
 	}
+	b.agents(s)
+	o.Agents.use(s)
 	return s, b.problems
 }
 

@@ -34,12 +34,15 @@ func (s *session) send(n note) {
 // invoke makes a call. The registry recovers panics of tools. A panic of the registry
 // itself fails only this call, and the end of the call is still sent.
 func (s *session) invoke(ctx context.Context, name string, arguments json.RawMessage) (result tools.Result) {
-	var begun *registry.Event // its end has not been sent
-	step := func(e registry.Event) {
-		if begun = &e; e.Type == registry.EventToolResult {
+	var begun *registry.Event        // its end has not been sent
+	step := func(e registry.Event) { // those of agents come from other goroutines
+		switch e.Type {
+		case registry.EventToolCall:
+			begun = &e
+		case registry.EventToolResult:
 			begun = nil
-			e.Result = s.bounded(e.Result)
 		}
+		e.Result = s.bounded(e.Result)
 		s.send(note{step: &e})
 	}
 	defer func() {

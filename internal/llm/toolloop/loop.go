@@ -36,6 +36,9 @@ type Loop struct {
 	// Render, if set, renders a result for the model, within [Limits.ResultBytes]. If
 	// it returns nil, [Render] does.
 	Render func(*chat.Call, tools.Result) *chat.CallResult
+	// Spend, if set, is called after each answer with its usage. An error ends a chat that
+	// would go on.
+	Spend func(chat.Usage) error
 	// Done, if set, is called once per chat, after everything that belongs to it has
 	// ended. The error is the one that was yielded, or [errcode.Cancelled] if the
 	// consumer left early.
@@ -114,7 +117,10 @@ func (l *Loop) pass(ctx context.Context, r *chat.Request, yield func(Event, erro
 	began := time.Now()
 	report := Report{Rounds: 1}
 	var failed error = cancelled(context.Canceled)
-	defer func() { l.done(report, failed) }()
+	defer func() {
+		_ = l.spend(report.Usage) // nothing follows
+		l.done(report, failed)
+	}()
 	for d, err := range l.Provider.Chat(ctx, r) {
 		if err != nil {
 			failed = ended(ctx, err)
@@ -151,6 +157,13 @@ func (l *Loop) done(r Report, err error) {
 	if l.Done != nil {
 		l.Done(r, err)
 	}
+}
+
+func (l *Loop) spend(u chat.Usage) error {
+	if l.Spend == nil {
+		return nil
+	}
+	return l.Spend(u)
 }
 
 func (l *Loop) log() *slog.Logger {

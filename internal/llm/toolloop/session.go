@@ -97,6 +97,7 @@ func (s *session) rounds(ctx context.Context) error {
 		s.report.Rounds++
 		a, err := s.ask(ctx)
 		s.report.Usage = s.report.Usage.Plus(a.usage)
+		spent := s.loop.spend(a.usage)
 		if err != nil {
 			return err
 		}
@@ -104,6 +105,9 @@ func (s *session) rounds(ctx context.Context) error {
 		if !again {
 			s.finish(a, reason)
 			return nil
+		}
+		if spent != nil {
+			return spent
 		}
 		s.messages = append(s.messages, a.history()...)
 		s.emit(Event{Delta: chat.Delta{Kind: chat.DeltaRound}})
@@ -214,9 +218,16 @@ func (s *session) noted(a *answer, n note) {
 	a.finished(n.call, n.result)
 }
 
+// maxQueued is how many events may wait for a slow client before the texts of agents are
+// left out.
+const maxQueued = 1024
+
 // emit sends an event to the client, or queues it. Events of calls are bounded by the
 // number of calls, deltas by [session.ports].
 func (s *session) emit(e Event) {
+	if len(s.queue) >= maxQueued && e.Tool != nil && e.Tool.Type == registry.EventAgentChunk {
+		return
+	}
 	if len(s.queue) == 0 {
 		select {
 		case s.out <- e:

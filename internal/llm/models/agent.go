@@ -1,0 +1,181 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// agent is what a [Model] has that is an agent.
+type agent struct {
+	declared spicepod.Agent
+	others   []*Model            // to which it may delegate, in the order of declaration
+	tools    []*registry.OwnTool // delegate and delegate_parallel; nil without others
+}
+
+// own returns the agent's own tool of that name, or nil.
+func (a *agent) own(name string) *registry.OwnTool {
+	if a != nil {
+		for _, t := range a.tools {
+			if t.Definition().Name == name {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// agents adds the agents to a set with all models.
+func (b *builder) agents(s *Set) {
+	for i := range b.pod.Agents {
+		m := b.newAgent(i, s)
+		s.models = append(s.models, m)
+		s.byName[m.info.Name] = m
+	}
+	for _, m := range s.models {
+		if m.agent == nil || m.settings == nil || len(m.agent.declared.Agents) == 0 {
+			continue
+		}
+		for _, name := range m.agent.declared.Agents {
+			m.agent.others = append(m.agent.others, s.byName[name])
+		}
+		m.delegates()
+	}
+}
+
+// newAgent makes an agent of its model. If that fails, Info of the agent has the reason.
+func (b *builder) newAgent(i int, s *Set) *Model {
+	declared := b.pod.Agents[i]
+	m := &Model{opts: b.opts, agent: &agent{declared: declared}, info: Info{
+		Name: declared.Name, From: tools.SourceAgent + ":" + declared.Model, Description: declared.Description, Status: StatusReady, Agent: true,
+		ToolPlan: ToolPlan{Declared: strings.Join(declared.Tools, ", "), Mode: ModeNone},
+	}}
+	e := spicepod.Entry{Pod: b.pod, Path: fmt.Sprintf("agents[%d]", i), Component: "agent " + declared.Name}
+	if problem := b.openAgent(m, s.byName[declared.Model], &e); problem != nil {
+		b.problems = append(b.problems, *problem)
+		m.info.Status, m.info.Error = StatusError, problem.Located()
+	}
+	return m
+}
+
+// openAgent gives an agent the provider of its model, and its own instructions, limits and
+// tools.
+func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
+	declared := m.agent.declared
+	if of == nil || of.settings == nil {
+		return e.Problem(".model", "", "its model %q was not loaded", declared.Model)
+	}
+	s := *of.settings
+	s.system = joined(s.system, strings.TrimSpace(declared.Instructions))
+	if len(s.system) > MaxSystemPrompt {
+		return e.Problem(".instructions", "", "the instructions and the system_prompt of the model have %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
+	}
+	s.limits.Rounds = declared.Limits.Rounds
+	s.wish.declared, s.wish.closed, s.wish.pinned, s.wish.text = true, true, nil, strings.Join(declared.Tools, ", ")
+	p := &plan{}
+	for i, name := range declared.Tools {
+		found := b.offer.selected(name)
+		if len(found) == 0 {
+			b.problems = append(b.problems, e.Remark(fmt.Sprintf(".tools[%d]", i), "write the name of a tool, a pattern such as docs__*, or the name of an MCP server or toolset",
+				fmt.Sprintf("no tool matches %q", name)))
+		}
+		p.set = append(p.set, found...)
+	}
+	slices.SortFunc(p.set, func(a, b *tools.Definition) int { return strings.Compare(a.Name, b.Name) })
+	p.set = slices.Compact(p.set)
+	if err := p.decide(s.wish, b.offer, []string{wordAuto}, b.opts.Embeddings); err != nil {
+		return e.Problem(".tools", "", "%s", err)
+	}
+	m.settings, m.provider, m.fingerprint = &s, of.provider, of.fingerprint
+	m.info.Datasets, m.hasTable = of.info.Datasets, of.hasTable
+	m.useTools(p, b.offer)
+	return nil
+}
+
+// joined joins the system prompts of a model and of its agent.
+func joined(system, instructions string) string {
+	if system == "" || instructions == "" {
+		return system + instructions
+	}
+	return system + "\n\n" + instructions
+}
+
+// selected returns the tools that an entry of an agent's tools selects: those with the name
+// or of the pattern, or all of an MCP server or of a toolset.
+func (o offer) selected(name string) []*tools.Definition {
+	if strings.ContainsAny(name, "*?[") {
+		return o.matching([]string{name})
+	}
+	return o.named(name)
+}
+
+// delegates gives an agent its own tools: those that delegate tasks.
+func (m *Model) delegates() {
+	m.agent.tools = delegationTools(m)
+	for _, t := range m.agent.tools {
+		m.tools = append(m.tools, plain([]*tools.Definition{t.Definition()})...)
+	}
+	slices.SortFunc(m.tools, func(a, b toolloop.Tool) int { return strings.Compare(a.Name, b.Name) })
+	m.info.Advertised = nil
+	for _, t := range m.tools {
+		m.info.Advertised = append(m.info.Advertised, t.Name)
+	}
+	if m.info.Mode == ModeNone {
+		m.info.Mode, m.info.Reason = ModeDirect, "it delegates"
+	}
+}
+
+// AgentInfo describes an agent, as GET /v1/agents does.
+type AgentInfo struct {
+	Name        string   `json:"name"`
+	Model       string   `json:"model" doc:"The model that answers."`
+	Description string   `json:"description"`
+	Status      string   `json:"status" enum:"Ready,Error"`
+	Error       string   `json:"error,omitempty" doc:"Why it was not loaded."`
+	Agents      []string `json:"agents" doc:"The agents to which it may delegate tasks."`
+	Tools       ToolPlan `json:"tools"`
+	Limits      Limits   `json:"limits"`
+	Events      string   `json:"events" enum:"none,tools,all" doc:"What clients see of its work for other agents."`
+}
+
+// Limits are the limits of each task of an agent.
+type Limits struct {
+	Timeout     string `json:"timeout" doc:"A duration such as 1m0s."`
+	Rounds      int    `json:"rounds"`
+	Tokens      int    `json:"tokens,omitempty"`
+	Calls       int    `json:"calls,omitempty"`
+	Concurrency int    `json:"concurrency"`
+	Depth       int    `json:"depth"`
+}
+
+// Agents describes the agents, in the order of declaration.
+func (s *Set) Agents() []AgentInfo {
+	list := []AgentInfo{}
+	for _, m := range s.All() {
+		if m.agent == nil {
+			continue
+		}
+		d := m.agent.declared
+		l := d.Limits
+		list = append(list, AgentInfo{
+			Name: d.Name, Model: d.Model, Description: d.Description, Status: m.info.Status, Error: m.info.Error,
+			Agents: append([]string{}, d.Agents...), Tools: m.info.ToolPlan, Events: string(d.Events),
+			Limits: Limits{l.Timeout.String(), l.Rounds, l.Tokens, l.Calls, l.Concurrency, l.Depth},
+		})
+	}
+	return list
+}
+
+// taskText is a task as the agent reads it.
+func taskText(task string, context json.RawMessage) string {
+	if len(context) == 0 || string(context) == "null" || string(context) == "{}" {
+		return task
+	}
+	return task + "\n\nContext:\n" + string(context)
+}

@@ -1,0 +1,288 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// The tools of agents that delegate.
+const (
+	toolDelegate         = "delegate"
+	toolDelegateParallel = "delegate_parallel"
+)
+
+// maxTasks is how many tasks one delegate_parallel takes.
+const maxTasks = 64
+
+// Delegated is the result of a delegated task.
+type Delegated struct {
+	Agent   string           `json:"agent"`
+	OK      bool             `json:"ok"`
+	Result  string           `json:"result,omitempty"` // the agent's answer
+	Error   *DelegationError `json:"error,omitempty"`
+	Metrics TaskMetrics      `json:"metrics"`
+}
+
+// DelegationError is why a task failed.
+type DelegationError struct {
+	Code    errcode.Code `json:"code"`
+	Message string       `json:"message"`
+}
+
+// TaskMetrics is what a task took, with everything that it delegated.
+type TaskMetrics struct {
+	LatencyMS float64 `json:"latency_ms"`
+	Rounds    int64   `json:"rounds"` // of the agent itself
+	Calls     int64   `json:"calls"`
+	Tokens    int64   `json:"tokens"`
+}
+
+// assignment is a task for an agent, as models write it.
+type assignment struct {
+	Agent   string          `json:"agent"`
+	Task    string          `json:"task"`
+	Context json.RawMessage `json:"context,omitempty"`
+}
+
+// delegationTools returns the tools by which an agent delegates to its agents.
+func delegationTools(m *Model) []*registry.OwnTool {
+	var names []string
+	var who strings.Builder
+	byName := map[string]*Model{}
+	for _, other := range m.agent.others {
+		names = append(names, other.info.Name)
+		byName[other.info.Name] = other
+		fmt.Fprintf(&who, "\n- %s: %s", other.info.Name, strings.Join(strings.Fields(other.info.Description), " "))
+	}
+	one := map[string]any{
+		"type": "object", "required": []string{"agent", "task"}, "additionalProperties": false,
+		"properties": map[string]any{
+			"agent":   map[string]any{"type": "string", "enum": names, "description": "The agent that gets the task."},
+			"task":    map[string]any{"type": "string", "minLength": 1, "description": "What it should do, with all that it needs to know: it does not see this conversation."},
+			"context": map[string]any{"type": "object", "description": "Further data for the task."},
+		},
+	}
+	many := map[string]any{
+		"type": "object", "required": []string{"tasks"}, "additionalProperties": false,
+		"properties": map[string]any{"tasks": map[string]any{"type": "array", "minItems": 1, "maxItems": maxTasks, "items": one}},
+	}
+	tool := func(name, description string, parameters any, call func(context.Context, tools.Input) (tools.Output, error)) *registry.OwnTool {
+		schema, _ := tools.Encode(parameters) // of maps, lists and texts
+		return registry.NewOwnTool(registry.Must(tools.New(tools.Definition{
+			Name: name, Description: description + who.String(), Parameters: schema, Source: tools.SourceBuiltin, Declared: "built in",
+			Annotations: tools.Annotations{OpenWorld: true},
+		}, call)))
+	}
+	return []*registry.OwnTool{
+		tool(toolDelegate, "Give a task to another agent, and wait for its answer. The agents are:", one, func(ctx context.Context, in tools.Input) (tools.Output, error) {
+			var a assignment
+			if err := json.Unmarshal(in.Raw, &a); err != nil {
+				return tools.Output{}, err
+			}
+			return tools.JSON(delegateAll(ctx, byName, []assignment{a}, in.Scope)[0])
+		}),
+		tool(toolDelegateParallel, "Give tasks that do not need each other's answers to other agents, which work at the same time, and wait for all answers: one result for each task, in the same order. The agents are:", many,
+			func(ctx context.Context, in tools.Input) (tools.Output, error) {
+				var all struct{ Tasks []assignment }
+				if err := json.Unmarshal(in.Raw, &all); err != nil {
+					return tools.Output{}, err
+				}
+				return tools.JSON(map[string]any{"results": delegateAll(ctx, byName, all.Tasks, in.Scope)})
+			}),
+	}
+}
+
+// delegateAll runs tasks at once, as many as the limit of the delegating task permits. One
+// that fails ends no other one.
+func delegateAll(ctx context.Context, agents map[string]*Model, list []assignment, scope tools.Scope) []Delegated {
+	from, observer := taskOf(ctx), registry.ObserverOf(ctx)
+	results := make([]Delegated, len(list))
+	var running sync.WaitGroup
+	for i, a := range list {
+		running.Go(func() {
+			select {
+			case from.slots <- struct{}{}:
+				defer func() { <-from.slots }()
+			case <-ctx.Done():
+			}
+			w := work{agent: agents[a.Agent], id: observer.CallID + "." + strconv.Itoa(i+1), observer: observer}
+			results[i] = w.do(ctx, taskText(a.Task, a.Context), scope)
+		})
+	}
+	running.Wait()
+	return results
+}
+
+// work is a task of an agent that works for a call.
+type work struct {
+	agent    *Model
+	id       string // of the call of the agent
+	observer registry.Observer
+}
+
+// do runs the task and reports its steps to the observer of the call.
+func (w work) do(ctx context.Context, text string, scope tools.Scope) Delegated {
+	began := time.Now()
+	step := w.step(taskOf(ctx))
+	w.emit(spicepod.EventsTools, registry.Event{Type: registry.EventAgentStart, CallID: w.id}, step, text)
+	answer, t, err := w.chat(ctx, text, scope, step)
+	d := Delegated{Agent: w.agent.info.Name, OK: err == nil, Result: answer, Metrics: t.metrics(time.Since(began))}
+	if err != nil {
+		e := chat.AsError(err)
+		d.Result, d.Error = "", &DelegationError{e.Code, e.Message}
+	}
+	w.emit(spicepod.EventsTools, registry.Event{Type: registry.EventAgentEnd, CallID: w.id, Result: d.asResult()}, step, "")
+	return d
+}
+
+// chat has the chat with the agent. It returns the text of the answer, and the task unless it
+// did not begin.
+func (w work) chat(ctx context.Context, text string, scope tools.Scope, step registry.AgentStep) (string, *task, error) {
+	ctx, end, err := w.agent.begin(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	defer end()
+	t := taskOf(ctx)
+	request := &chat.Request{Model: w.agent.info.Name, Messages: []chat.Message{chat.Text(chat.RoleUser, text)}}
+	var answer chat.Collector
+	for e, err := range w.agent.answer(ctx, request, scope) {
+		if err != nil {
+			return "", t, err
+		}
+		w.observe(e, step)
+		if e.Kind == chat.DeltaRound {
+			answer = chat.Collector{} // the answer is the text after the last calls
+		}
+		answer.Add(e.Delta)
+	}
+	message := answer.Response().Message()
+	return message.Text(), t, nil
+}
+
+// step returns what all events of the work have; within is the delegating task, or nil.
+func (w work) step(within *task) registry.AgentStep {
+	s := registry.AgentStep{Agent: w.agent.info.Name, Depth: 1, ParentCallID: w.observer.CallID}
+	if within != nil {
+		s.Depth = within.depth + 1
+	}
+	return s
+}
+
+// observe reports a step of the agent's chat.
+func (w work) observe(e toolloop.Event, step registry.AgentStep) {
+	switch {
+	case e.Tool == nil && e.Kind == chat.DeltaText:
+		w.emit(spicepod.EventsAll, registry.Event{Type: registry.EventAgentChunk, CallID: w.id}, step, e.Text)
+	case e.Tool == nil:
+	case e.Tool.AgentStep != nil: // of an agent that works for this one
+		if w.agent.agent.declared.Events != spicepod.EventsNone {
+			w.observer.Emit(*e.Tool)
+		}
+	default:
+		own := *e.Tool
+		own.Type = map[registry.EventType]registry.EventType{
+			registry.EventToolCall: registry.EventAgentToolCall, registry.EventToolResult: registry.EventAgentToolResult,
+		}[own.Type]
+		step.ParentCallID = w.id
+		w.emit(spicepod.EventsTools, own, step, "")
+	}
+}
+
+// emit sends an event if the agent shows those of the kind.
+func (w work) emit(kind spicepod.AgentEvents, e registry.Event, step registry.AgentStep, text string) {
+	shown := w.agent.agent.declared.Events
+	if shown == spicepod.EventsNone || kind == spicepod.EventsAll && shown != spicepod.EventsAll {
+		return
+	}
+	step.Text = text
+	e.AgentStep = &step
+	w.observer.Emit(e)
+}
+
+// asResult is the result as the result of a call.
+func (d Delegated) asResult() *tools.Result {
+	r := &tools.Result{OK: d.OK, Metrics: tools.Metrics{LatencyMS: d.Metrics.LatencyMS}}
+	if d.Error != nil {
+		r.Error = tools.NewError(d.Error.Code, d.Error.Message, "")
+	} else {
+		r.Result, _ = json.Marshal(d.Result) // a text
+	}
+	return r
+}
+
+// Agents are the agents as tools. They are made before the set of models, which they reach
+// once it is.
+type Agents struct{ set atomic.Pointer[Set] }
+
+func (a *Agents) use(s *Set) {
+	if a != nil {
+		a.set.Store(s)
+	}
+}
+
+// agentArguments are the arguments of an agent as a tool.
+type agentArguments struct {
+	Task    string         `json:"task" doc:"What the agent should do, with all that it needs to know."`
+	Context map[string]any `json:"context,omitempty" doc:"Further data for the task."`
+}
+
+// AgentAnswer is the result of an agent as a tool.
+type AgentAnswer struct {
+	Text  string      `json:"text"`
+	Usage TaskMetrics `json:"usage"`
+}
+
+// Tools returns the agents of a Spicepod as tools.
+func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
+	list := make([]tools.Tool, 0, len(pod.Agents))
+	for i, declared := range pod.Agents {
+		at := pod.At(fmt.Sprintf("agents[%d]", i))
+		tool, err := tools.Typed(tools.Definition{
+			Name: declared.Name, Description: declared.Description, Source: tools.SourceAgent, Declared: fmt.Sprintf("%s:%d", at.File, at.Line),
+			Annotations:    tools.Annotations{OpenWorld: true},
+			Limits:         &tools.Limits{Timeout: declared.Limits.Timeout + time.Second}, // the agent's own limit says more
+			Implementation: spicepod.Fingerprint(declared),
+		}, func(ctx context.Context, args agentArguments, in tools.Input) (AgentAnswer, error) {
+			return a.answer(ctx, declared.Name, args, in.Scope)
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tool)
+	}
+	return list, nil
+}
+
+// answer runs a task of an agent for a call of its tool.
+func (a *Agents) answer(ctx context.Context, name string, args agentArguments, scope tools.Scope) (AgentAnswer, error) {
+	m, err := a.set.Load().Model(name)
+	var fault *chat.Error
+	if errors.As(err, &fault) {
+		return AgentAnswer{}, tools.NewError(fault.Code, fault.Message, "")
+	}
+	context, err := tools.Encode(args.Context)
+	if err != nil {
+		return AgentAnswer{}, err
+	}
+	observer := registry.ObserverOf(ctx)
+	d := work{agent: m, id: observer.CallID + ".1", observer: observer}.do(ctx, taskText(args.Task, context), scope)
+	if d.Error != nil {
+		return AgentAnswer{}, tools.NewError(d.Error.Code, d.Error.Message, "")
+	}
+	return AgentAnswer{d.Result, d.Metrics}, nil
+}

@@ -1,0 +1,72 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// EventType is the type of an [Event].
+type EventType string
+
+// The events of a call, and those of the agents that work for it.
+const (
+	EventToolCall   EventType = "tool_call"
+	EventToolResult EventType = "tool_result"
+
+	EventAgentStart      EventType = "agent_start"       // Text: the task
+	EventAgentChunk      EventType = "agent_chunk"       // Text: a piece of its answer
+	EventAgentToolCall   EventType = "agent_tool_call"   // Tool, Arguments
+	EventAgentToolResult EventType = "agent_tool_result" // Tool, Result
+	EventAgentEnd        EventType = "agent_end"         // Result: the answer
+)
+
+// Event is a step of a call, for observers.
+type Event struct {
+	Type      EventType       `json:"type"`
+	CallID    string          `json:"call_id"` // of the call; in events of agents, of the call of the agent or by it
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    *tools.Result   `json:"result,omitempty"`
+
+	*AgentStep
+}
+
+// AgentStep is what events of agents have besides.
+type AgentStep struct {
+	Agent        string `json:"agent"`
+	Depth        int    `json:"depth"`          // 1: it works for the agent or the client that was asked
+	ParentCallID string `json:"parent_call_id"` // of the call that the agent works for
+	Text         string `json:"text,omitempty"`
+}
+
+// Observer is who observes a call.
+type Observer struct {
+	CallID string      // of the call
+	emit   func(Event) // nil: no one
+}
+
+// Emit sends an event of the agents that work for the call. Several goroutines may.
+func (o Observer) Emit(e Event) {
+	if o.emit != nil {
+		o.emit(e)
+	}
+}
+
+type observerKey struct{}
+
+// ObserverOf returns the observer of the call for which ctx is.
+func ObserverOf(ctx context.Context) Observer {
+	o, _ := ctx.Value(observerKey{}).(Observer)
+	return o
+}
+
+// OwnTool is a tool that only its caller has, and no catalog: see [Call.Own].
+type OwnTool struct{ entry *entry }
+
+// NewOwnTool returns a tool whose limits are those of its definition alone.
+func NewOwnTool(t tools.Tool) *OwnTool { return &OwnTool{newEntry(t, t.Definition(), metaLimits)} }
+
+// Definition describes the tool.
+func (t *OwnTool) Definition() *tools.Definition { return t.entry.def }
