@@ -47,14 +47,17 @@ func plays(agents map[string]func(chattest.Request) chattest.Answer) func(chatte
 }
 
 // once calls tools in the first answer, and says the results of the calls in the second one.
+// The ids of calls are a letter and a digit: others are the runtime's own.
 func once(calls ...chattest.Step) func(chattest.Request) chattest.Answer {
 	return func(r chattest.Request) chattest.Answer {
-		if len(r.Results) == 0 {
-			return chattest.Say(append([]chattest.Step{chattest.Text("One moment.")}, append(calls, chattest.Usage(90, 10, 0, 0))...)...)
-		}
 		var said []string
-		for _, result := range r.Results {
-			said = append(said, result)
+		for id, result := range r.Results {
+			if len(id) == 2 {
+				said = append(said, result)
+			}
+		}
+		if len(said) == 0 {
+			return chattest.Say(append([]chattest.Step{chattest.Text("One moment.")}, append(calls, chattest.Usage(90, 10, 0, 0))...)...)
 		}
 		slices.Sort(said)
 		return chattest.Say(chattest.Text(strings.Join(said, "; ")), chattest.Usage(190, 10, 0, 0))
