@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
@@ -428,6 +429,7 @@ func TestToolsWithoutADescriptionAreLogged(t *testing.T) {
 			t.Errorf("logged %d times, want %d with %q at last:\n%s", len(parts)-1, want, last, log.String())
 		}
 	}
+	wait.Until(t, "the first load is logged", func() bool { return strings.Contains(log.String(), "no description") })
 	logged(1, `count=2 tools="a, b"`)
 	r.pod("functions:\n" + fn("b", "x", "x + 1") + fn("a", "x", "x"))
 	logged(1, `count=2 tools="a, b"`)
