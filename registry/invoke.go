@@ -186,7 +186,7 @@ const shownName = 100
 // notFound is the error of a name that no tool has, or that of a tool which the caller does
 // not see: both are the same.
 func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
-	if c.Pending != nil && c.seesServer(name, scope) {
+	if c.Pending != nil && c.get(name) == nil && c.seesServer(name, scope) {
 		if err := c.Pending(name); err != nil {
 			return err
 		}

@@ -209,6 +209,7 @@ func TestMCPConformanceClientProcess(t *testing.T) {
 	p := start(t, folder(t, "spicepod.yaml", podHead+"tools:\n"+httpServer("suite", flag.Arg(0))))
 	p.connected("suite")
 	if c, ok := scenarioCalls[scenario]; ok {
+		p.eventually("to serve the tool", func() bool { return slices.Contains(p.toolNames(""), "suite__"+c.tool) })
 		p.wantCall("suite__"+c.tool, c.arguments, c.want)
 	}
 }

@@ -244,14 +244,27 @@ func connecting(servers []*mcpclient.Server, server string) bool {
 	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool { return strings.EqualFold(s.Name(), server) && s.Connecting() })
 }
 
+// hasTool reports whether an MCP server has a tool of that name, which no catalog may have yet.
+func hasTool(servers []*mcpclient.Server, server, name string) bool {
+	name = strings.ReplaceAll(name, "/", "__")
+	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool {
+		return strings.EqualFold(s.Name(), server) && slices.ContainsFunc(s.Tools(), func(t tools.Tool) bool { return strings.EqualFold(t.Definition().Name, name) })
+	})
+}
+
 // pendingTools is [registry.Contents.Pending] of these servers.
 func pendingTools(servers []*mcpclient.Server) func(name string) *tools.Error {
 	return func(name string) *tools.Error {
 		server, _, found := strings.Cut(strings.ReplaceAll(name, "/", "__"), "__")
-		if !found || !connecting(servers, server) {
+		switch {
+		case !found:
 			return nil
+		case connecting(servers, server):
+			return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q is being connected, and its tools are not known yet", server), "try again in a moment")
+		case hasTool(servers, server, name):
+			return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q has been connected, and its tools are being loaded", server), "try again in a moment")
 		}
-		return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q is being connected, and its tools are not known yet", server), "try again in a moment")
+		return nil
 	}
 }
 
