@@ -318,3 +318,26 @@ func TestIshvana(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentThroughSQL has an agent that calls another one in a statement: it is limited to
+// its tools there, and what the other one spends is spent by it.
+func TestAgentThroughSQL(t *testing.T) {
+	t.Parallel()
+	c := startAgents(t, "agents:\n", "agents:\n  - { name: clerk, model: assistant, description: Asks in SQL., instructions: You are Clerk., tools: [sql, hawken] }\n")
+	script := func(statement string) {
+		c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{
+			"Clerk":  once(chattest.Call("k1", "sql", fmt.Sprintf(`{"query":%q}`, statement))),
+			"Hawken": once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
+			"Lagan":  once(chattest.Call("l1", "word_count", `{"text":"a b"}`)),
+		}))
+	}
+	ask := func() string { return c.do("POST", "/v1/tools/clerk:invoke", `{"args":{"task":"Ask."}}`).body }
+	script(`SELECT tool_invoke('hawken', '{"task":"Who is Mara?"}') AS r`)
+	if body := ask(); !strings.Contains(body, "lore of Mara") || !strings.Contains(body, `"calls":2,"tokens":600`) {
+		t.Errorf("an agent of its tools: %s", body)
+	}
+	script(`SELECT tool_invoke('lagan', '{"task":"Count."}') AS r`)
+	if body := ask(); !strings.Contains(body, `there is no tool`) {
+		t.Errorf("another agent: %s", body)
+	}
+}
