@@ -18,7 +18,7 @@ type Agent struct {
 	Description     string         `yaml:"description" required:"true" doc:"What the agent is for. Models and agents choose it by this text."`
 	Instructions    string         `yaml:"instructions" doc:"Text before every conversation, after the system_prompt of the model."`
 	InstructionsRef string         `yaml:"instructions_ref" file:"Instructions" doc:"File with the instructions, relative to the file that names it. Instead of instructions."`
-	Tools           []string       `yaml:"tools" doc:"The tools of the agent: names, patterns with * and ?, MCP servers, and toolsets. It can call no other ones."`
+	Tools           []string       `yaml:"tools" doc:"The tools of the agent: names, patterns with *, MCP servers, and toolsets. It can call no other ones."`
 	Agents          []string       `yaml:"agents" doc:"The agents to which it may delegate tasks, with the tools delegate and delegate_parallel."`
 	Limits          AgentLimits    `yaml:"limits" doc:"Limits on each task of the agent, with everything that it delegates."`
 	Events          AgentEvents    `yaml:"events" enum:"none,tools,all" default:"tools" doc:"What a client that asks for events sees of the agent's work for another one: nothing; its beginning, end and tool calls; or its text as well."`

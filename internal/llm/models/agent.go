@@ -109,7 +109,7 @@ func joined(system, instructions string) string {
 // selected returns the tools that an entry of an agent's tools selects: those with the name
 // or of the pattern, or all of an MCP server or of a toolset.
 func (o offer) selected(name string) []*tools.Definition {
-	if strings.ContainsAny(name, "*?[") {
+	if strings.Contains(name, "*") {
 		return o.matching([]string{name})
 	}
 	return o.named(name)
