@@ -64,6 +64,8 @@ var benchmarks = []benchmark{
 	{"cache", benchCache},
 	{"sources", benchSources},
 	{"arrow", benchArrow},
+	{"mysql", benchMySQL},
+	{"lakes", benchLakes},
 }
 
 func main() {

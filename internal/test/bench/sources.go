@@ -82,23 +82,15 @@ datasets:
 		return nil, err
 	}
 	defer s.stop()
-	var rows []row
-	for _, q := range []struct{ what, of, statement string }{
-		{"PostgreSQL, 10 million rows: all columns aggregated", "pg.public.spiced_bench", "SELECT count(*), sum(id), max(customer), sum(amount), max(created) FROM pg"},
-		{"PostgreSQL, 10 million rows: a condition without an index", "pg.public.spiced_bench", "SELECT count(*), sum(amount) FROM pg WHERE customer = 'customer 77'"},
-		{"PostgreSQL: a row by key", "pg.public.spiced_bench", "SELECT customer FROM pg WHERE id = 4711"},
-		{"object store, 10 million rows of Parquet: all columns aggregated", "'s3://lake/rows.parquet'", "SELECT count(*), sum(id), max(customer), sum(amount) FROM s3"},
-		{"object store: one column with a condition", "'s3://lake/rows.parquet'", "SELECT sum(amount) FROM s3 WHERE id BETWEEN 5000000 AND 5001000"},
-	} {
-		statement := strings.NewReplacer("FROM pg", "FROM "+q.of, "FROM s3", "FROM "+q.of).Replace(q.statement)
-		ratio, ours, err := inTurns(3, func() error { return peerQuery(ctx, peer, statement) }, func() error {
-			_, err := s.sql(ctx, q.statement)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", q.what, err)
-		}
-		rows = append(rows, row{q.what + " : DuckDB's extension, speed", fmt.Sprintf("%.2f (%.0f ms)", ratio, ours.Seconds()*1000), "≥ 0.95"})
+	rows, err := compared(ctx, s, peer, []comparison{
+		{"PostgreSQL, 10 million rows: all columns aggregated", "pg", "pg.public.spiced_bench", "SELECT count(*), sum(id), max(customer), sum(amount), max(created) FROM t"},
+		{"PostgreSQL, 10 million rows: a condition without an index", "pg", "pg.public.spiced_bench", "SELECT count(*), sum(amount) FROM t WHERE customer = 'customer 77'"},
+		{"PostgreSQL: a row by key", "pg", "pg.public.spiced_bench", "SELECT customer FROM t WHERE id = 4711"},
+		{"object store, 10 million rows of Parquet: all columns aggregated", "s3", "'s3://lake/rows.parquet'", "SELECT count(*), sum(id), max(customer), sum(amount) FROM t"},
+		{"object store: one column with a condition", "s3", "'s3://lake/rows.parquet'", "SELECT sum(amount) FROM t WHERE id BETWEEN 5000000 AND 5001000"},
+	})
+	if err != nil {
+		return nil, err
 	}
 	copied, err := benchCopy(ctx, e, peer, dir, text)
 	return append(rows, copied), err
