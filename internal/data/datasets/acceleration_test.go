@@ -190,14 +190,14 @@ func TestRetention(t *testing.T) {
 			{"retention_period: 1h, retention_sql: DELETE FROM public.t AS x WHERE x.id = (SELECT max(id) FROM t) AND x.id = 4", "2|b, 3|c, 4|d", "3|c"},
 			{"retention_sql: DELETE FROM t WHERE v = 'zzz'", "1|a, 2|b, 3|c, 4|d", "1|a, 2|b, 3|c, 4|d"},
 		} {
-			w.clock.now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			w.clock.set(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			w.file("a.csv", "at,id,v\n2026-01-02 02:00:00,1,a\n2026-01-02 02:10:00,2,b\n2026-01-02 03:00:00,3,c\n2026-01-02 03:00:00,4,d\n")
 			w.ok("")
 			w.ok(fmt.Sprintf(retained, mode+", primary_key: id", c.keys))
 			w.want("SELECT id, v FROM t ORDER BY id", c.first)
 			loaded := w.status("t").Refreshed
 			version := w.m.live["public.t"].Version()
-			w.clock.now = w.clock.now.Add(10 * time.Minute)
+			w.clock.set(w.clock.Now().Add(10 * time.Minute))
 			for range 2 {
 				w.checkRetention()
 				w.want("SELECT id, v FROM t ORDER BY id", c.later)

@@ -376,6 +376,13 @@ func (f *fakeClock) Now() time.Time {
 	return f.now
 }
 
+// set changes the time, and ends no timer.
+func (f *fakeClock) set(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = now
+}
+
 func (f *fakeClock) After(d time.Duration) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
