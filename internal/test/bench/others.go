@@ -114,6 +114,9 @@ func benchLakes(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	defer peer.Close()
+	if _, err := peer.ExecContext(ctx, "SET unsafe_enable_version_guessing = true"); err != nil { // of Iceberg
+		return nil, err
+	}
 	delta, iceberg := filepath.Join(folder, "delta"), filepath.Join(folder, "lake", "iceberg")
 	s, err := e.serveDatasets(ctx, "lakes", fmt.Sprintf("  data_roots: [%q]\ndatasets: [{ name: delta, from: %q }, { name: iceberg, from: %q }]\n", folder, "delta_lake:"+delta, "iceberg:"+iceberg))
 	if err != nil {
