@@ -10,8 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Agent is one entry of `agents:`: a model with instructions, tools and other agents of its
-// own. Instructions has the text wherever it was written.
+// Agent is one entry of `agents:`: a model with its own instructions, tools and other
+// agents. Instructions has the text wherever it was written.
 type Agent struct {
 	Name            string         `yaml:"name" required:"true" doc:"Name of the agent, as a model of chats and as a tool: letters, digits, _ and -, at most 64."`
 	Model           string         `yaml:"model" required:"true" doc:"The entry of models that answers. Its params.tools have no effect for the agent."`

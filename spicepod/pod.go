@@ -22,7 +22,7 @@ type Pod struct {
 	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customized built-in tools, and MCP servers."`
 	Toolsets    []Toolset    `yaml:"toolsets" component:"toolset" doc:"Groups of tools."`
 	Models      []Model      `yaml:"models" component:"model" doc:"Language models."`
-	Agents      []Agent      `yaml:"agents" component:"agent" doc:"Agents: models with instructions, tools and agents of their own."`
+	Agents      []Agent      `yaml:"agents" component:"agent" doc:"Agents: models with their own instructions, tools and agents."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with their expected results; run at load."`
 
 	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" instead:"nothing yet" doc:"Reranking models."`

@@ -191,7 +191,7 @@ func TestFaultsOfSpecialists(t *testing.T) {
 		},
 		"too many calls": {
 			once(chattest.Call("l1", "word_count", `{"text":"a"}`), chattest.Call("l2", "word_count", `{"text":"b"}`)), nil,
-			`agent lagan has made 1 calls; its limit is 1 (limits.calls)`,
+			`agent lagan has reached its limit of tool calls, 1 (limits.calls)`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,8 +296,8 @@ func TestCancelledOrchestration(t *testing.T) {
 	}
 }
 
-// TestIshvana runs the Spicepod of docs/agents.md: three specialists, each with a call of a
-// tool of its own.
+// TestIshvana runs the Spicepod of docs/agents.md: three specialists, each of which calls one
+// of its tools.
 func TestIshvana(t *testing.T) {
 	t.Parallel()
 	const pod = "../../testdata/spicepods/ishvana/"
@@ -334,7 +334,7 @@ func TestAgentThroughSQL(t *testing.T) {
 	ask := func() string { return c.do("POST", "/v1/tools/clerk:invoke", `{"args":{"task":"Ask."}}`).body }
 	script(`SELECT tool_invoke('hawken', '{"task":"Who is Mara?"}') AS r`)
 	if body := ask(); !strings.Contains(body, "lore of Mara") || !strings.Contains(body, `"calls":2,"tokens":600`) {
-		t.Errorf("an agent of its tools: %s", body)
+		t.Errorf("an agent that it may call: %s", body)
 	}
 	script(`SELECT tool_invoke('lagan', '{"task":"Count."}') AS r`)
 	if body := ask(); !strings.Contains(body, `there is no tool`) {

@@ -114,7 +114,7 @@ func (t *task) count() *tools.Error {
 	for up := t; up != nil; up = up.within {
 		most := int64(up.of.agent.declared.Limits.Calls)
 		if n := up.calls.Add(1); most > 0 && n > most {
-			return tools.NewError(errcode.Limit, fmt.Sprintf("agent %s has made %d calls; its limit is %d (limits.calls)", up.of.info.Name, n-1, most), "answer with what is known")
+			return tools.NewError(errcode.Limit, fmt.Sprintf("agent %s has reached its limit of tool calls, %d (limits.calls)", up.of.info.Name, most), "answer with what is known")
 		}
 	}
 	return nil
