@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/test/golden"
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // TestDocs runs the pages that have ```console blocks, each from top to bottom
@@ -50,7 +51,7 @@ type page struct {
 func newPage(t *testing.T, file string) *page {
 	p := &page{t: t, file: file, dir: t.TempDir(), ports: map[string]string{}}
 	for _, shown := range []string{"8090", "5432", "50051"} {
-		_, p.ports[shown], _ = strings.Cut(freeAddress(t), ":")
+		_, p.ports[shown], _ = strings.Cut(reserve.Address(t), ":")
 	}
 	binary, err := exec.LookPath("spiced")
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // startChain serves a Spicepod to a runtime that serves what it has to the
@@ -59,7 +61,7 @@ func TestMCPChainFails(t *testing.T) {
 // as soon as the server is there; again after the server was away.
 func TestMCPServerComesBack(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
+	address := reserve.Address(t)
 	p := start(t, folder(t, "spicepod.yaml", haversine(t)+"tools:\n"+httpServer("late", "http://"+address+"/v1/mcp")))
 	p.eventually("to say that the server is away", func() bool {
 		c := p.component("late")

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -212,24 +211,6 @@ func runBackground(t *testing.T, address string, env []string, program string, a
 		}
 	}
 }
-
-// freeAddress returns an address for a server in another process. No listener of the tests
-// and no outgoing connection takes it: its port is below those that Linux chooses.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 100 {
-		port := 20000 + (os.Getpid()+int(addresses.Add(1)))%12000
-		address := fmt.Sprintf("127.0.0.1:%d", port)
-		if free, err := net.Listen("tcp", address); err == nil {
-			free.Close()
-			return address
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
-
-var addresses atomic.Int64 // given by freeAddress
 
 // mcpURL is where a program serves MCP.
 func (p *program) mcpURL() string { return p.url + "/v1/mcp" }

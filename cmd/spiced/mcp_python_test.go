@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // installedPython is the Python that has testdata/mcp/requirements.txt, which it
@@ -75,7 +77,7 @@ func TestMCPPythonServers(t *testing.T) {
 	var servers []string
 	entries := strings.Builder{}
 	for _, which := range []string{"mcp", "fastmcp"} {
-		address := freeAddress(t)
+		address := reserve.Address(t)
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // referenceServers are the entries of testdata/mcp/reference.yaml.
@@ -27,7 +28,7 @@ func startReference(t *testing.T) *referencing {
 	npm := mcpPeers(t)
 	everything := npm.entry("server-everything/dist/index.js")
 	serve := func(kind string) string {
-		address := freeAddress(t)
+		address := reserve.Address(t)
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
 			t.Fatal(err)

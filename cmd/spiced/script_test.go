@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // TestMain lets scripts run this program as spiced.
@@ -41,12 +42,13 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("ROOT", examples+"/../..")
-			free, err := net.Listen("tcp", "127.0.0.1:0")
+			free, unlock, err := reserve.Lock()
 			if err != nil {
 				return err
 			}
-			env.Setenv("ADDRESS", free.Addr().String()) // for spiced serve
-			return free.Close()
+			env.Setenv("ADDRESS", free) // for spiced serve
+			env.Defer(unlock)
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "ready": ready, "get": get},
 	})

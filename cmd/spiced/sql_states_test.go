@@ -2,10 +2,10 @@ package main
 
 import (
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // statesTable is the table of testdata/sqlclients/states.sql.
@@ -117,12 +118,7 @@ func realPostgres(t *testing.T) *pgx.Conn {
 	if out, err := command("initdb", "-D", dir+"/data", "-A", "trust", "-U", "spice", "--no-sync", "-E", "UTF8").CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := strconv.Itoa(reserve.Port(reserve.Address(t)))
 	server := command("postgres", "-D", dir+"/data", "-k", dir, "-h", "", "-p", port, "-F")
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // Account is the account of the servers, and Key its access key.
@@ -45,12 +47,7 @@ func Start(t testing.TB) *Server {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("AZURE STORAGE IS NOT TESTED: there is no azurite/node_modules/.bin/azurite-blob in the folder that SPICED_TEST_CLIENTS names")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	s := &Server{t: t, Address: l.Addr().String()}
+	s := &Server{t: t, Address: reserve.Address(t)}
 	s.URL = "http://" + s.Address + "/" + Account
 	s.run(program)
 	t.Cleanup(s.Stop)

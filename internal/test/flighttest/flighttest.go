@@ -26,6 +26,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // Options configures a server.
@@ -63,7 +65,7 @@ func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{t: t, options: o, tables: map[string]table{}}
 	if o.Address == "" {
-		o.Address = "127.0.0.1:0"
+		o.Address = reserve.Address(t)
 	}
 	l, err := net.Listen("tcp", o.Address)
 	if err != nil {

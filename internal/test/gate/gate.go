@@ -13,7 +13,8 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // Gate is a port of this machine that leads to another one.
@@ -33,7 +34,7 @@ type Gate struct {
 // Open opens a gate to an address, until the test ends.
 func Open(t testing.TB, target string) *Gate {
 	t.Helper()
-	g := &Gate{t: t, target: target, Address: "127.0.0.1:0", left: -1, open: map[net.Conn]bool{}}
+	g := &Gate{t: t, target: target, Address: reserve.Address(t), left: -1, open: map[net.Conn]bool{}}
 	g.Reopen()
 	t.Cleanup(g.Close)
 	return g
@@ -43,13 +44,9 @@ func Open(t testing.TB, target string) *Gate {
 func (g *Gate) Reopen() {
 	g.t.Helper()
 	l, err := net.Listen("tcp", g.Address)
-	for end := time.Now().Add(10 * time.Second); err != nil; l, err = net.Listen("tcp", g.Address) {
-		if time.Now().After(end) { // an outgoing connection has had the port
-			g.t.Fatalf("open the gate again: %v", err)
-		}
-		<-time.After(10 * time.Millisecond)
+	if err != nil {
+		g.t.Fatalf("open the gate: %v", err)
 	}
-	g.Address = l.Addr().String()
 	g.mu.Lock()
 	g.listener, g.left = l, -1
 	g.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -23,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 )
 
@@ -141,12 +141,7 @@ func (s *Server) prepare(program string, args ...string) *exec.Cmd {
 func (s *Server) Start() {
 	s.t.Helper()
 	if s.Port == 0 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.Port = l.Addr().(*net.TCPAddr).Port
-		l.Close()
+		s.Port = reserve.Port(reserve.Address(s.t))
 	}
 	var log bytes.Buffer
 	s.process = s.prepare("mariadbd", append([]string{

@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 )
 
@@ -144,12 +144,7 @@ func (s *Server) command(name string, args ...string) {
 func (s *Server) Start() {
 	s.t.Helper()
 	if s.Port == 0 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.Port = l.Addr().(*net.TCPAddr).Port
-		l.Close()
+		s.Port = reserve.Port(reserve.Address(s.t))
 	}
 	var log bytes.Buffer
 	s.process = s.prepare("postgres", "-D", s.path("data"), "-c", "listen_addresses=127.0.0.1", "-c", fmt.Sprintf("port=%d", s.Port),

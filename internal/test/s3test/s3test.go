@@ -22,6 +22,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // Server is an S3 server at URL, with a key that may do everything.
@@ -41,15 +43,12 @@ func Start(t testing.TB) *Server {
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("S3 IS NOT TESTED: there is no moto/bin/moto_server in the folder that SPICED_TEST_CLIENTS names")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	s := &Server{t: t, address: l.Addr().String(), URL: "http://" + l.Addr().String()}
+	s := &Server{t: t, address: reserve.Address(t)}
+	s.URL = "http://" + s.address
 	s.run(program)
 	t.Cleanup(s.Stop)
 	s.makeKey()
+	var err error
 	if s.client, err = minio.New(s.address, &minio.Options{Creds: credentials.NewStaticV4(s.Key, s.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath}); err != nil {
 		t.Fatal(err)
 	}
