@@ -135,12 +135,12 @@ func TestHTTPFailures(t *testing.T) {
 			case <-r.Context().Done():
 			case <-release:
 			}
-		}, "params: {client_timeout: 30ms, max_retries: 0}", "the server took longer than 30ms (params.client_timeout)", 1},
+		}, "params: {client_timeout: 500ms, max_retries: 0}", "the server took longer than 500ms (params.client_timeout)", 1},
 		{"slow body", func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte("a\n"))
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, "params: {client_timeout: 30ms, max_retries: 0}", "took longer", 1},
+		}, "params: {client_timeout: 500ms, max_retries: 0}", "took longer", 1},
 		{"too big", func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 2000)) }, "", "the file is larger than 1000B", 1},
 		{"too big, unsaid", func(w http.ResponseWriter, _ *http.Request) {
 			for range 3 {
