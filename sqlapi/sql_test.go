@@ -87,7 +87,7 @@ func TestSQLParameters(t *testing.T) {
 		`{"sql":"  "}`:                               "no SQL",
 		`{"sql":"SELECT 1","parameters":3}`:          "neither an array nor an object",
 		`["SELECT 1"]`:                               "not an object",
-		`{"sql":"SELECT $1","parameters":[]}`:        "1 parameters, got 0; bind one value for each parameter",
+		`{"sql":"SELECT $1","parameters":[]}`:        "1 parameter, got 0; bind one value for each parameter",
 		``:                                           "Invalid JSON",
 		strings.Repeat(`{"sql":`, 20_000):            "Invalid JSON",
 		`{"sql":"SELECT 1","parameters":[1e999999]}`: "",

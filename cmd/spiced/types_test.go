@@ -184,7 +184,7 @@ func TestDefaultsInSQL(t *testing.T) {
 			"SELECT * FROM rng(low := 1)": `there is no argument named "low" (line 1, column 15); did you mean "lo"?`,
 			"SELECT twice(1, 2, 3)":       "expected at most 2 arguments, got 3",
 			"SELECT twice(1, n := 2)":     `argument "n" was given more than once`,
-			"SELECT bad()":                "expected 1 arguments, got 0",
+			"SELECT bad()":                "expected 1 argument, got 0",
 		} {
 			if got := p.sql(sql); !strings.Contains(got, want) {
 				t.Errorf("%s: got %s, want %s", sql, got, want)

@@ -94,7 +94,7 @@ func newWorkers(pod *spicepod.Pod, roots []string, state string, command []strin
 	}
 	q := pod.Runtime.Query
 	workers, err := isolate.New(isolate.Options{
-		Command: command, Workers: q.Workers, Memory: int64(q.WorkerMemory), MaxSpill: int64(q.MaxSpill), Roots: roots, TempDir: spill, Log: log,
+		Command: command, Workers: q.Workers, Queue: q.MaxQueuedQueries, Memory: int64(q.WorkerMemory), MaxSpill: int64(q.MaxSpill), Roots: roots, TempDir: spill, Log: log,
 		Setup: workerSetup(), Extensions: extensions,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
@@ -220,7 +221,7 @@ func (s *service) preparedInfo(ctx context.Context, command *pb.CommandPreparedS
 func (p *prepared) checkBound() error {
 	n := len(p.description.Params)
 	if n > 0 && p.binding == 0 {
-		return status.Errorf(codes.FailedPrecondition, "the statement has %d parameters and none are bound; send them with DoPut", n)
+		return status.Errorf(codes.FailedPrecondition, "the statement has %s and no values; send them with DoPut", plural.Of(n, "parameter"))
 	}
 	return nil
 }

@@ -193,7 +193,7 @@ func TestErrorsOfPreparedStatements(t *testing.T) {
 	wantCode(t, err, codes.NotFound, "nope")
 	p := prepare(t, c, "SELECT id FROM orders WHERE id = $1")
 	_, err = p.Execute(t.Context())
-	wantCode(t, err, codes.FailedPrecondition, "1 parameters and none are bound")
+	wantCode(t, err, codes.FailedPrecondition, "1 parameter and no values; send them with DoPut")
 	p.SetParameters(record(t, `[{"a": 1}, {"a": 2}]`, field("a", i)))
 	_, err = p.Execute(t.Context())
 	wantCode(t, err, codes.InvalidArgument, "more than one row")
@@ -203,7 +203,7 @@ func TestErrorsOfPreparedStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = read(t.Context(), c, info)
-	wantCode(t, err, codes.InvalidArgument, "1 parameters, got 2")
+	wantCode(t, err, codes.InvalidArgument, "1 parameter, got 2")
 	deep := arrow.DataType(i)
 	value := "1"
 	for range 40 {

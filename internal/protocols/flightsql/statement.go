@@ -16,6 +16,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -88,7 +89,7 @@ func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuer
 		return nil, err
 	}
 	if n := len(d.Params); n > 0 {
-		return nil, invalid("the statement has %d parameters; prepare it and bind them", n)
+		return nil, invalid("the statement has %s; prepare it and bind a value for each", plural.Of(n, "parameter"))
 	}
 	return d, nil
 }

@@ -202,7 +202,7 @@ func TestErrorsOfStatements(t *testing.T) {
 		t.Errorf("the place is %v", info.GetMetadata())
 	}
 	_, err = c.Execute(t.Context(), "SELECT $1::INTEGER")
-	wantCode(t, err, codes.InvalidArgument, "the statement has 1 parameters; prepare it and bind them")
+	wantCode(t, err, codes.InvalidArgument, "the statement has 1 parameter; prepare it and bind a value for each")
 	_, err = c.Execute(t.Context(), "SELECT '"+strings.Repeat("é", 5000)+"' FROM nowhere("+strings.Repeat("é", 5000)+")")
 	if n := len(status.Convert(err).Message()); n > flight.MaxErrorText+3 || n == 0 {
 		t.Errorf("the message has %d bytes", n)

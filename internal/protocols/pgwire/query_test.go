@@ -84,7 +84,7 @@ func TestErrors(t *testing.T) {
 		{"SELECT 'ä', * FROM missing", "42P01", "not declared", 20},
 		{"DROP TABLE numbers", "42501", "refused", 1},
 		{"SELECT * FROM read_csv('x')", "42501", "refused", 15},
-		{"SELECT twice(1, 2)", "42804", "expected 1 arguments", 8},
+		{"SELECT twice(1, 2)", "42804", "expected 1 argument", 8},
 		{"SELECT error('boom')", "22000", "boom", 0},
 		{"LISTEN x; NOTIFY x", "0A000", "NOTIFY", 0},
 		{"SET nosuch = 1", "42704", "nosuch", 0},

@@ -13,6 +13,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/internal/sql/value"
 )
@@ -61,7 +62,7 @@ func (s *stmt) checkParams(p Params) error {
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return NewError(errcode.Argument, "bind one value for each parameter", "the statement has %d parameters, got %d", len(s.params), len(p.Positional))
+			return NewError(errcode.Argument, "bind one value for each parameter", "the statement has %s, got %d", plural.Of(len(s.params), "parameter"), len(p.Positional))
 		}
 		return s.checkPositions()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -462,9 +463,9 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 		case named != "":
 			return fail("put it before them, or name it", "argument %d has no name and follows %q, which has one", i+1, named)
 		case at >= len(f.Args) && optional:
-			return fail("", "expected at most %d arguments, got %d", len(f.Args), len(c.Args))
+			return fail("", "expected at most %s, got %d", plural.Of(len(f.Args), "argument"), len(c.Args))
 		case at >= len(f.Args):
-			return fail("", "expected %d arguments, got %d", len(f.Args), len(c.Args))
+			return fail("", "expected %s, got %d", plural.Of(len(f.Args), "argument"), len(c.Args))
 		}
 		if given[at] {
 			return fail("", "argument %q was given more than once", f.Args[at].Name)
@@ -476,7 +477,7 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 			continue
 		}
 		if named == "" && !optional {
-			return fail("", "expected %d arguments, got %d", len(f.Args), len(c.Args))
+			return fail("", "expected %s, got %d", plural.Of(len(f.Args), "argument"), len(c.Args))
 		}
 		return fail("", "argument %q is missing", f.Args[i].Name)
 	}

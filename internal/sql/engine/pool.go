@@ -41,7 +41,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	slot, err := p.slots.Acquire(ctx, who.Share(), who.Weight)
 	switch {
 	case errors.Is(err, fair.ErrFull):
-		return nil, NewError(errcode.Busy, "try again in a moment", "%d statements are waiting already", p.waiting)
+		return nil, NewError(errcode.Busy, "try again in a moment, or raise runtime.query.max_queued_queries", "more statements wait than the limit of %d", p.waiting)
 	case err != nil:
 		return nil, err
 	}

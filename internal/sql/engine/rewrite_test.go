@@ -172,7 +172,7 @@ func TestErrorsPointIntoTheCallersText(t *testing.T) {
 		{"SELECT i FROM tab((SELECT 1 AS i), 1) WHERE twice('é') = ^iy", errcode.NotFound, "iy"},
 		{"SELECT 'é', ^twice([1])", errcode.Argument, "twice(x float64) → float64 does not take these arguments"},
 		{"SELECT twice('1'), ^twice([1])", errcode.Argument, "twice(x float64)"},
-		{"SELECT twice('1'), ^twice(1, 2)", errcode.Argument, "twice(x float64) → float64: expected 1 arguments, got 2"},
+		{"SELECT twice('1'), ^twice(1, 2)", errcode.Argument, "twice(x float64) → float64: expected 1 argument, got 2"},
 		{"SELECT 1 FROM ^hiddn", errcode.NotFound, "hiddn"},
 		{"SELECT 'ü' FROM tab(^nope, 1)", errcode.NotFound, "nope"},
 		{"SELECT 'ü' ^FORM k WHERE", errcode.Parse, ""},

@@ -359,7 +359,7 @@ func TestWrongParameters(t *testing.T) {
 		p    Params
 		want string
 	}{
-		{"SELECT $1", Params{}, "the statement has 1 parameters, got 0"},
+		{"SELECT $1", Params{}, "the statement has 1 parameter, got 0"},
 		{"SELECT 1", Params{Positional: []any{1}}, "the statement has 0 parameters, got 1"},
 		{"SELECT ?, ?", Params{Positional: []any{1}}, "the statement has 2 parameters, got 1"},
 		{"SELECT $a", Params{Positional: []any{1}}, "parameter $a is named; give parameters as an object"},

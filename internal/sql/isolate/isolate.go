@@ -37,6 +37,7 @@ const (
 	leastMemory  = 1 << 30 // of the default
 	defaultGrace = 250 * time.Millisecond
 	defaultSpool = 1 << 30
+	defaultQueue = 1024
 	minWorkers   = 2
 	minMemory    = 256 << 20 // an empty worker needs about 150 MiB
 )
@@ -46,7 +47,6 @@ const (
 	maxStatements = 10_000           // that a worker runs
 	startLimit    = 60 * time.Second // for running the setup
 	idleLimit     = 5 * time.Minute  // without a statement
-	maxWaiting    = 1024             // statements, at each depth of nesting
 	maxCalls      = 256              // concurrent calls of the runtime's functions by one statement
 )
 
@@ -57,6 +57,7 @@ type Options struct {
 	Workers     int                // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
 	Memory      int64              // bytes of memory of a worker, at least 256 MiB; 0: see defaultMemory; below 0: no limit
 	Roots       []string           // folders that a worker's DuckDB may read
+	Queue       int                // statements that may wait for a worker, at each depth of nesting; 0: 1024
 	Setup       []string           // SQL statements that every worker runs at its start
 	Extensions  []engine.Extension // of DuckDB that every worker loads, if it can
 	MaxSpill    int64              // bytes that each worker may spill; 0: as [engine.Options.MaxSpill]
@@ -85,6 +86,7 @@ func withDefaults(o Options) (Options, error) {
 		o.MemoryLimit = fmt.Sprintf("%dMiB", duckdbShare(o.Memory)>>20)
 	}
 	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
+	o.Queue = cmp.Or(o.Queue, defaultQueue)
 	o.Spool = cmp.Or(o.Spool, defaultSpool)
 	o.Grace = cmp.Or(o.Grace, defaultGrace)
 	if o.Log == nil {
@@ -138,7 +140,7 @@ func New(opts Options) (*Pool, error) {
 	}
 	p := &Pool{opts: opts, spool: budget{limit: opts.Spool}}
 	for i := range p.levels {
-		p.levels[i] = newLevel(opts.Workers)
+		p.levels[i] = newLevel(opts.Workers, opts.Queue)
 	}
 	p.life, p.stop = context.WithCancel(context.Background())
 	return p, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -89,11 +90,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 		debug.SetMemoryLimit(begin.Memory / heapShare)
 	}
 	var err error
-	s.db, err = engine.Open(ctx, engine.Options{
-		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir, MaxSpill: begin.MaxSpill,
-		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call, Extensions: begin.Extensions,
-	})
-	if err != nil {
+	if s.db, err = engine.Open(ctx, s.options(begin)); err != nil {
 		return &failure{Message: err.Error()}
 	}
 	for i, sql := range begin.Script {
@@ -105,6 +102,15 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 		return &failure{Message: err.Error()}
 	}
 	return nil
+}
+
+// options are those of the worker's database. The limits of a statement come with it.
+func (s *server) options(begin setup) engine.Options {
+	return engine.Options{
+		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir, MaxSpill: begin.MaxSpill,
+		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call, Extensions: begin.Extensions,
+		Limits: engine.Limits{Timeout: math.MaxInt64},
+	}
 }
 
 // read handles frames until the parent is gone.

@@ -18,6 +18,7 @@ import (
 // the inner one needs. The pool's mutex guards the rest.
 type level struct {
 	slots   *fair.Queue // one slot for each statement that has a worker
+	queue   int         // how many statements may wait for one
 	idle    []*worker   // available to the next statement; the last one was used last
 	waiting []chan grant
 	alive   int
@@ -31,8 +32,8 @@ type grant struct {
 	err    error
 }
 
-func newLevel(workers int) *level {
-	return &level{slots: fair.New(fair.Options{Slots: workers, Waiting: maxWaiting}), suspects: map[string]*suspect{}}
+func newLevel(workers, queue int) *level {
+	return &level{slots: fair.New(fair.Options{Slots: workers, Waiting: queue}), queue: queue, suspects: map[string]*suspect{}}
 }
 
 // suspect is a caller one of whose statements ended its worker not long ago. Its
@@ -67,7 +68,7 @@ func (l *level) suspect(share string) {
 	})
 	s := l.suspects[share]
 	if s == nil {
-		s = &suspect{turns: fair.New(fair.Options{Slots: 1, Waiting: maxWaiting})}
+		s = &suspect{turns: fair.New(fair.Options{Slots: 1, Waiting: l.queue})}
 		l.suspects[share] = s
 	}
 	s.until = time.Now().Add(suspicion)
@@ -98,7 +99,7 @@ func (p *Pool) enter(ctx context.Context, l *level) (permit, error) {
 		if err != nil {
 			got.release()
 			if errors.Is(err, fair.ErrFull) {
-				return got, engine.NewError(errcode.Busy, "try again in a moment", "%d statements are waiting for a worker already", maxWaiting)
+				return got, engine.NewError(errcode.Busy, "try again in a moment, or raise runtime.query.max_queued_queries", "more statements wait for a worker than the limit of %d", p.opts.Queue)
 			}
 			return got, engine.NewError(errcode.Cancelled, "", "the statement was cancelled while it waited for a worker")
 		}
