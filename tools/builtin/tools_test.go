@@ -24,7 +24,7 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 	w.refuses("sql", `{"query": "SELECT\n * FRM orders"}`, errcode.Parse, "line 2")
 	w.refuses("sql", `{"query": "SELECT * FROM ordrs"}`, errcode.NotFound, `did you mean "orders"?`)
 	w.refuses("sql", `{"query": "SELECT amout FROM orders"}`, errcode.NotFound, "amount")
-	w.refuses("sql", `{"query": "SELECT twice(1, 2)"}`, errcode.Argument, "expected at most 1 arguments")
+	w.refuses("sql", `{"query": "SELECT twice(1, 2)"}`, errcode.Argument, "expected at most 1 argument")
 	w.refuses("sql", `{"query": ""}`, errcode.Parse, "empty")
 	w.refuses("sql", `{"query": "SELECT 'a\u0000b'"}`, errcode.Parse, "NUL")
 	w.refuses("sql", `{"query": "DROP TABLE orders"}`, errcode.Refused, "DROP")
