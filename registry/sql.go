@@ -89,10 +89,32 @@ func (r *Registry) Serve(db *engine.DB) {
 			return string(text), err
 		})
 	}
+	db.Handle(hiddenAgentsHandler, func(ctx context.Context, _ string) (string, error) {
+		text, err := json.Marshal(r.hiddenAgents(ctx))
+		return string(text), err
+	})
 	db.Handle(ToolSearch, r.searchSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
 	db.Handle(udf.ToolHandler, r.asSQL)
 	udf.Serve(db, r.HiddenFunctions)
+}
+
+// hiddenAgentsHandler is the engine's handler of [ShowsAgent].
+const hiddenAgentsHandler = "spiced.hidden_agents"
+
+// ShowsAgent is a condition on a row of a table of agents or models: the caller may see the
+// agent of that column, if it is one.
+func ShowsAgent(column string) string {
+	return engine.Identifier(column) + " NOT IN (SELECT unnest(" + hiddenAgentsList() + "))"
+}
+
+// AgentsShown is a column of lists of agents without those that the caller may not see.
+func AgentsShown(column string) string {
+	return "list_filter(" + engine.Identifier(column) + ", lambda a: NOT list_contains(" + hiddenAgentsList() + ", a))"
+}
+
+func hiddenAgentsList() string {
+	return "from_json(" + native(hiddenAgentsHandler, "''") + `, '["VARCHAR"]')`
 }
 
 // native is an expression that calls a handler of the runtime.

@@ -74,6 +74,21 @@ func (r reader) sees(name string) bool {
 	return (r.view.Get(name) != nil || r.view.catalog.get(name) == nil) && !r.view.HidesFunction(name)
 }
 
+// seesAgent reports whether a name is not that of an agent of which the caller may not
+// learn.
+func (r reader) seesAgent(name string) bool {
+	def := r.view.catalog.Get(name)
+	return def == nil || def.Source != tools.SourceAgent || r.sees(name)
+}
+
+// agent is the name of an agent that called, if the caller may learn of it.
+func (r reader) agent(name string) any {
+	if !r.seesAgent(name) {
+		return nil
+	}
+	return textOrNull(name)
+}
+
 // seen are the names of which the caller may learn.
 func (r reader) seen(names []string) []string {
 	return append([]string{}, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !r.sees(name) })...)
@@ -182,7 +197,7 @@ func callRows(r reader) []row {
 			continue
 		}
 		rows = append(rows, row{
-			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": textOrNull(c.Caller), "surface": textOrNull(c.Surface),
+			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": r.agent(c.Caller), "surface": textOrNull(c.Surface),
 			"source": textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows, "bytes": c.Bytes,
 			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": r.own(c.Holder, c.RequestID), "session_id": r.own(c.Holder, c.SessionID),
 			"user_id": textOrNull(c.UserID), "flow_id": r.own(c.Holder, c.FlowID), "step_id": r.own(c.Holder, c.StepID), "generation": c.Generation, "error": r.own(c.Holder, c.Error),
@@ -198,7 +213,7 @@ func usageRows(r reader) []row {
 			continue
 		}
 		rows = append(rows, row{
-			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": textOrNull(u.Caller), "day": u.Day.Format(time.DateOnly), "calls": u.Calls, "errors": u.Errors(),
+			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": r.agent(u.Caller), "day": u.Day.Format(time.DateOnly), "calls": u.Calls, "errors": u.Errors(),
 			"invalid": u.Invalid, "refused": u.Refused, "timed_out": u.TimedOut, "cancelled": u.Cancelled, "failed": u.Failed,
 			"cached": u.Cached, "truncated": u.Truncated, "foreign_calls": u.Foreign, "rows": u.Rows, "bytes": u.Bytes,
 			"total_ms": ms(u.Time), "min_ms": ms(u.Shortest), "max_ms": ms(u.Longest), "p50_ms": ms(u.Quantile(0.5)), "p95_ms": ms(u.Quantile(0.95)),
@@ -212,6 +227,9 @@ func usageRows(r reader) []row {
 func modelUsageRows(r reader) []row {
 	var rows []row
 	for _, u := range r.opts.Usage.Models() {
+		if !r.seesAgent(u.Model) {
+			continue
+		}
 		rows = append(rows, row{
 			"model": u.Model, "day": u.Day.Format(time.DateOnly), "chats": u.Chats.Chats, "failed": u.Failed, "cancelled": u.Cancelled,
 			"rounds": u.Rounds, "tool_calls": u.ToolCalls, "input_tokens": u.Input, "output_tokens": u.Output,
@@ -226,7 +244,7 @@ func searchRows(r reader) []row {
 	var rows []row
 	for _, s := range r.opts.Usage.Searches() {
 		rows = append(rows, row{
-			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": textOrNull(s.Caller),
+			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": r.agent(s.Caller),
 			"session_id": r.own(s.Holder, s.SessionID), "tools": r.seen(s.Tools), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
 		})
 	}
@@ -312,7 +330,7 @@ func crossRows(r reader) []row {
 	for _, p := range order {
 		c := sums[p]
 		rows = append(rows, row{
-			"tool": p.tool, "owner": p.owner, "caller": p.caller, "calls": c.Foreign, "errors": c.Errors(),
+			"tool": p.tool, "owner": p.owner, "caller": r.agent(p.caller), "calls": c.Foreign, "errors": c.Errors(),
 			"first_at": sqlTime(c.FirstAt), "last_at": sqlTime(c.LastAt),
 		})
 	}

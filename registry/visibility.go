@@ -364,6 +364,18 @@ func (r *Registry) HiddenFunctions(ctx context.Context) []string {
 	return slices.Collect(maps.Keys(r.Current().View(statementScope(ctx)).hidden))
 }
 
+// hiddenAgents lists the agents that are hidden from the caller of a statement.
+func (r *Registry) hiddenAgents(ctx context.Context) []string {
+	view := r.Current().View(statementScope(ctx))
+	list := []string{}
+	for _, e := range view.catalog.entries {
+		if e.def.Source == tools.SourceAgent && view.Get(e.def.Name) == nil {
+			list = append(list, e.def.Name)
+		}
+	}
+	return list
+}
+
 // ConditionalTool reports whether the named tool is hidden from some callers.
 func (c *Catalog) ConditionalTool(name string) bool {
 	e := c.get(name)

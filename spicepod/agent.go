@@ -20,8 +20,10 @@ type Agent struct {
 	InstructionsRef string         `yaml:"instructions_ref" file:"Instructions" doc:"File with the instructions, relative to the file that names it. Instead of instructions."`
 	Tools           []string       `yaml:"tools" doc:"The tools of the agent: names, patterns with *, MCP servers, and toolsets. It can call no other ones."`
 	Agents          []string       `yaml:"agents" doc:"The agents to which it may delegate tasks, with the tools delegate and delegate_parallel."`
+	Available       string         `yaml:"available" doc:"CEL expression over ctx and tool: who may see the agent, chat with it, call it and delegate to it. Without it: everyone. See docs/availability.md."`
 	Limits          AgentLimits    `yaml:"limits" doc:"Limits on each task of the agent, with everything that it delegates."`
 	Events          AgentEvents    `yaml:"events" enum:"none,tools,all" default:"tools" doc:"What a client that asks for events sees of the agent's work for another one: nothing; its beginning, end and tool calls; or its text as well."`
+	Returns         map[string]any `yaml:"returns" doc:"JSON Schema of an object. The agent answers tasks, of its tool and of other agents, with an object that fits; without it, with text."`
 	Metadata        map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn       []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
@@ -52,6 +54,7 @@ const maxAgentTimeout = 24 * time.Hour
 
 // checkAgent applies the rules of one agent.
 func (d *decoder) checkAgent(a *Agent, o *object) {
+	d.checkAvailable(o)
 	if a.Name != "" && !functionName.MatchString(a.Name) {
 		d.failPath("name", fmt.Sprintf("agent name %q is not allowed", truncate.Runes(a.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 	}
@@ -100,6 +103,31 @@ func (d *decoder) checkAgents(p *Pod) {
 		}
 	}
 }
+
+// checkOwners refuses owners of functions and tools that are no agents, if there are agents.
+func (d *decoder) checkOwners(p *Pod) {
+	if len(p.Agents) == 0 {
+		return
+	}
+	var names []string
+	for _, a := range p.Agents {
+		names = append(names, a.Name)
+	}
+	check := func(path, owner string) {
+		if owner != "" && owner != ownerRuntime && !slices.Contains(names, owner) {
+			d.add(p.Problem(path, fmt.Sprintf("owner %q is not an agent", truncate.Runes(owner, maxShown))+nearest.Clause(owner, names), "write the name of an entry of agents:, or leave owner out"))
+		}
+	}
+	for i, f := range p.Functions {
+		check(fmt.Sprintf("functions[%d].owner", i), f.Owner)
+	}
+	for i, t := range p.Tools {
+		check(fmt.Sprintf("tools[%d].owner", i), t.Owner)
+	}
+}
+
+// ownerRuntime is the owner of functions and tools without one.
+const ownerRuntime = "runtime"
 
 // delegation returns how tasks of an agent can reach another one: both and those between
 // them, or nil.

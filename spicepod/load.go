@@ -83,6 +83,7 @@ func (d *decoder) complete(pod *Pod) {
 	d.checkNames(pod, all)
 	d.checkDependencies(pod, all)
 	d.checkAgents(pod)
+	d.checkOwners(pod)
 }
 
 func newDecoder(file string) *decoder {

@@ -32,9 +32,9 @@ type fakeChats struct {
 	nsql   func(ctx context.Context, model string, q nsql.Request, scope caller.Caller) (nsql.Answer, error)
 }
 
-func (f *fakeChats) Models() []models.Info { return f.models }
+func (f *fakeChats) Models(caller.Caller) []models.Info { return f.models }
 
-func (f *fakeChats) Agents() []models.AgentInfo { return []models.AgentInfo{} }
+func (f *fakeChats) Agents(caller.Caller) []models.AgentInfo { return []models.AgentInfo{} }
 
 func (f *fakeChats) Chat(ctx context.Context, r *chat.Request, scope caller.Caller) (chatEvents, error) {
 	return f.chat(ctx, r, scope)

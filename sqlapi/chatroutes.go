@@ -70,9 +70,9 @@ func responsesRoute(h *chatHandler) route {
 
 func modelsRoute(h handler) route {
 	return route{
-		method: "GET", path: pathModels, id: "list_models", tag: "Chat",
+		method: "GET", path: pathModels, id: "list_models", tag: "Chat", is: scoped,
 		summary: "List the models.",
-		about:   "Lists the models in the order of their declarations, including those that could not be loaded, with the tools of the runtime that each gets and the reason. If the request has an Anthropic-Version header, the list has Anthropic's form.",
+		about:   "Lists the models, and the agents that are available to the caller, in the order of their declarations, including those that could not be loaded, with the tools of the runtime that each gets and the reason. If the request has an Anthropic-Version header, the list has Anthropic's form.",
 		params: []param{
 			{"status", "query", "true adds each model's status", boolean},
 			{"metadata_fields", "query", supportsResponses + " adds it under metadata", oneOf(supportsResponses)},
@@ -93,12 +93,13 @@ func modelsRoute(h handler) route {
 
 func agentsRoute(h handler) route {
 	return route{
-		method: "GET", path: "/v1/agents", id: "list_agents", tag: "Chat",
+		method: "GET", path: "/v1/agents", id: "list_agents", tag: "Chat", is: scoped,
 		summary: "List the agents.",
-		about:   "Lists the agents in the order of their declarations, including those that could not be loaded, with their tools, limits, and the agents to which they may delegate. Each is a model of chats, and a tool.",
+		about:   "Lists the agents that are available to the caller, in the order of their declarations, including those that could not be loaded, with their tools, limits, and the agents to which they may delegate. Each is a model of chats, and a tool.",
 		answers: []answer{{http.StatusOK, "The agents.", asJSON(ref("AgentList"), `{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":1,"advertised":["delegate","delegate_parallel","list_datasets"]},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`)}},
 		failures: failures{
-			http.StatusNotFound: "This process does not serve models.",
+			http.StatusBadRequest: "A header is wrong.",
+			http.StatusNotFound:   "This process does not serve models.",
 		},
 		handle: h,
 	}
@@ -107,7 +108,7 @@ func agentsRoute(h handler) route {
 func modelRoute(h handler) route {
 	missing := anyOf(ref("OpenAIError"), ref("AnthropicError"), ref("Error"))
 	return route{
-		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat",
+		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat", is: scoped,
 		summary: "Show a model.",
 		params: []param{
 			{"name", "path", "the model; it may have slashes", text},

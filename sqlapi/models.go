@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -89,12 +90,12 @@ func anthropicLine(m models.Info) anthropicModel {
 }
 
 // listModels lists the models.
-func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request) error {
+func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	view, err := c.modelView(w, r)
 	if err != nil {
 		return err
 	}
-	all := c.chats.Models()
+	all := c.chats.Models(who)
 	if view.anthropic {
 		return writeJSON(w, http.StatusOK, anthropicList(all))
 	}
@@ -121,12 +122,12 @@ type agentList struct {
 }
 
 // listAgents lists the agents.
-func (c *chatHandler) listAgents(w http.ResponseWriter, _ *http.Request) error {
+func (c *chatHandler) listAgents(w http.ResponseWriter, _ *http.Request, who caller.Caller) error {
 	if c.chats == nil {
 		return newError(codeNotServed, "", "agents are not served here")
 	}
 	nameGeneration(w, c.tools)
-	return writeJSON(w, http.StatusOK, agentList{c.chats.Agents()})
+	return writeJSON(w, http.StatusOK, agentList{c.chats.Agents(who)})
 }
 
 // anthropicList is the whole list, on one page.
@@ -142,12 +143,12 @@ func anthropicList(all []models.Info) anthropicModelList {
 }
 
 // getModel shows one model.
-func (c *chatHandler) getModel(w http.ResponseWriter, r *http.Request) error {
+func (c *chatHandler) getModel(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	view, err := c.modelView(w, r)
 	if err != nil {
 		return err
 	}
-	m, err := findModel(c.chats.Models(), r.PathValue("name"))
+	m, err := findModel(c.chats.Models(who), r.PathValue("name"))
 	switch {
 	case err != nil && view.anthropic:
 		return messagesProtocol.failed(w, err)

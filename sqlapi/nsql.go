@@ -43,7 +43,7 @@ func (n *nsqlHandler) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, err := n.readNSQL(w, r)
+	q, err := n.readNSQL(w, r, who)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ type questionBody struct {
 }
 
 // readNSQL reads a question.
-func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (q questionBody, err error) {
+func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request, who caller.Caller) (q questionBody, err error) {
 	body, err := n.sql.bodies.read(w, r, maxSmallBody)
 	if err != nil {
 		return q, err
@@ -119,7 +119,7 @@ func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request) (q questi
 		return q, newError(errcode.InvalidRequest, `send {"query": "How many trips were there?"}`, `there is no "query"`)
 	}
 	if q.Model == "" {
-		q.Model, err = onlyModel(n.chats.chats.Models())
+		q.Model, err = onlyModel(n.chats.chats.Models(who))
 	}
 	return q, err
 }

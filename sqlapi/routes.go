@@ -29,7 +29,7 @@ func routes(h handlers) []route {
 		[]route{sqlRoute(withCaller(caller.SQL, h.sql.run))}, activityRoutes(h.activity),
 		[]route{
 			nsqlRoute(h.nsql.run), completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
-			modelsRoute(h.chats.listModels), modelRoute(h.chats.getModel), agentsRoute(h.chats.listAgents), cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
+			modelsRoute(withCaller(caller.HTTP, h.chats.listModels)), modelRoute(withCaller(caller.HTTP, h.chats.getModel)), agentsRoute(withCaller(caller.HTTP, h.chats.listAgents)), cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
 			listToolsRoute(h.tools), searchDefinitionsRoute(h.tools), getToolRoute(h.tools),
 			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
 			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),

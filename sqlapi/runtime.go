@@ -45,10 +45,11 @@ type Reloader interface {
 // fault of ours.
 type Chats interface {
 	// Models are the declared models in the order of their declarations, those
-	// that could not be loaded too.
-	Models() []models.Info
-	// Agents are the declared agents in the same order. They are models, too.
-	Agents() []models.AgentInfo
+	// that could not be loaded too. The agents among them are those that the caller may see.
+	Models(who caller.Caller) []models.Info
+	// Agents are the declared agents that the caller may see, in the same order. They are
+	// models, too.
+	Agents(who caller.Caller) []models.AgentInfo
 	// Chat asks the model that r names. An error is one of the request; what
 	// fails later is the last pair. To stop early, or end ctx, ends the chat.
 	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)

@@ -19,20 +19,20 @@ type chats struct{ runtime *runtime.Runtime }
 
 var _ sqlapi.Chats = chats{}
 
-// set returns the current models.
-func (c chats) set() *models.Set {
+// set returns the current models that a caller sees.
+func (c chats) set(who caller.Caller) *models.Set {
 	if g := c.runtime.Current(); g != nil {
-		return g.Models
+		return g.Models.Seen(tools.Scope{Caller: who})
 	}
 	return &models.Set{}
 }
 
-func (c chats) Models() []models.Info { return c.set().Infos() }
+func (c chats) Models(who caller.Caller) []models.Info { return c.set(who).Infos() }
 
-func (c chats) Agents() []models.AgentInfo { return c.set().Agents() }
+func (c chats) Agents(who caller.Caller) []models.AgentInfo { return c.set(who).Agents() }
 
 func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error) {
-	m, err := c.set().Model(r.Model)
+	m, err := c.set(who).Model(r.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -151,9 +151,8 @@ func (db *database) setup(tx *engine.Tx) error {
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
 		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
-			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
-		"CREATE TABLE "+engine.Qualified(engine.System, tableModels)+modelsDDL,
-		"CREATE TABLE "+engine.Qualified(engine.System, tableAgents)+agentsDDL)
+			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`)
+	ddl = append(ddl, agentTables()...)
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {
 			return err

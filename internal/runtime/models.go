@@ -52,7 +52,7 @@ func (s *services) WriteSQL(ctx context.Context, model string, r nsql.Request, s
 	if g == nil {
 		return nsql.Answer{}, &chat.Error{Code: errcode.ModelNotLoaded, Message: "nothing is loaded yet"}
 	}
-	m, err := g.Models.Model(model)
+	m, err := g.Models.Seen(scope).Model(model)
 	if err != nil {
 		return nsql.Answer{}, err
 	}

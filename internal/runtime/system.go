@@ -44,9 +44,24 @@ const tableModels = "models"
 const modelsDDL = ` (name VARCHAR, "from" VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, tools VARCHAR, mode VARCHAR,
 	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[])`
 
+// rowsOf is the table with all rows of an introspection view.
+func rowsOf(view string) string { return "spiced." + view }
+
+// agentTables are the statements that create spiced.models and spiced.agents, which show the
+// agents that the caller may see.
+func agentTables() []string {
+	models, agents := engine.Qualified(engine.Core, rowsOf(tableModels)), engine.Qualified(engine.Core, rowsOf(tableAgents))
+	return []string{
+		"CREATE TABLE " + models + modelsDDL,
+		"CREATE TABLE " + agents + agentsDDL,
+		"CREATE VIEW " + engine.Qualified(engine.System, tableModels) + " AS SELECT * FROM " + models + " WHERE " + registry.ShowsAgent("name"),
+		"CREATE VIEW " + engine.Qualified(engine.System, tableAgents) + " AS SELECT * REPLACE (" + registry.AgentsShown("agents") + " AS agents) FROM " + agents + " WHERE " + registry.ShowsAgent("name"),
+	}
+}
+
 // fillModels fills spiced.models with the models of g.
 func fillModels(tx *engine.Tx, g *Generation) error {
-	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableModels)); err != nil {
+	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(tableModels))); err != nil {
 		return err
 	}
 	var rows [][]any
@@ -56,7 +71,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets,
 		})
 	}
-	return tx.Insert(engine.System, tableModels, rows)
+	return tx.Insert(engine.Core, rowsOf(tableModels), rows)
 }
 
 // tableAgents is the introspection table of agents.
@@ -67,7 +82,7 @@ const agentsDDL = ` (name VARCHAR, model VARCHAR, description VARCHAR, status VA
 
 // fillAgents fills spiced.agents with the agents of g.
 func fillAgents(tx *engine.Tx, g *Generation) error {
-	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.System, tableAgents)); err != nil {
+	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(tableAgents))); err != nil {
 		return err
 	}
 	var rows [][]any
@@ -78,7 +93,7 @@ func fillAgents(tx *engine.Tx, g *Generation) error {
 			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency, l.Depth, a.Events,
 		})
 	}
-	return tx.Insert(engine.System, tableAgents, rows)
+	return tx.Insert(engine.Core, rowsOf(tableAgents), rows)
 }
 
 // orNoLimit returns a limit, or NULL for 0, which means no limit.

@@ -14,6 +14,7 @@ import (
 type Policy struct {
 	functions map[string]*Rule // by folded name
 	builtins  map[string]*Rule // entries of `tools:`, by folded name
+	agents    map[string]*Rule // by folded name
 	servers   map[string]*Rule // MCP servers, by folded name
 	toolsets  []*toolset
 	rules     []*Rule
@@ -58,7 +59,7 @@ func (n Names) Has(name string) bool {
 func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 	c := &compiler{
 		pod: pod, old: old,
-		policy: &Policy{functions: map[string]*Rule{}, builtins: map[string]*Rule{}, servers: map[string]*Rule{}},
+		policy: &Policy{functions: map[string]*Rule{}, builtins: map[string]*Rule{}, servers: map[string]*Rule{}, agents: map[string]*Rule{}},
 	}
 	c.readSettings()
 	for i, f := range pod.Functions {
@@ -78,6 +79,11 @@ func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 	for i, s := range pod.Toolsets {
 		if rule := c.rule("toolset "+s.Name, fmt.Sprintf("toolsets[%d].available", i), s.Available); rule != nil {
 			c.policy.toolsets = append(c.policy.toolsets, &toolset{NamesOf(s.Tools), rule})
+		}
+	}
+	for i, a := range pod.Agents {
+		if rule := c.rule("agent "+a.Name, fmt.Sprintf("agents[%d].available", i), a.Available); rule != nil {
+			c.policy.agents[sqltree.Fold(a.Name)] = rule
 		}
 	}
 	c.findUnused()
@@ -221,6 +227,8 @@ func (p *Policy) Rules(t *Tool) []*Rule {
 		add(p.servers[sqltree.Fold(server)])
 	case t.Source == "function":
 		add(p.functions[name])
+	case t.Source == "agent":
+		add(p.agents[name])
 	default:
 		add(p.builtins[name])
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -16,19 +15,46 @@ import (
 type agent struct {
 	declared spicepod.Agent
 	others   []*Model            // to which it may delegate, in the order of declaration
-	tools    []*registry.OwnTool // delegate and delegate_parallel; nil without others
+	returns  *returns            // nil: text
+	tools    []*registry.OwnTool // delegate and delegate_parallel for all of them; nil without others
+}
+
+// delegation returns the tools by which the agent delegates to those agents that a caller
+// sees.
+func (m *Model) delegation(view *registry.View) []*registry.OwnTool {
+	if m.agent == nil || len(m.agent.others) == 0 {
+		return nil
+	}
+	type key struct{ of *Model }
+	return view.Rendered(key{m}, func() any {
+		others := slices.DeleteFunc(slices.Clone(m.agent.others), func(other *Model) bool { return !other.seen(view) })
+		switch len(others) {
+		case len(m.agent.others):
+			return m.agent.tools
+		case 0:
+			return []*registry.OwnTool(nil)
+		}
+		return delegationTools(others)
+	}).([]*registry.OwnTool)
 }
 
 // own returns the agent's own tool of that name, or nil.
-func (a *agent) own(name string) *registry.OwnTool {
-	if a != nil {
-		for _, t := range a.tools {
-			if t.Definition().Name == name {
-				return t
-			}
+func (m *Model) own(name string, scope tools.Scope) *registry.OwnTool {
+	if name != toolDelegate && name != toolDelegateParallel {
+		return nil
+	}
+	for _, t := range m.delegation(m.opts.Catalog.View(scope)) {
+		if t.Definition().Name == name {
+			return t
 		}
 	}
 	return nil
+}
+
+// seen reports whether a caller sees the model: every model that is no agent, and the
+// agents that are tools of the view.
+func (m *Model) seen(view *registry.View) bool {
+	return m.agent == nil || view.Get(m.info.Name) != nil
 }
 
 // agents adds the agents to a set with all models.
@@ -68,6 +94,9 @@ func (b *builder) newAgent(i int, s *Set) *Model {
 // tools.
 func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	declared := m.agent.declared
+	if d := b.offer.catalog.Get(declared.Name); d == nil || d.Source != tools.SourceAgent {
+		return e.Problem(".name", "rename one of them", "there is a tool named %q already", declared.Name)
+	}
 	if of == nil || of.settings == nil {
 		return e.Problem(".model", "", "its model %q was not loaded", declared.Model)
 	}
@@ -75,6 +104,13 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	s.system = joined(s.system, strings.TrimSpace(declared.Instructions))
 	if len(s.system) > MaxSystemPrompt {
 		return e.Problem(".instructions", "", "the instructions and the system_prompt of the model have %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
+	}
+	var err error
+	if m.agent.returns, err = returnsOf(declared); err != nil {
+		return e.Problem(".returns", "write a JSON Schema, such as {type: object, required: [title], properties: {title: {type: string}}}", "%s", err)
+	}
+	if s.formats {
+		m.agent.returns.formatted()
 	}
 	s.limits.Rounds = declared.Limits.Rounds
 	s.wish.declared, s.wish.closed, s.wish.pinned, s.wish.text = true, true, nil, strings.Join(declared.Tools, ", ")
@@ -117,15 +153,11 @@ func (o offer) selected(name string) []*tools.Definition {
 
 // delegates gives an agent its own tools: those that delegate tasks.
 func (m *Model) delegates() {
-	m.agent.tools = delegationTools(m)
+	m.agent.tools = delegationTools(m.agent.others)
 	for _, t := range m.agent.tools {
-		m.tools = append(m.tools, plain([]*tools.Definition{t.Definition()})...)
+		m.info.Advertised = append(m.info.Advertised, t.Definition().Name)
 	}
-	slices.SortFunc(m.tools, func(a, b toolloop.Tool) int { return strings.Compare(a.Name, b.Name) })
-	m.info.Advertised = nil
-	for _, t := range m.tools {
-		m.info.Advertised = append(m.info.Advertised, t.Name)
-	}
+	slices.Sort(m.info.Advertised)
 	if m.info.Mode == ModeNone {
 		m.info.Mode, m.info.Reason = ModeDirect, "it delegates"
 	}
@@ -162,10 +194,11 @@ func (s *Set) Agents() []AgentInfo {
 			continue
 		}
 		d := m.agent.declared
+		others := append([]string{}, slices.DeleteFunc(slices.Clone(d.Agents), func(name string) bool { return s.get(name) == nil })...)
 		l := d.Limits
 		list = append(list, AgentInfo{
 			Name: d.Name, Model: d.Model, Description: d.Description, Status: m.info.Status, Error: m.info.Error,
-			Agents: append([]string{}, d.Agents...), Tools: m.info.ToolPlan, Events: string(d.Events),
+			Agents: others, Tools: m.info.ToolPlan, Events: string(d.Events),
 			Limits: Limits{l.Timeout.String(), l.Rounds, l.Tokens, l.Calls, l.Concurrency, l.Depth},
 		})
 	}

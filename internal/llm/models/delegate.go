@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,7 @@ const maxTasks = 64
 type Delegated struct {
 	Agent   string           `json:"agent"`
 	OK      bool             `json:"ok"`
-	Result  string           `json:"result,omitempty"` // the agent's answer
+	Result  json.RawMessage  `json:"result,omitempty"` // the agent's answer: a text or, with returns, an object
 	Error   *DelegationError `json:"error,omitempty"`
 	Metrics TaskMetrics      `json:"metrics"`
 }
@@ -58,12 +59,12 @@ type assignment struct {
 	Context json.RawMessage `json:"context,omitempty"`
 }
 
-// delegationTools returns the tools by which an agent delegates to its agents.
-func delegationTools(m *Model) []*registry.OwnTool {
+// delegationTools returns the tools that delegate to these agents.
+func delegationTools(agents []*Model) []*registry.OwnTool {
 	var names []string
 	var who strings.Builder
 	byName := map[string]*Model{}
-	for _, other := range m.agent.others {
+	for _, other := range agents {
 		names = append(names, other.info.Name)
 		byName[other.info.Name] = other
 		fmt.Fprintf(&who, "\n- %s: %s", other.info.Name, strings.Join(strings.Fields(other.info.Description), " "))
@@ -143,26 +144,58 @@ func (w work) do(ctx context.Context, text string, scope tools.Scope) Delegated 
 	d := Delegated{Agent: w.agent.info.Name, OK: err == nil, Result: answer, Metrics: t.metrics(time.Since(began))}
 	if err != nil {
 		e := chat.AsError(err)
-		d.Result, d.Error = "", &DelegationError{e.Code, e.Message}
+		d.Result, d.Error = nil, &DelegationError{e.Code, e.Message}
 	}
 	w.emit(spicepod.EventsTools, registry.Event{Type: registry.EventAgentEnd, CallID: w.id, Result: d.asResult()}, step, "")
 	return d
 }
 
-// chat has the chat with the agent. It returns the text of the answer, and the task unless it
-// did not begin.
-func (w work) chat(ctx context.Context, text string, scope tools.Scope, step registry.AgentStep) (string, *task, error) {
+// chat has the chat with the agent. It returns the answer, a text or an object, and the task
+// unless it did not begin.
+func (w work) chat(ctx context.Context, text string, scope tools.Scope, step registry.AgentStep) (json.RawMessage, *task, error) {
 	ctx, end, err := w.agent.begin(ctx)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	defer end()
-	t := taskOf(ctx)
-	request := &chat.Request{Model: w.agent.info.Name, Messages: []chat.Message{chat.Text(chat.RoleUser, text)}}
+	t, r := taskOf(ctx), w.agent.agent.returns
+	request := &chat.Request{Model: w.agent.info.Name, Messages: []chat.Message{chat.Text(chat.RoleUser, r.asked(text))}}
+	if r != nil {
+		request.Settings.Format = r.format
+	}
+	answer, err := w.ask(ctx, request, scope, step)
+	if err != nil {
+		return nil, t, err
+	}
+	if r == nil {
+		encoded, err := tools.Encode(answer)
+		return encoded, t, err
+	}
+	object, faults := r.read(answer)
+	if faults == "" {
+		return object, t, nil
+	}
+	if err := t.left(); err != nil {
+		return nil, t, err
+	}
+	request = request.Clone()
+	request.Messages = append(request.Messages, chat.Text(chat.RoleAssistant, cmp.Or(answer, "{}")), chat.Text(chat.RoleUser, again(faults)))
+	request.Choice = chat.Choice{Mode: chat.ChoiceNone}
+	if answer, err = w.ask(ctx, request, scope, step); err != nil {
+		return nil, t, err
+	}
+	if object, faults = r.read(answer); faults != "" {
+		return nil, t, unanswered(w.agent.info.Name, faults)
+	}
+	return object, t, nil
+}
+
+// ask returns the text of the answer to a request.
+func (w work) ask(ctx context.Context, request *chat.Request, scope tools.Scope, step registry.AgentStep) (string, error) {
 	var answer chat.Collector
 	for e, err := range w.agent.answer(ctx, request, scope) {
 		if err != nil {
-			return "", t, err
+			return "", err
 		}
 		w.observe(e, step)
 		if e.Kind == chat.DeltaRound {
@@ -171,7 +204,7 @@ func (w work) chat(ctx context.Context, text string, scope tools.Scope, step reg
 		answer.Add(e.Delta)
 	}
 	message := answer.Response().Message()
-	return message.Text(), t, nil
+	return message.Text(), nil
 }
 
 // step returns what all events of the work have; within is the delegating task, or nil.
@@ -220,7 +253,7 @@ func (d Delegated) asResult() *tools.Result {
 	if d.Error != nil {
 		r.Error = tools.NewError(d.Error.Code, d.Error.Message, "")
 	} else {
-		r.Result, _ = json.Marshal(d.Result) // a text
+		r.Result = d.Result
 	}
 	return r
 }
@@ -241,10 +274,10 @@ type agentArguments struct {
 	Context map[string]any `json:"context,omitempty" doc:"Further data for the task."`
 }
 
-// AgentAnswer is the result of an agent as a tool.
+// AgentAnswer is the result of an agent as a tool, unless the agent has returns.
 type AgentAnswer struct {
-	Text  string      `json:"text"`
-	Usage TaskMetrics `json:"usage"`
+	Text  json.RawMessage `json:"text"`
+	Usage TaskMetrics     `json:"usage"`
 }
 
 // Tools returns the agents of a Spicepod as tools.
@@ -252,12 +285,16 @@ func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
 	list := make([]tools.Tool, 0, len(pod.Agents))
 	for i, declared := range pod.Agents {
 		at := pod.At(fmt.Sprintf("agents[%d]", i))
+		var schema json.RawMessage
+		if r, err := returnsOf(declared); r != nil && err == nil { // an error is reported with the model
+			schema = r.raw
+		}
 		tool, err := tools.Typed(tools.Definition{
-			Name: declared.Name, Description: declared.Description, Source: tools.SourceAgent, Declared: fmt.Sprintf("%s:%d", at.File, at.Line),
+			Name: declared.Name, Returns: schema, Description: declared.Description, Source: tools.SourceAgent, Declared: fmt.Sprintf("%s:%d", at.File, at.Line),
 			Annotations:    tools.Annotations{OpenWorld: true},
 			Limits:         &tools.Limits{Timeout: declared.Limits.Timeout + time.Second}, // the agent's own limit says more
 			Implementation: spicepod.Fingerprint(declared),
-		}, func(ctx context.Context, args agentArguments, in tools.Input) (AgentAnswer, error) {
+		}, func(ctx context.Context, args agentArguments, in tools.Input) (json.RawMessage, error) {
 			return a.answer(ctx, declared.Name, args, in.Scope)
 		})
 		if err != nil {
@@ -269,20 +306,23 @@ func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
 }
 
 // answer runs a task of an agent for a call of its tool.
-func (a *Agents) answer(ctx context.Context, name string, args agentArguments, scope tools.Scope) (AgentAnswer, error) {
+func (a *Agents) answer(ctx context.Context, name string, args agentArguments, scope tools.Scope) (json.RawMessage, error) {
 	m, err := a.set.Load().Model(name)
 	var fault *chat.Error
 	if errors.As(err, &fault) {
-		return AgentAnswer{}, tools.NewError(fault.Code, fault.Message, "")
+		return nil, tools.NewError(fault.Code, fault.Message, "")
 	}
 	context, err := tools.Encode(args.Context)
 	if err != nil {
-		return AgentAnswer{}, err
+		return nil, err
 	}
 	observer := registry.ObserverOf(ctx)
 	d := work{agent: m, id: observer.CallID + ".1", observer: observer}.do(ctx, taskText(args.Task, context), scope)
-	if d.Error != nil {
-		return AgentAnswer{}, tools.NewError(d.Error.Code, d.Error.Message, "")
+	switch {
+	case d.Error != nil:
+		return nil, tools.NewError(d.Error.Code, d.Error.Message, "")
+	case m.agent.returns != nil:
+		return d.Result, nil
 	}
-	return AgentAnswer{d.Result, d.Metrics}, nil
+	return tools.Encode(AgentAnswer{d.Result, d.Metrics})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -143,7 +144,12 @@ func (m *Model) Scope(s tools.Scope) tools.Scope {
 func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
 	view := m.opts.Catalog.View(scope)
 	list := view.Rendered(m, func() any {
-		return m.without(m.tools, func(name string) bool { return view.Get(name) == nil })
+		list := m.without(m.tools, func(name string) bool { return view.Get(name) == nil })
+		for _, t := range m.delegation(view) {
+			list = append(list, plain([]*tools.Definition{t.Definition()})...)
+		}
+		slices.SortFunc(list, func(a, b toolloop.Tool) int { return strings.Compare(a.Name, b.Name) })
+		return list
 	}).([]toolloop.Tool)
 	visible := m.opts.Catalog.Visible(scope)
 	if len(visible) == len(view.Definitions()) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // Options are shared by all models.
@@ -31,8 +32,9 @@ type Options struct {
 // Set is the models and agents of one generation. It is immutable and safe for concurrent
 // use; the zero value is empty.
 type Set struct {
-	models []*Model // in the order of declaration, agents last
-	byName map[string]*Model
+	models  []*Model // in the order of declaration, agents last
+	byName  map[string]*Model
+	catalog *registry.Catalog
 }
 
 // NewSet opens every entry of pod.Models and pod.Agents. Of models with a problem, only
@@ -45,7 +47,7 @@ func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 	if o.Embeddings == nil {
 		o.Embeddings = &embeddings.Set{}
 	}
-	s := &Set{byName: map[string]*Model{}}
+	s := &Set{byName: map[string]*Model{}, catalog: o.Catalog}
 	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools(), sets: pod.Toolsets}, relations: relations(pod)}
 	for _, t := range pod.Tools {
 		b.offer.entries = append(b.offer.entries, t.Name)
@@ -181,6 +183,25 @@ func (s *Set) Model(name string) (*Model, error) {
 
 // maxName limits the length of an unknown name in an error.
 const maxName = 100
+
+// Seen returns the set without the agents that are not available to the caller.
+func (s *Set) Seen(scope tools.Scope) *Set {
+	if s == nil || s.catalog == nil {
+		return s
+	}
+	type key struct{ of *Set }
+	view := s.catalog.View(scope)
+	return view.Rendered(key{s}, func() any {
+		seen := &Set{byName: map[string]*Model{}, catalog: s.catalog}
+		for _, m := range s.models {
+			if m.seen(view) {
+				seen.models = append(seen.models, m)
+				seen.byName[m.info.Name] = m
+			}
+		}
+		return seen
+	}).(*Set)
+}
 
 func (s *Set) names() []string {
 	var names []string

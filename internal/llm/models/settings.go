@@ -22,6 +22,7 @@ type settings struct {
 	responses bool // use POST /v1/responses
 	cache     bool // cache prompts, where it must be requested
 	thinking  bool // with a token budget
+	formats   bool // the provider takes a JSON Schema of the answer
 	defaults  map[string]json.RawMessage
 
 	endpoint      *url.URL
@@ -69,6 +70,7 @@ func (e *entry) form(s *settings) {
 	s.responses = e.kind.responses && (asked || s.wish.native)
 	s.defaults = e.overridden(s.responses)
 	s.thinking = thinks(s.defaults[paramThinking])
+	s.formats = e.kind.name == "openai"
 	if e.kind.name != "openai" { // others have no cache keys
 		return
 	}

@@ -100,7 +100,7 @@ func (t *task) left() error {
 
 // Invoke makes a call of the agent's model.
 func (t *task) Invoke(ctx context.Context, c registry.Call) tools.Result {
-	c.Own = t.of.agent.own(c.Name)
+	c.Own = t.of.own(c.Name, c.Scope)
 	if err := t.count(); err != nil {
 		return tools.Result{Error: err}
 	}
