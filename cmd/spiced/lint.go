@@ -51,6 +51,9 @@ Warnings
   costly-tool             a definition costs many tokens
   time-in-available       an available reads the time, which defeats the prompt caches of providers
   unused-setting          no available reads a setting of runtime.tools.settings
+  owner-without-agent     the owner of a function or tool is not an agent
+  owner-without-tool      the agent that owns a function or tool does not have it among its tools
+  overlapping-agents      two agents have similar descriptions, or many tools in common
   missing-index           a function looks rows up in a large dataset by a column without an index
   shared-name             tools of two MCP servers have the same name
   open-link               a text of an MCP tool has a URL with a placeholder
@@ -88,6 +91,7 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	}
 	found := append(lint.Check(definitions), lint.CheckLookups(lookups(ctx, app))...)
 	found = append(found, lint.CheckAvailability(app.Tools().Current().Availability.Policy)...)
+	found = append(found, lint.CheckAgents(app.Current().Pod, agentsOf(app))...)
 	linted := linted{found, lint.Summarise(definitions, alternatives(app.Tools()))}
 	pod := app.Current().Pod
 	switch format {
@@ -103,6 +107,26 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 		return shownError{errors.New("the tools have faults")}
 	}
 	return err
+}
+
+// agentsOf returns the agents with the tools that they may call.
+func agentsOf(app *app) (list []lint.Agent) {
+	for _, m := range app.Current().Models.All() {
+		info := m.Info()
+		if !info.Agent {
+			continue
+		}
+		a := lint.Agent{Name: info.Name, Description: info.Description}
+		if visible := m.Scope(tools.Scope{}).Visible; visible != nil {
+			for _, d := range app.Tools().Current().All() {
+				if visible(d.Name) {
+					a.Tools = append(a.Tools, d.Name)
+				}
+			}
+		}
+		list = append(list, a)
+	}
+	return list
 }
 
 // lookups returns the tools that look rows up in accelerated datasets.
