@@ -51,6 +51,8 @@ type Contents struct {
 	// Pending returns the error of a name of which it is not known yet whether it is a
 	// tool, or nil; nil: all are known.
 	Pending func(name string) *tools.Error
+	// Finding reports whether tools are still being found; nil: no.
+	Finding func() bool
 	// Functions are the names and owners of the declared functions that are
 	// served, tools or not: statements that use them are counted.
 	Functions map[string]string
@@ -258,6 +260,9 @@ func (c *Catalog) get(name string) *entry {
 	}
 	return c.folded[fold(name)]
 }
+
+// Growing reports whether tools are still being found, which a later catalog will have.
+func (c *Catalog) Growing() bool { return c.Finding != nil && c.Finding() }
 
 // Get returns the definition of the named tool, or nil.
 func (c *Catalog) Get(name string) *tools.Definition {

@@ -3,7 +3,9 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"time"
 
+	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -47,11 +49,33 @@ type Observer struct {
 	emit   func(Event) // nil: no one
 }
 
+// Observed reports whether someone gets the events.
+func (o Observer) Observed() bool { return o.emit != nil }
+
 // Emit sends an event of the agents that work for the call. Several goroutines may.
 func (o Observer) Emit(e Event) {
 	if o.emit != nil {
 		o.emit(e)
 	}
+}
+
+// RecordEvent records a step of an agent that works for the caller of a scope. Pieces of
+// answers are not recorded.
+func (r *Registry) RecordEvent(e Event, scope tools.Scope) {
+	if r.opts.Usage == nil || e.AgentStep == nil || e.Type == EventAgentChunk {
+		return
+	}
+	u := usage.Event{
+		Type: string(e.Type), Agent: e.Agent, Depth: e.Depth, CallID: e.CallID, ParentCallID: e.ParentCallID, Tool: e.Tool, Text: e.Text,
+		Arguments: string(e.Arguments), RequestID: scope.RequestID, SessionID: scope.SessionID, Holder: r.holder(scope.Caller),
+	}
+	if x := e.Result; x != nil {
+		u.OK, u.Result, u.Latency = &x.OK, string(x.Result), time.Duration(x.Metrics.LatencyMS*float64(time.Millisecond))
+		if x.Error != nil {
+			u.Code, u.Error = string(x.Error.Code), x.Error.Message
+		}
+	}
+	r.opts.Usage.Event(u)
 }
 
 type observerKey struct{}

@@ -41,6 +41,9 @@ var sqlTables = []sqlTable{
 		p50_ms DOUBLE, p95_ms DOUBLE, total_ms DOUBLE, errors BIGINT`, recorded(hotRows)},
 	{"cross_agent_calls", `tool VARCHAR, owner VARCHAR, caller VARCHAR, calls BIGINT, errors BIGINT, first_at TIMESTAMP,
 		last_at TIMESTAMP`, recorded(crossRows)},
+	{"events", `occurred_at TIMESTAMP, type VARCHAR, agent VARCHAR, depth BIGINT, call_id VARCHAR, parent_call_id VARCHAR, tool VARCHAR,
+		text VARCHAR, arguments VARCHAR, result VARCHAR, ok BOOLEAN, code VARCHAR, error VARCHAR, latency_ms DOUBLE,
+		request_id VARCHAR, session_id VARCHAR`, recorded(eventRows)},
 }
 
 // row is a row of a table, by column.
@@ -333,6 +336,26 @@ func crossRows(r reader) []row {
 			"tool": p.tool, "owner": p.owner, "caller": r.agent(p.caller), "calls": c.Foreign, "errors": c.Errors(),
 			"first_at": sqlTime(c.FirstAt), "last_at": sqlTime(c.LastAt),
 		})
+	}
+	return rows
+}
+
+// eventRows are the steps of agents that work for the caller.
+func eventRows(r reader) []row {
+	var rows []row
+	for _, e := range r.opts.Usage.Events() {
+		if e.Holder != r.holder || !r.seesAgent(e.Agent) || e.Tool != "" && !r.sees(e.Tool) {
+			continue
+		}
+		x := row{
+			"occurred_at": sqlTime(e.At), "type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID, "parent_call_id": textOrNull(e.ParentCallID),
+			"tool": textOrNull(e.Tool), "text": textOrNull(e.Text), "arguments": textOrNull(e.Arguments), "result": textOrNull(e.Result),
+			"code": textOrNull(e.Code), "error": textOrNull(e.Error), "request_id": textOrNull(e.RequestID), "session_id": textOrNull(e.SessionID),
+		}
+		if e.OK != nil {
+			x["ok"], x["latency_ms"] = *e.OK, ms(e.Latency)
+		}
+		rows = append(rows, x)
 	}
 	return rows
 }

@@ -42,7 +42,7 @@ type Function struct {
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Params      Params         `yaml:"params" doc:"Settings of the source."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
-	Owner       string         `yaml:"owner" doc:"Agent or team that the tool belongs to. Without it: runtime."`
+	Owner       string         `yaml:"owner" doc:"Agent that the tool belongs to: an entry of agents, if there are any; else any name. Without it: runtime."`
 	Available   string         `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call the function, in SQL and as a tool. Without it: everyone. See docs/availability.md."`
 	Limits      Limits         `yaml:"limits" doc:"Limits on each call as a tool."`
 	Dispatch    string         `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, which is the default, or after the model's answer."`

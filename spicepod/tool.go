@@ -23,7 +23,7 @@ type Tool struct {
 	Name        string          `yaml:"name" required:"true" doc:"Name of the tool."`
 	Description string          `yaml:"description" doc:"What the tool does; replaces the built-in description."`
 	Params      Params          `yaml:"params" doc:"Settings of the source."`
-	Owner       string          `yaml:"owner" doc:"Agent or team that the tool belongs to. Without it: runtime."`
+	Owner       string          `yaml:"owner" doc:"Agent that the tool belongs to: an entry of agents, if there are any; else any name. Without it: runtime."`
 	Available   string          `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call the tool, or each tool of an MCP server. Without it: everyone. See docs/availability.md."`
 	Limits      Limits          `yaml:"limits" doc:"Limits on each call."`
 	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL, as the function of the signature."`
@@ -82,6 +82,8 @@ type RuntimeTools struct {
 
 	Settings map[string]any `yaml:"settings" doc:"Values for the expressions of available, as ctx.settings: booleans, numbers, texts, and lists of one of these."`
 
+	SessionPin time.Duration `yaml:"session_pin" default:"1h" doc:"How long a chat session without requests keeps the list of tools that it began with; 0 means that each request gets the current one. See docs/agents.md."`
+
 	Limits  Limits      `yaml:"limits" doc:"Limits of tools without their own."`
 	Cache   ToolCache   `yaml:"cache" doc:"Cached results of functions."`
 	History ToolHistory `yaml:"history" doc:"The history of calls and searches."`
@@ -109,6 +111,7 @@ type ToolCache struct {
 type ToolHistory struct {
 	MaxCalls    int           `yaml:"max_calls" default:"10000" min:"1" doc:"Maximum number of rows in spiced.tool_calls."`
 	MaxSearches int           `yaml:"max_searches" default:"10000" min:"1" doc:"Maximum number of rows in spiced.searches."`
-	Retention   time.Duration `yaml:"retention" default:"8h" doc:"How long calls and searches are stored."`
+	MaxEvents   int           `yaml:"max_events" default:"10000" min:"1" doc:"Maximum number of rows in spiced.events, which are in memory only."`
+	Retention   time.Duration `yaml:"retention" default:"8h" doc:"How long calls, searches and events of agents are stored."`
 	UsageDays   int           `yaml:"usage_days" default:"400" min:"1" doc:"Number of days that spiced.tool_usage covers."`
 }

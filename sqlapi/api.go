@@ -159,7 +159,7 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		sql: sql, chats: chats, nsql: &nsqlHandler{sql, chats},
 		activity:   &activityHandler{work},
 		queries:    &queriesHandler{sql, o.Jobs, o.Results},
-		tools:      &toolsHandler{o.Tools, bodies, o.Log},
+		tools:      &toolsHandler{o.Tools, bodies, o.KeepAlive, o.Log},
 		embeddings: &embeddingsHandler{o.Embeddings, bodies},
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},

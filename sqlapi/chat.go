@@ -51,6 +51,9 @@ func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
+	if who.SessionID != "" {
+		t.request.Session = "session " + who.SessionID
+	}
 	who.Model, t.events = t.request.Model, includesEvents(r)
 	note(w, slog.String("model", truncate.Ellipsis(t.request.Model, maxShown)), slog.Bool("stream", t.request.Stream))
 	ctx, entry, end, err := c.begin(r.Context(), who)

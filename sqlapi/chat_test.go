@@ -655,3 +655,42 @@ func TestResponsesAreContinued(t *testing.T) {
 		f.want(f.send("POST", "/v1/responses", fmt.Sprintf(`{"model":"m","input":"x","previous_response_id":%q}`, id)), 400, "not found: it may")
 	}
 }
+
+// Requests of a session, or that continue an answer, name the session whose tools they keep.
+func TestSessionsOfChats(t *testing.T) {
+	session := ""
+	f := serveChats(t, &fakeChats{chat: func(_ context.Context, r *chat.Request, _ caller.Caller) (chatEvents, error) {
+		session = r.Session
+		return yields(nil, answers("moin")...), nil
+	}}, nil)
+	ask := func(path, body string, headers ...string) (answer, of string) {
+		session = ""
+		return f.send("POST", path, body, headers...).body, session
+	}
+	const message = `{"model":"helper","messages":[{"role":"user","content":"x"}]}`
+	if _, of := ask("/v1/chat/completions", message); of != "" {
+		t.Errorf("a request without a session has %q", of)
+	}
+	if _, of := ask("/v1/chat/completions", message, headerSession, "s1"); of != "session s1" {
+		t.Errorf("one with a session has %q", of)
+	}
+	id := regexp.MustCompile(`resp_\w{24,}`)
+	first, root := ask("/v1/responses", `{"model":"helper","input":"one"}`)
+	last := first
+	for range 3 {
+		next, of := ask("/v1/responses", fmt.Sprintf(`{"model":"helper","input":"more","previous_response_id":%q}`, id.FindString(last)))
+		if of != root || root == "" {
+			t.Errorf("an answer that continues %q has %q", root, of)
+		}
+		last = next
+	}
+	if _, of := ask("/v1/responses", fmt.Sprintf(`{"model":"helper","input":"fork","previous_response_id":%q,"store":false}`, id.FindString(first))); of != root {
+		t.Errorf("another one that continues %q has %q", root, of)
+	}
+	if _, of := ask("/v1/responses", `{"model":"helper","input":"one","store":false}`); of != "" {
+		t.Errorf("one that cannot be continued has %q", of)
+	}
+	if _, of := ask("/v1/responses", `{"model":"helper","input":"one"}`); of == root {
+		t.Error("another chat is of the same session")
+	}
+}

@@ -173,6 +173,9 @@ func responsesTurn(c *chatHandler, _ *http.Request, body []byte, who caller.Call
 		encoder: func(w io.Writer) chat.Encoder { return responses.NewEncoder(w, o) },
 		encode:  func(r *chat.Response) ([]byte, error) { return responses.EncodeResponse(o, r) },
 	}
+	if request.Store || request.PreviousID != "" {
+		t.request.Session = "chain " + request.Root(o.ID)
+	}
 	if request.Store {
 		t.keep = func(r *chat.Response) { c.answers.Save(who.Owner(), o, r) }
 	}

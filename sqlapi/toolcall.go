@@ -1,9 +1,15 @@
 package sqlapi
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -50,6 +56,9 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 	if c.Scope.Caller, err = permitted(w, c.Scope.Caller); err != nil {
 		return err
 	}
+	if acceptsEvents(r) {
+		return t.stream(w, r, c)
+	}
 	result := t.call(w, r, c)
 	if result.OK || ran(result.Error.Code) {
 		body, err := result.MarshalJSON()
@@ -58,13 +67,82 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 		}
 		return writeBytes(w, "application/json", append(body, '\n'))
 	}
+	return uncalled(&result)
+}
+
+// uncalled is the error of a call that did not get to the tool. It makes the result one that
+// may be sent.
+func uncalled(result *tools.Result) error {
 	e := callError(result.Error)
 	shown := *result.Error
 	shown.Code, shown.Message, shown.Hint = e.Code, e.Message, e.Hint
 	shown.Retryable = shown.Retryable || e.retryable()
 	result.Error = &shown
-	e.body = result
+	e.body = *result
 	return e
+}
+
+// mediaEvents is the media type of server-sent events.
+const mediaEvents = "text/event-stream"
+
+// acceptsEvents reports whether a client asks for a stream: it accepts one, and does not
+// name JSON.
+func acceptsEvents(r *http.Request) bool {
+	events := false
+	for part := range strings.SplitSeq(accept(r), ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if q, failed := strconv.ParseFloat(params["q"], 64); err != nil || failed == nil && q == 0 {
+			continue
+		}
+		if media == mediaJSON {
+			return false
+		}
+		events = events || media == mediaEvents
+	}
+	return events
+}
+
+// stream calls a tool and answers with a stream: the events of agents that work for the
+// call, if the client asks for them, and at last the result. Until something was sent, an
+// error has a status.
+func (t *toolsHandler) stream(w http.ResponseWriter, r *http.Request, c registry.Call) error {
+	ctx, gone := context.WithCancelCause(r.Context())
+	defer gone(nil)
+	s := newSSE(w, t.keepAlive, gone)
+	defer s.stop()
+	if includesEvents(r) {
+		c.Events = func(e registry.Event) {
+			if e.AgentStep == nil {
+				return // of this call
+			}
+			if data, err := json.Marshal(newCallEvent(&e)); err == nil {
+				if err := s.event(string(e.Type), data); err != nil {
+					gone(err)
+				}
+			}
+		}
+	}
+	result := t.call(w, r.WithContext(ctx), c)
+	if !result.OK && !ran(result.Error.Code) {
+		if err := uncalled(&result); !s.stop() {
+			return err
+		}
+	}
+	body, err := result.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	return s.last(func() error { return writeEvent(s, "result", body) })
+}
+
+// event sends an event.
+func (s *sse) event(name string, data []byte) error {
+	return s.send(func() error { return writeEvent(s, name, data) })
+}
+
+func writeEvent(w io.Writer, name string, data []byte) error {
+	_, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, data)
+	return err
 }
 
 // ran reports whether a failed call got to the tool, so that the failure is

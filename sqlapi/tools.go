@@ -24,9 +24,10 @@ import (
 
 // toolsHandler lists, finds and calls tools.
 type toolsHandler struct {
-	registry *registry.Registry
-	bodies   bodyReader
-	log      *slog.Logger
+	registry  *registry.Registry
+	bodies    bodyReader
+	keepAlive time.Duration
+	log       *slog.Logger
 }
 
 // list lists the tools of a scope.

@@ -59,8 +59,15 @@ func TestHiddenAgentIsInNoList(t *testing.T) {
 	c.do("POST", "/v1/chat/completions", `{"model":"hawken","messages":[{"role":"user","content":"x"}]}`, inVault...)
 	c.do("POST", "/v1/tools/word_count:invoke", `{"args":{"text":"x"}}`, append([]string{"X-Spiced-Agent", "hawken"}, inVault...)...)
 	for _, q := range [][2]string{
-		{"/v1/models", ""}, {"/v1/models?format=csv&status=true", ""}, {"/v1/agents", ""}, {"/v1/tools", ""}, {"/v1/tools:search?q=lore+of+the+saga", ""},
-		{"/v1/sql", "SELECT * FROM spiced.agents"}, {"/v1/sql", "SELECT * FROM spiced.models"}, {"/v1/sql", "SELECT * FROM spiced.model_usage"}, {"/v1/sql", "SELECT caller FROM spiced.tool_calls"},
+		{"/v1/models", ""},
+		{"/v1/models?format=csv&status=true", ""},
+		{"/v1/agents", ""},
+		{"/v1/tools", ""},
+		{"/v1/tools:search?q=lore+of+the+saga", ""},
+		{"/v1/sql", "SELECT * FROM spiced.agents"},
+		{"/v1/sql", "SELECT * FROM spiced.models"},
+		{"/v1/sql", "SELECT * FROM spiced.model_usage"},
+		{"/v1/sql", "SELECT caller FROM spiced.tool_calls"},
 		{"/v1/sql", "SELECT * FROM spiced.tool_usage"},
 	} {
 		method := "GET"

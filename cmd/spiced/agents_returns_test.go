@@ -40,19 +40,23 @@ func TestAgentsAnswerWithObjects(t *testing.T) {
 		tokens, rounds string // of hawken
 	}{
 		"at once": {
-			[]string{`{"title":"Mara","year":1}`}, []string{"```json\n{\"n\": 3}\n```"},
+			[]string{`{"title":"Mara","year":1}`},
+			[]string{"```json\n{\"n\": 3}\n```"},
 			`{"results":[{"agent":"hawken","ok":true,"result":{"title":"Mara","year":1}|{"agent":"lagan","ok":true,"result":{"n":3}`, "", 2, `"tokens":15`, `"rounds":1`,
 		},
 		"asked again": {
-			[]string{"Mara is a queen.", `{"title":"Mara"}`}, []string{`{"n":"three"}`, `{"n":3}`},
+			[]string{"Mara is a queen.", `{"title":"Mara"}`},
+			[]string{`{"n":"three"}`, `{"n":3}`},
 			`"result":{"title":"Mara"}|"result":{"n":3}`, "the answer is not a JSON object", 4, `"tokens":30`, `"rounds":2`,
 		},
 		"never": {
-			[]string{`{"title":"Mara"}`}, []string{`{"m":3}`},
+			[]string{`{"title":"Mara"}`},
+			[]string{`{"m":3}`},
 			`"result":{"title":"Mara"}|"code":"invalid_result","message":"agent lagan did not answer with an object that fits its returns, also when asked again: `, "", 3, `"tokens":15`, `"rounds":1`,
 		},
 		"what is too much": {
-			[]string{`{"title":"Mara","years":[1]}`, `{"title":"Mara","year":1}`}, []string{`{"n":3,"more":true}`},
+			[]string{`{"title":"Mara","years":[1]}`, `{"title":"Mara","year":1}`},
+			[]string{`{"n":3,"more":true}`},
 			`"result":{"title":"Mara","year":1}|"result":{"more":true,"n":3}`, "years", 3, `"tokens":30`, `"rounds":2`,
 		},
 	} {

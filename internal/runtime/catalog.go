@@ -60,6 +60,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	}
 	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), a.serverTools(), agentTools)
 	contents.Pending = pendingTools(a.servers)
+	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()
 	catalog, err := registry.NewCatalog(a.old.Tools, contents)
 	if err != nil {

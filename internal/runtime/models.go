@@ -19,7 +19,7 @@ import (
 func (a *attempt) makeModels(g *Generation, agents *models.Agents) {
 	set, problems := models.NewSet(a.pod, a.old.Models, models.Options{
 		Registry: a.s.tools.registry, Catalog: g.Tools, Embeddings: a.build.embeddings,
-		Memory: a.s.tools.memory, Log: a.s.log, Done: a.s.chatted, Agents: agents,
+		Memory: a.s.tools.memory, Pins: a.s.tools.pins, SessionPin: a.pod.Runtime.Tools.SessionPin, Log: a.s.log, Done: a.s.chatted, Agents: agents,
 	})
 	g.Models = set
 	a.problems(problems)

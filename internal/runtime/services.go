@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/peers/mcplock"
@@ -55,6 +56,7 @@ type toolServices struct {
 	usage    *usage.Recorder
 	indexes  *builtin.Indexes // of the search tool
 	memory   *toolloop.Memory // chats that wait for their clients
+	pins     *models.Pins     // the tools that sessions began with
 	domains  []string         // of built-in tools
 	offline  bool             // MCP servers are not connected
 }
@@ -116,7 +118,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 // openTools opens the registry, with the usage that earlier runs stored.
 func (s *services) openTools(opts Options, reload func(trigger string)) (err error) {
 	h := s.settings.Tools.History
-	history := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Retention: h.Retention, Days: h.UsageDays, Log: s.log}
+	history := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Events: h.MaxEvents, Retention: h.Retention, Days: h.UsageDays, Log: s.log}
 	vectors := ""
 	if s.state.temp == nil {
 		history.Dir, vectors = filepath.Join(s.state.dir, "usage"), filepath.Join(s.state.dir, "vectors")
@@ -136,6 +138,7 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	})
 	t.indexes = builtin.NewIndexes()
 	t.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
+	t.pins = models.NewPins()
 	t.registry = registry.New(registry.Options{Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, Activity: &s.activity, VectorDir: vectors})
 	if s.metrics != nil {
 		s.metrics.WatchToolCache(func() (entries, bytes int64, hits, misses uint64) {

@@ -10,6 +10,8 @@ const (
 	MaxID = 128
 	// MaxWord limits a surface, mode or error code.
 	MaxWord = 64
+	// MaxEventText limits a task, arguments or a result of an event.
+	MaxEventText = 1024
 	// MaxText limits a query or an error.
 	MaxText = 500
 	// MaxSearchTools is how many tools of a search are stored and counted.

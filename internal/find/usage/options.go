@@ -12,8 +12,9 @@ type Options struct {
 	Dir        string           // folder of the files; "": nothing is persisted
 	Calls      int              // calls to retain; 0: 10,000
 	Searches   int              // searches to retain; 0: 10,000
+	Events     int              // events of agents to retain; 0: 10,000
 	Keys       int              // rows of usage, and of hits; 0: 100,000
-	Retention  time.Duration    // of calls and searches; 0: 8 hours
+	Retention  time.Duration    // of calls, searches and events; 0: 8 hours
 	Days       int              // retention of daily counts; 0: 400
 	FlushEvery time.Duration    // interval of writes to the files; 0: 500 ms
 	Log        *slog.Logger     // nil: slog.Default
@@ -29,6 +30,7 @@ func (o Options) withDefaults() (Options, error) {
 	}{
 		{"calls", &o.Calls, 10_000, MaxKept},
 		{"searches", &o.Searches, 10_000, MaxKept},
+		{"events", &o.Events, 10_000, MaxKept},
 		{"keys", &o.Keys, 100_000, MaxKept},
 		{"days", &o.Days, 400, MaxDays},
 	} {

@@ -54,6 +54,7 @@ type state struct {
 	since    time.Time // when counting began
 	calls    ring[Call]
 	searches ring[Search]
+	events   ring[Event]
 	clients  map[client]*lastSearch // of searches in the ring
 
 	usage  table[usageKey, Counts]
@@ -68,7 +69,7 @@ type state struct {
 func newState(o Options, now time.Time) *state {
 	return &state{
 		keys: o.Keys, days: o.Days, retention: o.Retention,
-		since: now, calls: newRing[Call](o.Calls), searches: newRing[Search](o.Searches),
+		since: now, calls: newRing[Call](o.Calls), searches: newRing[Search](o.Searches), events: newRing[Event](o.Events),
 		clients: map[client]*lastSearch{},
 		usage:   newTable[usageKey, Counts](), tools: newTable[string, Totals](),
 		hits: newTable[hitKey, Found](), models: newTable[modelKey, Chats](),

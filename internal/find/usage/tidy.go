@@ -37,6 +37,9 @@ func (s *state) expire(now time.Time) {
 	for x := s.searches.oldest(); x != nil && x.At.Before(oldest); x = s.searches.oldest() {
 		s.forget(s.searches.drop())
 	}
+	for e := s.events.oldest(); e != nil && e.At.Before(oldest); e = s.events.oldest() {
+		s.events.drop()
+	}
 }
 
 // dropBefore drops the counts of days before first.

@@ -36,8 +36,11 @@ type Request struct {
 
 	// Form is the client's API. Extra has the other fields at the top level of the
 	// request; a provider of that form sends them unchanged.
-	Form  Form
-	Extra map[string]json.RawMessage
+	Form Form
+	// Session names the requests that keep their tools: see models.Pins; "" means none. No
+	// provider gets it.
+	Session string `json:"-"`
+	Extra   map[string]json.RawMessage
 }
 
 // Clone returns a copy whose slices can be modified.

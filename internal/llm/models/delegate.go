@@ -133,12 +133,16 @@ type work struct {
 	agent    *Model
 	id       string // of the call of the agent
 	observer registry.Observer
+	scope    tools.Scope // of who asked
+	records  bool        // its events are recorded: no one who does gets them
 }
 
 // do runs the task and reports its steps to the observer of the call.
 func (w work) do(ctx context.Context, text string, scope tools.Scope) Delegated {
 	began := time.Now()
-	step := w.step(taskOf(ctx))
+	within := taskOf(ctx)
+	step := w.step(within)
+	w.scope, w.records = scope, within == nil || !within.reported || !w.observer.Observed()
 	w.emit(spicepod.EventsTools, registry.Event{Type: registry.EventAgentStart, CallID: w.id}, step, text)
 	answer, t, err := w.chat(ctx, text, scope, step)
 	d := Delegated{Agent: w.agent.info.Name, OK: err == nil, Result: answer, Metrics: t.metrics(time.Since(began))}
@@ -159,6 +163,7 @@ func (w work) chat(ctx context.Context, text string, scope tools.Scope, step reg
 	}
 	defer end()
 	t, r := taskOf(ctx), w.agent.agent.returns
+	t.reported = true
 	request := &chat.Request{Model: w.agent.info.Name, Messages: []chat.Message{chat.Text(chat.RoleUser, r.asked(text))}}
 	if r != nil {
 		request.Settings.Format = r.format
@@ -224,7 +229,7 @@ func (w work) observe(e toolloop.Event, step registry.AgentStep) {
 	case e.Tool == nil:
 	case e.Tool.AgentStep != nil: // of an agent that works for this one
 		if w.agent.agent.declared.Events != spicepod.EventsNone {
-			w.observer.Emit(*e.Tool)
+			w.send(*e.Tool)
 		}
 	default:
 		own := *e.Tool
@@ -244,6 +249,14 @@ func (w work) emit(kind spicepod.AgentEvents, e registry.Event, step registry.Ag
 	}
 	step.Text = text
 	e.AgentStep = &step
+	w.send(e)
+}
+
+// send sends an event to who observes the call, and records it.
+func (w work) send(e registry.Event) {
+	if w.records {
+		w.agent.opts.Registry.RecordEvent(e, w.scope)
+	}
 	w.observer.Emit(e)
 }
 

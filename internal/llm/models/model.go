@@ -70,13 +70,13 @@ func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) 
 		began := time.Now()
 		scope := m.Scope(scope)
 		done := func(report toolloop.Report, err error) { m.done(report, err, began, scope) }
-		offered := m.offered(scope)
+		offered, gone := m.pinned(r, scope)
 		if err := cmp.Or(checkNames(r, offered), checkChoice(r, offered)); err != nil {
 			done(toolloop.Report{}, err)
 			yield(toolloop.Event{}, err)
 			return
 		}
-		for e, err := range m.loop(ctx, done)(ctx, m.complete(ctx, r, offered, scope), offered, scope) {
+		for e, err := range m.loop(ctx, done, gone)(ctx, m.complete(ctx, r, offered, scope), offered, scope) {
 			if !yield(e, m.late(ctx, err)) {
 				return
 			}
@@ -104,10 +104,10 @@ func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*c
 }
 
 // loop returns the function that runs one chat.
-func (m *Model) loop(ctx context.Context, done func(toolloop.Report, error)) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
+func (m *Model) loop(ctx context.Context, done func(toolloop.Report, error), gone func(string) string) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
 	l := &toolloop.Loop{
 		Provider: m.provider, Invoker: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
-		Target: m.target,
+		Target: m.target, Gone: gone,
 	}
 	if m.searchesNatively() {
 		l.Render = m.render
@@ -139,11 +139,12 @@ func (m *Model) Scope(s tools.Scope) tools.Scope {
 	return s
 }
 
-// offered returns the tools of the model that exist in the scope. Usually that is all
-// that the caller may see: then callers who may see the same get the same slice.
-func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
+// offered returns the tools of the model that exist in the scope: all that the caller may
+// see, and those that can be called at the moment. Usually that is one slice, which callers
+// who may see the same share.
+func (m *Model) offered(scope tools.Scope) (full, now []toolloop.Tool) {
 	view := m.opts.Catalog.View(scope)
-	list := view.Rendered(m, func() any {
+	full = view.Rendered(m, func() any {
 		list := m.without(m.tools, func(name string) bool { return view.Get(name) == nil })
 		for _, t := range m.delegation(view) {
 			list = append(list, plain([]*tools.Definition{t.Definition()})...)
@@ -153,13 +154,13 @@ func (m *Model) offered(scope tools.Scope) []toolloop.Tool {
 	}).([]toolloop.Tool)
 	visible := m.opts.Catalog.Visible(scope)
 	if len(visible) == len(view.Definitions()) {
-		return list
+		return full, full
 	}
 	there := map[string]bool{}
 	for _, d := range visible {
 		there[d.Name] = true
 	}
-	return m.without(list, func(name string) bool { return !there[name] })
+	return full, m.without(full, func(name string) bool { return !there[name] })
 }
 
 // without returns a list without the tools of the catalog that are missing.

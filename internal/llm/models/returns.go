@@ -95,7 +95,7 @@ func again(faults string) string {
 	return "Your answer does not fit the JSON Schema: " + truncate.Bytes(faults, maxFaults) + ". Answer again, with the corrected JSON object and nothing else."
 }
 
-// maxFaults is how many bytes of what is wrong an agent is told.
+// maxFaults is how many bytes of what is wrong an agent gets.
 const maxFaults = 4 << 10
 
 // unanswered is the error of an agent whose second answer does not fit either.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -25,6 +26,8 @@ type Options struct {
 	HTTP       *http.Client       // nil: that of package upstream
 	Log        *slog.Logger       // nil: discarded
 	Memory     *toolloop.Memory   // of turns that wait for clients' tools; nil means none
+	Pins       *Pins              // of sessions; nil means none
+	SessionPin time.Duration      // how long a session without requests keeps its tools; 0 means not at all
 	Done       func(Call)         // if set, called at the end of each chat
 	Agents     *Agents            // of the catalog's tools that are agents; nil: there are none
 }

@@ -22,6 +22,8 @@ type task struct {
 	depth  int           // 0: not delegated
 	slots  chan struct{} // one for each delegated task that runs
 
+	reported bool // its events go to who observes the call that it works for
+
 	tokens, calls, rounds atomic.Int64
 }
 

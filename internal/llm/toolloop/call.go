@@ -1,6 +1,7 @@
 package toolloop
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,19 +58,43 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 		}
 	}()
 	result = s.loop.Invoker.Invoke(ctx, registry.Call{Name: name, Arguments: arguments, Scope: s.scope, Events: step})
-	if t, offered := s.offer.byName[name]; offered && !t.client && !registry.Reserved(name) { // those report the tool that they call
-		result.Error = vanished(name, result.Error)
+	if registry.Reserved(name) { // those report the tool that they call
+		return result
+	}
+	if t, offered := s.offer.byName[name]; offered && !t.client {
+		result.Error = t.changed(vanished(name, "is no longer available", result.Error), result.Tool)
+	} else if s.loop.Gone != nil && !offered {
+		if what := s.loop.Gone(name); what != "" {
+			result.Error = vanished(name, what, result.Error)
+		}
 	}
 	return result
 }
 
-// vanished says that a tool which the model was offered is not there any more: the model
-// knows of it.
-func vanished(name string, e *tools.Error) *tools.Error {
+// maxSchema limits the schema in an error, in bytes.
+const maxSchema = 16 << 10
+
+// changed adds to an error of arguments the parameters of the tool, if they are not those
+// that the model was sent.
+func (t traits) changed(e *tools.Error, def *tools.Definition) *tools.Error {
+	if e == nil || e.Code != errcode.InvalidArguments || def == nil || bytes.Equal(t.parameters, def.Parameters) {
+		return e
+	}
+	shown := *e
+	shown.Hint = "the parameters of the tool have changed"
+	if len(def.Parameters) <= maxSchema {
+		shown.Hint += "; they are now " + string(def.Parameters)
+	}
+	return &shown
+}
+
+// vanished says what became of a tool which the model was offered and which is not there
+// any more: the model knows of it.
+func vanished(name, what string, e *tools.Error) *tools.Error {
 	if e == nil || e.Code != errcode.ToolNotFound {
 		return e
 	}
-	return tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("the tool %q is no longer available", truncate.Fit(name, maxName)), "continue without it")
+	return tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("the tool %q %s", truncate.Fit(name, maxName), what), "continue without it")
 }
 
 // bounded returns a result as events carry it. A result too large for the model would

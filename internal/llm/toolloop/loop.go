@@ -39,6 +39,9 @@ type Loop struct {
 	// Spend, if set, is called after each answer with its usage. An error ends a chat that
 	// would go on.
 	Spend func(chat.Usage) error
+	// Gone, if set, returns what became of a tool that the session was offered before, such
+	// as "was removed", or "".
+	Gone func(name string) string
 	// Done, if set, is called once per chat, after everything that belongs to it has
 	// ended. The error is the one that was yielded, or [errcode.Cancelled] if the
 	// consumer left early.

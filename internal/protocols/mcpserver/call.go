@@ -3,10 +3,7 @@ package mcpserver
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,9 +30,9 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 		return nil, invalid("there is no tool %q", truncate.Ellipsis(p.Name, maxShown))
 	}
 	scope := callScope(sess, req)
-	stop := s.progress(ctx, req, scope)
+	observe, stop := s.progress(ctx, req, scope)
 	r := s.opts.Registry.Invoke(ctx, registry.Call{
-		Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry,
+		Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry, Events: observe,
 	})
 	stop()
 	if r.Tool == nil { // the only failure without one
@@ -82,39 +79,4 @@ func word(name string) string {
 		return r
 	}, strings.ToValidUTF8(name, ""))
 	return truncate.Bytes(clean, maxWord)
-}
-
-// progress sends progress notifications to a client that requested them, until
-// stop: one at the start, then the seconds elapsed.
-func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope) (stop func()) {
-	token := req.Params.GetProgressToken()
-	if token == nil || !s.known(req.Params.Name, scope) { // an error needs no progress
-		return func() {}
-	}
-	notify := func(seconds float64, message string) {
-		// It is no fault if the client has disconnected.
-		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: seconds, Message: message})
-	}
-	name := truncate.Ellipsis(req.Params.Name, maxShown)
-	notify(0, name+" begins")
-	done := make(chan struct{})
-	var running sync.WaitGroup
-	running.Go(func() {
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		for n := 1; ; n++ {
-			select {
-			case <-done:
-				return
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				notify(float64(n), fmt.Sprintf("%s has run for %d s", name, n))
-			}
-		}
-	})
-	return func() {
-		close(done)
-		running.Wait()
-	}
 }

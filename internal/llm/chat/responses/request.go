@@ -22,7 +22,12 @@ type Request struct {
 	raw        map[string]json.RawMessage // as written by the client, for the echo
 	references bool                       // the input has items of type item_reference
 	resumed    bool
+	root       string // the first answer of the chain that it continues
 }
+
+// Root returns the first answer of the chain to which the request's answer, of that id,
+// belongs.
+func (r *Request) Root(id string) string { return cmp.Or(r.root, id) }
 
 // known are the keys that have a neutral form or mean nothing to a provider; all others
 // become Extra.

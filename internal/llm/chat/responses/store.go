@@ -38,6 +38,7 @@ type key struct{ owner, id string }
 
 type entry struct {
 	key   key
+	root  string // the first answer of the chain
 	chain Chain
 	items map[string]json.RawMessage // of the answer, by id
 	until time.Time
@@ -60,8 +61,10 @@ func NewStore(o StoreOptions) *Store {
 }
 
 // Put stores the chain of an answer, unless it is larger than the whole store.
-func (s *Store) Put(owner, id string, chain Chain) {
-	e := &entry{key: key{owner, id}, chain: slices.Clone(chain), until: time.Now().Add(s.limits.TTL)}
+func (s *Store) Put(owner, id string, chain Chain) { s.put(owner, id, id, chain) }
+
+func (s *Store) put(owner, id, root string, chain Chain) {
+	e := &entry{key: key{owner, id}, root: root, chain: slices.Clone(chain), until: time.Now().Add(s.limits.TTL)}
 	e.items = answerItems(e.chain)
 	bytes := len(owner) + len(id) + size(e.chain)
 	s.mu.Lock()
@@ -85,6 +88,16 @@ func (s *Store) Get(owner, id string) (Chain, bool) {
 		return nil, false
 	}
 	return slices.Clone(e.chain), true
+}
+
+// root returns the first answer of the chain of an answer.
+func (s *Store) root(owner, id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.use(key{owner, id}); e != nil {
+		return e.root
+	}
+	return id
 }
 
 // item returns an item of an owner's answer.
@@ -143,6 +156,7 @@ func (s *Store) Resume(owner string, r *Request) error {
 			return notStored(r.PreviousID)
 		}
 		r.Messages = slices.Insert(slices.Clone(r.Messages), r.instructed(), chain...)
+		r.root = s.root(owner, r.PreviousID)
 	}
 	if len(r.Messages) > chat.MaxMessages {
 		return chat.Invalid("input", "the chat has %d messages; at most %d", len(r.Messages), chat.MaxMessages)
@@ -171,7 +185,7 @@ func (s *Store) Save(owner string, o EncoderOptions, response *chat.Response) {
 	if items := encodeItems(o, response); len(items) > 0 {
 		answer.Raw, answer.Form = wire.Join(items), chat.FormResponses
 	}
-	s.Put(owner, o.ID, append(slices.Clone(r.Messages[r.instructed():]), answer))
+	s.put(owner, o.ID, r.Root(o.ID), append(slices.Clone(r.Messages[r.instructed():]), answer))
 }
 
 // instructed returns how many messages the instructions are.
