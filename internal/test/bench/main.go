@@ -52,6 +52,7 @@ var benchmarks = []benchmark{
 	{"overlap", benchOverlap},
 	{"streams", benchStreams},
 	{"turn", benchTurn},
+	{"agents", benchAgents},
 	{"mcpcall", benchMCPCall},
 	{"mcpproxy", benchMCPProxy},
 	{"mcplist", benchMCPList},
