@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -25,9 +24,10 @@ const (
 const (
 	// maxAgents is how many agents are compared with each other: the first.
 	maxAgents = 500
-	// alikeAgents is the cosine from which descriptions of agents are similar. They are
-	// shorter and more general than those of tools.
+	// alikeAgents is the share of words in common from which descriptions are similar.
 	alikeAgents = .7
+	// minSharedWords is how many words similar descriptions have in common at least.
+	minSharedWords = 2
 	// minShared is how many tools agents have in common that overlap; of the smaller list
 	// they are at least half.
 	minShared = 2
@@ -84,16 +84,15 @@ func owns(a Agent, name string) bool {
 // overlaps compares the agents with each other.
 func overlaps(agents []Agent) []Finding {
 	var found []Finding
-	alike := alikeDescriptions(agents)
 	for j, b := range agents {
-		for i, a := range agents[:j] {
+		for _, a := range agents[:j] {
 			what, hint := "", ""
 			shared := sharedTools(a, b)
 			switch {
 			case len(shared) >= minShared && 2*len(shared) >= min(len(a.Tools), len(b.Tools)):
 				what = fmt.Sprintf("it has many tools of agent %s: %s", a.Name, listNames(shared))
 				hint = "give each tool to the agent whose task it is"
-			case alike[[2]int{i, j}]:
+			case alike(a.Description, b.Description):
 				what = "its description is nearly that of agent " + a.Name
 				hint = "say in each description what only that agent does: others delegate by it"
 			default:
@@ -120,24 +119,25 @@ func listNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// alikeDescriptions returns the pairs of agents with similar descriptions.
-func alikeDescriptions(agents []Agent) map[[2]int]bool {
-	settings := search.Default()
-	settings.Rules.Synonyms, settings.Rules.Chatter = 0, 1
-	docs := make([]*search.Analysis, len(agents))
-	for i, a := range agents {
-		docs[i] = search.Analyse(search.Document{Description: a.Description})
-	}
-	index := search.New(docs, settings)
-	alike := map[[2]int]bool{}
-	for j, b := range agents {
-		cosines := make([]float32, len(agents))
-		index.NGrams(b.Description).Cosines(cosines)
-		for i := range j {
-			if cosines[i] >= alikeAgents {
-				alike[[2]int{i, j}] = true
-			}
+// alike reports whether two descriptions have most words in common.
+func alike(a, b string) bool {
+	first, second := meaning(a), meaning(b)
+	shared := 0
+	for word := range first {
+		if second[word] {
+			shared++
 		}
 	}
-	return alike
+	return shared >= minSharedWords && float64(2*shared) >= alikeAgents*float64(len(first)+len(second))
+}
+
+// meaning is the words of a text without small ones, in the singular.
+func meaning(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range words(text) {
+		if !slices.Contains(small, word) {
+			set[strings.TrimSuffix(word, "s")] = true
+		}
+	}
+	return set
 }

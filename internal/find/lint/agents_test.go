@@ -52,13 +52,14 @@ func TestOverlappingAgents(t *testing.T) {
 		{Name: "b", Description: "Counts the words of a text.", Tools: []string{"x", "y", "v", "w"}},
 		{Name: "c", Description: "Finds people and places in the saga.", Tools: []string{"x", "u"}},
 		{Name: "d", Description: "Plans, and delegates."},
+		{Name: "d2", Description: "Plans trips."},
 		{Name: "e", Description: "Researches on the web and in texts.", Tools: []string{"x", "y", "p", "q", "r", "s"}},
 	}
 	want := []string{
 		"warning overlapping-agents agents[1].name: agent b: it has many tools of agent a: x, y",
 		"warning overlapping-agents agents[2].name: agent c: its description is nearly that of agent a",
-		"warning overlapping-agents agents[4].name: agent e: it has many tools of agent a: x, y",
-		"warning overlapping-agents agents[4].name: agent e: it has many tools of agent b: x, y",
+		"warning overlapping-agents agents[5].name: agent e: it has many tools of agent a: x, y",
+		"warning overlapping-agents agents[5].name: agent e: it has many tools of agent b: x, y",
 	}
 	if diff := cmp.Diff(want, checkAgents(&spicepod.Pod{}, agents)); diff != "" {
 		t.Error(diff)
