@@ -99,11 +99,11 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	}
 	var answer searched
 	if answer.Found, err = app.Tools().Search(ctx, request); err != nil {
-		return searchError(err)
+		return toolError(err)
 	}
 	if f.tool != "" {
 		if answer.Why, err = app.Tools().Why(ctx, request, f.tool); err != nil {
-			return searchError(err)
+			return toolError(err)
 		}
 	}
 	if f.format == "json" {
@@ -115,19 +115,20 @@ func runSearch(ctx context.Context, std streams, query, path string, f searchFla
 	return answer.writeText(std.out, f.explain)
 }
 
-// searchError turns an invalid request into a fault of the command line.
-func searchError(err error) error {
+// toolError turns an invalid request into a fault of the command line.
+func toolError(err error) error {
 	var refused *tools.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if refused.Code == errcode.InvalidArguments {
-		return usageError{errors.New(refused.Message)}
-	}
+	text := refused.Message
 	if refused.Hint != "" {
-		return fmt.Errorf("%s (%s)", refused.Message, refused.Hint)
+		text += " (" + refused.Hint + ")"
 	}
-	return errors.New(refused.Message)
+	if refused.Code == errcode.InvalidArguments {
+		return usageError{errors.New(text)}
+	}
+	return errors.New(text)
 }
 
 func writeJSON(w io.Writer, value any) error {
