@@ -19,7 +19,7 @@ type Embedding struct {
 
 // Tool is one entry of `tools:`.
 type Tool struct {
-	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>."`
+	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>, spiced:<URL of another runtime>."`
 	Name        string          `yaml:"name" required:"true" doc:"Name of the tool."`
 	Description string          `yaml:"description" doc:"What the tool does; replaces the built-in description."`
 	Params      Params          `yaml:"params" doc:"Settings of the source."`
@@ -46,6 +46,9 @@ type Toolset struct {
 
 // Scheme returns the part of From before the first colon, in lower case.
 func (t Tool) Scheme() string { return schemeOf(t.From) }
+
+// Server reports whether the entry is a server that has tools of its own.
+func (t Tool) Server() bool { return t.Scheme() == "mcp" || t.Scheme() == "spiced" }
 
 // Builtin is the name of the built-in tool in From, or "".
 func (t Tool) Builtin() string {

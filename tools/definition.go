@@ -64,6 +64,9 @@ type Definition struct {
 	// Datasets are patterns of the datasets that the tool's statements, and
 	// tools that they call, may read; nil means all.
 	Datasets []string `json:"-"`
+	// Via are the runtimes that pass the tool on, the nearest first; nil if it is not another
+	// runtime's.
+	Via []string `json:"-"`
 	// Implementation is a checksum of the implementation; it is part of
 	// Checksum.
 	Implementation string `json:"-"`

@@ -25,7 +25,7 @@ func newMCPServer(d *runtime.Runtime, log *slog.Logger) (*mcpserver.Server, erro
 		return nil, err
 	}
 	s := mcpserver.New(mcpserver.Options{
-		Registry: d.Tools(), Loaded: d.Loaded(), Resources: r, Version: version, Log: log,
+		Registry: d.Tools(), Loaded: d.Loaded(), Resources: r, Version: version, ID: d.ID(), Log: log,
 		Scope: func(r *http.Request) tools.Scope { return tools.Scope{Caller: caller.From(r.Context())} },
 		Settings: func() mcpserver.Settings {
 			m := d.Settings().MCP

@@ -29,7 +29,7 @@ func (a *attempt) availability() registry.Availability {
 		o.Functions = append(o.Functions, t)
 	}
 	for _, entry := range a.pod.Tools {
-		if !entry.AsSQL || entry.Scheme() == schemeMCP {
+		if !entry.AsSQL || entry.Server() {
 			continue
 		}
 		t := &availability.Tool{Name: entry.Name, Owner: entry.Owner, Source: tools.SourceBuiltin, Risk: availability.Read}
@@ -77,7 +77,7 @@ func (a *attempt) ofServer(pattern string) bool {
 		return false
 	}
 	for _, t := range a.pod.Tools {
-		if t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server) {
+		if t.Server() && strings.EqualFold(t.Name, server) {
 			return true
 		}
 	}

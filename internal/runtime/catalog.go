@@ -104,12 +104,12 @@ func (a *attempt) builtins() ([]tools.Tool, error) {
 		return nil, err
 	}
 	for i, entry := range a.pod.Tools {
-		if entry.Scheme() == schemeMCP {
+		if entry.Server() {
 			continue
 		}
 		e := spicepod.Entry{Pod: a.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name}
 		if entry.Builtin() == "" {
-			e.Fail(".from", "write builtin: and a built-in tool, or mcp: and a command or URL", "tools from %q are not served", entry.Scheme())
+			e.Fail(".from", "write builtin: and a built-in tool, mcp: and a command or URL, or spiced: and the URL of another runtime", "tools from %q are not served", entry.Scheme())
 		} else {
 			e.CheckReferences()
 		}
@@ -130,8 +130,6 @@ func (a *attempt) builtins() ([]tools.Tool, error) {
 	}
 	return list, nil
 }
-
-const schemeMCP = "mcp"
 
 // serverTools returns the tools of the MCP servers.
 func (b *build) serverTools() []tools.Tool {
@@ -236,7 +234,7 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 func (b *build) unasked(tool string) bool {
 	server, _, _ := strings.Cut(strings.ReplaceAll(tool, "/", "__"), "__")
 	return slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
-		return t.Scheme() == schemeMCP && strings.EqualFold(t.Name, server) && (b.s.tools.offline || connecting(b.servers, server))
+		return t.Server() && strings.EqualFold(t.Name, server) && (b.s.tools.offline || connecting(b.servers, server))
 	})
 }
 

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
@@ -41,6 +42,7 @@ type services struct {
 	metrics  *telemetry.Metrics // nil: none
 	audit    *audit.Log         // nil: nothing is audited
 	settings spicepod.Runtime   // at start
+	id       string             // of this run; see ID
 	state    state
 	db       *database
 	data     *datasets.Manager
@@ -63,7 +65,7 @@ type toolServices struct {
 
 // openServices opens the engine and the stores. reload queues a load.
 func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload func(trigger string)) (_ *services, err error) {
-	s := &services{serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics, settings: pod.Runtime}
+	s := &services{serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics, settings: pod.Runtime, id: rand.Text()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -132,7 +134,7 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	}
 	t.offline = opts.Offline
 	t.servers = mcpclient.New(mcpclient.Options{
-		Log: s.log, Version: opts.Version, Offline: opts.Offline,
+		Log: s.log, Version: opts.Version, ID: s.id, Offline: opts.Offline,
 		Changed:  func() { reload("mcp") },
 		Approved: func(dir string) (mcpclient.Approvals, error) { return mcplock.Open(dir) },
 	})
@@ -228,6 +230,9 @@ func (s *services) Tools() *registry.Registry { return s.tools.registry }
 
 // Servers returns the MCP servers that the Spicepod declares.
 func (s *services) Servers() *mcpclient.Manager { return s.tools.servers }
+
+// ID identifies this run of the runtime among others that use its tools.
+func (s *services) ID() string { return s.id }
 
 // Results returns the stored results.
 func (s *services) Results() *results.Store { return s.results }

@@ -69,7 +69,7 @@ func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 	}
 	for i, t := range pod.Tools {
 		rules := c.policy.builtins
-		if t.Scheme() == "mcp" {
+		if t.Server() {
 			rules = c.policy.servers
 		}
 		if rule := c.rule("tool "+t.Name, fmt.Sprintf("tools[%d].available", i), t.Available); rule != nil {

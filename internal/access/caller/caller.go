@@ -36,6 +36,7 @@ type Caller struct {
 	Delegate bool     `json:"-"`
 	Protocol Protocol `json:"-"`
 	Trace    Trace    `json:"-"`
+	Hops     int      `json:"-"` // runtimes that the call has passed before this one
 }
 
 // Acting is an agent and a model that the runtime runs; "": none.

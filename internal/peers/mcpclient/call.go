@@ -13,12 +13,13 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // TraceKey is the _meta key under which a call carries its request id. It is
 // the same in every version of the runtime.
-const TraceKey = "spiced/trace"
+const TraceKey = peermeta.Trace
 
 // tool is a server's tool.
 type tool struct {
@@ -38,6 +39,10 @@ func (t *tool) Unavailable(tools.Scope) string { return t.link.unavailable() }
 
 // Call calls the tool at its server.
 func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
+	if in.Scope.Hops >= peermeta.MaxHops {
+		return tools.Output{}, tools.NewError(errcode.Limit,
+			fmt.Sprintf("the call has passed %d runtimes, which is the limit", peermeta.MaxHops), "they call each other in a cycle: change what their tools and agents call")
+	}
 	s, err := t.link.enter()
 	if err != nil {
 		return tools.Output{}, err
@@ -61,9 +66,14 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 		return tools.Output{}, s.failed(outer, err)
 	case r.NeedsInput():
 		return tools.Output{}, tools.NewError(errcode.Execution, "the server asks for more input, which this client does not give", "")
+	case r.IsError && s.target.peer && s.peerError(r) != nil:
+		return tools.Output{}, s.peerError(r)
 	case r.IsError:
 		text := truncate.Ellipsis(s.target.redact(complaint(r)), maxErrorText)
 		return tools.Output{}, tools.NewError(errcode.Execution, text, "")
+	}
+	if s.target.peer {
+		return peerOutput(r, t.wrapped)
 	}
 	return output(r, t.wrapped)
 }
@@ -76,8 +86,11 @@ func (s *session) params(ctx context.Context, name string, in tools.Input) *mcp.
 	case len(in.Arguments) > 0:
 		p.Arguments = in.Arguments
 	}
-	if id := in.Scope.RequestID; id != "" {
-		p.Meta = mcp.Meta{TraceKey: id}
+	p.Meta = mcp.Meta{peermeta.Hops: in.Scope.Hops + 1}
+	for key, word := range map[string]string{TraceKey: in.Scope.RequestID, peermeta.Flow: in.Scope.Trace.FlowID, peermeta.Step: in.Scope.Trace.StepID} {
+		if word != "" {
+			p.Meta[key] = word
+		}
 	}
 	if s.log.Enabled(ctx, slog.LevelDebug) { // progress is only logged
 		p.SetProgressToken(s.tokens.Add(1))
@@ -97,7 +110,10 @@ func (s *session) failed(outer context.Context, err error) error {
 		return s.unavailable(unreachable)
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		code := errcode.Execution
-		if answer.Code == jsonrpc.CodeInvalidParams {
+		switch {
+		case answer.Code == jsonrpc.CodeInvalidParams && s.target.peer: // it checks arguments later
+			code = errcode.ToolUnavailable
+		case answer.Code == jsonrpc.CodeInvalidParams:
 			code = errcode.InvalidArguments
 		}
 		return tools.NewError(code, "the server answers: "+s.show(answer.Message, maxErrorText), "")
@@ -121,7 +137,7 @@ func (s *session) unavailable(err error) error {
 	if errors.As(err, &cause) || !gone(err) && s.life.Err() == nil {
 		text = s.show(err.Error(), maxReason)
 	}
-	e := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("MCP server %q: %s", s.target.name, text), "the call may have run; the client reconnects")
+	e := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s %q: %s", s.target.kind(), s.target.name, text), "the call may have run; the client reconnects")
 	e.Cause = err
 	return e
 }

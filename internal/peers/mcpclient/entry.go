@@ -28,6 +28,9 @@ type target struct {
 	args    []string
 	env     []string // added to the base environment, sorted
 
+	// peer: another runtime of ours, which tells more than MCP has.
+	peer bool
+
 	// A URL; nil for a process:
 	url    *url.URL
 	header http.Header
@@ -38,6 +41,7 @@ const (
 	paramArgs    = "mcp_args"
 	paramToken   = "mcp_auth_token"
 	paramHeaders = "mcp_headers"
+	paramKey     = "api_key"
 )
 
 var commandParams = []spicepod.Param{
@@ -47,6 +51,26 @@ var commandParams = []spicepod.Param{
 var urlParams = []spicepod.Param{
 	{Name: paramToken, Secret: true, Doc: "Sent as Authorization: Bearer …."},
 	{Name: paramHeaders, Secret: true, Doc: "More headers: Name: value, Name: value."},
+}
+
+var peerParams = []spicepod.Param{
+	{Name: paramKey, Secret: true, Doc: "A key of the other runtime."},
+}
+
+// kind is what a message calls the server.
+func (t *target) kind() string {
+	if t.peer {
+		return "runtime"
+	}
+	return "MCP server"
+}
+
+// keyParam is the param with the key.
+func (t *target) keyParam() string {
+	if t.peer {
+		return paramKey
+	}
+	return paramToken
 }
 
 // entry is one entry of `tools:` being parsed.
@@ -75,9 +99,12 @@ func (e *entry) target() *target {
 	id = strings.TrimSpace(id)
 	t := &target{name: e.declared.Name, from: e.declared.From, dir: e.Pod.Dir}
 	lower := strings.ToLower(id)
-	if strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+	switch {
+	case e.declared.Scheme() == "spiced":
+		e.readPeer(t, id)
+	case strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://"):
 		e.readURL(t, id)
-	} else {
+	default:
 		e.readCommand(t, id)
 	}
 	if e.Problems.HasErrors() {
@@ -153,6 +180,40 @@ func (e *entry) readURL(t *target, id string) {
 	t.header = e.headers()
 }
 
+// peerPath is where a runtime serves MCP.
+const peerPath = "/v1/mcp"
+
+// readPeer reads the address of another runtime. Its list must have all tools, whatever its
+// other clients see.
+func (e *entry) readPeer(t *target, id string) {
+	if e.Known("another runtime", peerParams); e.Problems.HasErrors() {
+		return
+	}
+	u, err := url.Parse(id)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		e.invalid("…", "write spiced:http://host:8090")
+		return
+	case u.User != nil || u.Fragment != "" || u.RawQuery != "":
+		e.invalid("…", "leave user, query and fragment out; the key goes to params."+paramKey)
+		return
+	case strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), peerPath):
+		e.invalid(id, "leave "+peerPath+" out")
+		return
+	}
+	if len(e.declared.Env) > 0 {
+		e.warn(".env", "env is for commands; a URL has no use for it")
+	}
+	t.peer, t.from = true, "spiced:"+u.String()
+	t.url = u.JoinPath(peerPath)
+	t.url.RawQuery = "mode=direct"
+	t.header = http.Header{"User-Agent": {"spiced"}}
+	if key := e.Header(paramKey); key != "" {
+		t.header.Set("X-Api-Key", key)
+		e.secrets = append(e.secrets, key)
+	}
+}
+
 // reserved are headers that the protocols set.
 var reserved = []string{
 	"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Last-Event-Id", "Mcp-Protocol-Version",
@@ -191,6 +252,10 @@ func (e *entry) hidden(key string) bool {
 }
 
 func (e *entry) invalid(id, hint string) {
+	if scheme := e.declared.Scheme(); scheme != "mcp" {
+		e.Fail(".from", hint, "invalid address 'from: %s:%s'", scheme, truncate.Line(id, maxLine))
+		return
+	}
 	e.Fail(".from", hint, "Invalid MCP directive 'from: mcp:%s'", truncate.Line(id, maxLine))
 }
 

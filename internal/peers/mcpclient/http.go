@@ -142,10 +142,12 @@ func (w *web) note(r *http.Request, res *http.Response) {
 	switch {
 	case res.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
 		text = "the server no longer knows the session " + said
+	case res.StatusCode == http.StatusForbidden && w.target.peer:
+		text = fmt.Sprintf("it refused the request %s; check params.%s, and runtime.mcp.allowed_hosts of the other runtime, which must name %s", said, paramKey, w.target.url.Hostname())
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
-		text = fmt.Sprintf("the server refused the key %s; check params.%s", said, paramToken)
+		text = fmt.Sprintf("the server refused the key %s; check params.%s", said, w.target.keyParam())
 	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed:
-		text = fmt.Sprintf("there is no MCP server at that URL %s", said)
+		text = fmt.Sprintf("there is no %s at that URL %s", w.target.kind(), said)
 	case res.StatusCode == http.StatusBadRequest:
 		text = "the server finds the request wrong " + said
 	}

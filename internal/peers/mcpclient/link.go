@@ -259,7 +259,7 @@ func (l *link) reason() string {
 	if l.err != nil {
 		why = l.err.Error()
 	}
-	return fmt.Sprintf("MCP server %q is not available: %s", l.target.name, why)
+	return fmt.Sprintf("%s %q is not available: %s", l.target.kind(), l.target.name, why)
 }
 
 // connecting is why a server is not available while the first attempt runs.

@@ -17,6 +17,7 @@ type Options struct {
 	Log     *slog.Logger // nil: discarded
 	HTTP    *http.Client // nil: a shared one; redirects and cookies are not used
 	Version string       // the runtime's version, sent to servers
+	ID      string       // the runtime's; tools that come from it are left out
 	// Changed is called when a load would see other tools than the last one: a
 	// server connected, or its tools changed. Several causes are one call, and
 	// calls do not overlap. It runs in a goroutine of the manager, which Close
@@ -107,12 +108,12 @@ func (m *Manager) Prepare(ctx context.Context, pod *spicepod.Pod) ([]*Server, sp
 	var problems spicepod.Problems
 	var makers []*maker
 	for i := range pod.Tools {
-		if pod.Tools[i].Scheme() != "mcp" {
+		if !pod.Tools[i].Server() {
 			continue
 		}
 		e := newEntry(pod, i)
 		if t := m.declared(e, len(makers)); t != nil && !m.opts.Offline {
-			makers = append(makers, newMaker(e, m.link(t)))
+			makers = append(makers, newMaker(e, m.link(t), m.opts.ID))
 			continue
 		}
 		problems = append(problems, e.Problems...)

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -59,6 +60,7 @@ func (s *Server) Listed() []Listed { return slices.Clone(s.listed) }
 type maker struct {
 	*entry
 	link *link
+	id   string              // of this runtime
 	left map[string][]string // names of tools by fault
 	by   map[string]string   // tools by name, in lower case
 }
@@ -74,8 +76,8 @@ const (
 	wrongText    = "have descriptions that are too long, which are cut"
 )
 
-func newMaker(e *entry, l *link) *maker {
-	return &maker{entry: e, link: l, left: map[string][]string{}, by: map[string]string{}}
+func newMaker(e *entry, l *link, id string) *maker {
+	return &maker{entry: e, link: l, id: id, left: map[string][]string{}, by: map[string]string{}}
 }
 
 // server builds the tools of a listing.
@@ -95,8 +97,8 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	at := m.Pod.At(m.Path)
 	declared := fmt.Sprintf("%s:%d", at.File, at.Line)
 	for _, t := range l.tools {
-		if refused[t.Name] {
-			continue
+		if refused[t.Name] || peermeta.Cycle(viaOf(t), m.id) {
+			continue // it is refused, or it is a tool of this runtime that comes back
 		}
 		if made := m.tool(t, declared); made != nil {
 			s.tools = append(s.tools, made)
@@ -152,18 +154,38 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 		return m.leave(wrongTwice, t.Name)
 	}
 	returns, wrapped := unwrapped(t.OutputSchema)
+	via := viaOf(t)
 	def, err := tools.Define(tools.Definition{
 		Name: name, Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
 		Annotations: annotations(t.Annotations), Limits: tools.DeclaredLimits(m.declared.Limits),
 		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
-		Implementation: m.link.target.key + "\x00" + t.Name,
+		Tags: m.tags(t), Via: via,
+		Implementation: strings.Join(append([]string{m.link.target.key, t.Name, checksumOf(t)}, via...), "\x00"),
 	})
 	if err != nil {
 		return m.leave(wrongMade, t.Name)
 	}
 	m.by[strings.ToLower(name)] = t.Name
 	return &tool{def: def, name: t.Name, link: m.link, wrapped: wrapped}
+}
+
+// viaOf are the runtimes that pass a tool on.
+func viaOf(t *mcp.Tool) []string { return peermeta.Words(t.Meta[peermeta.Via], peermeta.MaxHops+1) }
+
+// tags are those of another runtime's tool; a server that is not one of ours could choose
+// tags that expressions of available trust.
+func (m *maker) tags(t *mcp.Tool) []string {
+	if !m.link.target.peer {
+		return nil
+	}
+	return peermeta.Words(t.Meta[peermeta.Tags], peermeta.MaxTags)
+}
+
+// checksumOf is another runtime's checksum of a tool, or "".
+func checksumOf(t *mcp.Tool) string {
+	sum, _ := t.Meta[peermeta.Checksum].(string)
+	return sum
 }
 
 func (m *maker) leave(why, name string) *tool {

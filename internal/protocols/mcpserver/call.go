@@ -8,7 +8,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -17,7 +19,7 @@ import (
 // TraceKey is the _meta key of the client's trace id. It becomes the id of the
 // call's record, in this runtime and in those that the tool calls. See
 // [tools.Scope].
-const TraceKey = "spiced/trace"
+const TraceKey = peermeta.Trace
 
 // call answers tools/call. A tool's failure is a result that the model can
 // read; only an unknown name is a protocol error.
@@ -56,7 +58,9 @@ func callScope(sess *session, req *mcp.CallToolRequest) tools.Scope {
 	if info := req.ClientInfo(); scope.Agent == "" && info != nil {
 		scope.Agent = word(info.Name)
 	}
-	scope.RequestID = traceOf(req.Params.Meta)
+	meta := req.Params.Meta
+	scope.RequestID, scope.Hops = traceOf(meta), peermeta.Number(meta[peermeta.Hops])
+	scope.Trace = caller.Trace{FlowID: wordOf(meta, peermeta.Flow), StepID: wordOf(meta, peermeta.Step)}
 	return scope
 }
 
@@ -68,6 +72,15 @@ func traceOf(meta mcp.Meta) string {
 		return rand.Text()
 	}
 	return id
+}
+
+// wordOf is a text of _meta, "" if it is unfit for logs and tables.
+func wordOf(meta mcp.Meta, key string) string {
+	text, _ := meta[key].(string)
+	if caller.CheckWord(text) != nil {
+		return ""
+	}
+	return text
 }
 
 // word sanitizes a client's name for logs and tables.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -157,7 +158,9 @@ func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.R
 	_ = json.Unmarshal(m.params["_meta"], &call.Meta) // an object, or absent
 	result, err := s.call(ctx, sess, &mcp.CallToolRequest{Session: sess.sdk, Params: call})
 	if err == nil && m.alone() {
-		result.SetMeta(s.serverMeta())
+		meta := s.serverMeta()
+		maps.Copy(meta, result.GetMeta())
+		result.SetMeta(meta)
 	}
 	return finish(m.revision, result), err
 }

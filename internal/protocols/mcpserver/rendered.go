@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -17,6 +18,7 @@ import (
 // rendered caches what clients see of the definitions of one catalog.
 type rendered struct {
 	catalog *registry.Catalog
+	id      string                     // of the runtime
 	shown   sync.Map                   // *tools.Definition → *shown
 	all     func() []*tools.Definition // the list for sessions that see all tools
 	sum     func() string              // its checksum
@@ -28,7 +30,7 @@ func (s *Server) current() *rendered {
 	if kept := s.rendered.Load(); kept != nil && kept.catalog == catalog {
 		return kept
 	}
-	fresh := &rendered{catalog: catalog}
+	fresh := &rendered{catalog: catalog, id: s.opts.ID}
 	fresh.all = sync.OnceValue(catalog.All)
 	fresh.sum = sync.OnceValue(func() string { return fingerprint(fresh.all()) })
 	s.rendered.Store(fresh)
@@ -65,12 +67,12 @@ func (f *rendered) show(def *tools.Definition) *shown {
 	if found, ok := f.shown.Load(def); ok {
 		return found.(*shown)
 	}
-	made := render(def)
+	made := render(def, f.id)
 	f.shown.Store(def, made)
 	return made
 }
 
-func render(def *tools.Definition) *shown {
+func render(def *tools.Definition, id string) *shown {
 	output, form := outputSchema(def.Returns)
 	a := def.Annotations
 	tool := &mcp.Tool{
@@ -78,7 +80,13 @@ func render(def *tools.Definition) *shown {
 		Annotations: &mcp.ToolAnnotations{
 			ReadOnlyHint: a.ReadOnly, IdempotentHint: a.Idempotent, DestructiveHint: &a.Destructive, OpenWorldHint: &a.OpenWorld,
 		},
-		Meta: mcp.Meta{"spiced/checksum": def.Checksum, "spiced/source": def.Source, "spiced/owner": def.Owner},
+		Meta: mcp.Meta{peermeta.Checksum: def.Checksum, peermeta.Source: def.Source, peermeta.Owner: def.Owner},
+	}
+	if len(def.Tags) > 0 {
+		tool.Meta[peermeta.Tags] = def.Tags
+	}
+	if id != "" {
+		tool.Meta[peermeta.Via] = peermeta.Extend(def.Via, id)
 	}
 	if form != formNone {
 		tool.OutputSchema = output

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -22,6 +23,9 @@ func success(r tools.Result, f form) *mcp.CallToolResult {
 	result := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: textOf(value)}}}
 	if notes := notes(r); notes != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: notes})
+	}
+	if r.Rows != nil && r.Rows.Truncated {
+		result.Meta = mcp.Meta{peermeta.Rows: r.Rows}
 	}
 	switch {
 	case f == formWrapped:
@@ -60,5 +64,8 @@ func failure(r tools.Result) *mcp.CallToolResult {
 	if !registry.Reserved(r.Tool.Name) { // an error of the tool that tool_invoke called contains its name
 		err = err.Of(r.Tool.Name)
 	}
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Explain()}}}
+	return &mcp.CallToolResult{
+		IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Explain()}},
+		Meta: mcp.Meta{peermeta.Error: r.Error},
+	}
 }

@@ -29,6 +29,7 @@ type Options struct {
 	// Resources are what clients may read. nil: nothing.
 	Resources Resources
 	Version   string       // of the runtime, for clients
+	ID        string       // of the runtime, for other runtimes that take its tools; "": none
 	Log       *slog.Logger // nil: discarded
 }
 

@@ -1,0 +1,44 @@
+package mcpclient
+
+import (
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// peerError is the error that another runtime tells beside its text; nil if there is none.
+// Its code is kept, so that callers can act on it as at the other runtime.
+func (s *session) peerError(r *mcp.CallToolResult) *tools.Error {
+	var e tools.Error
+	if !peermeta.Decode(r.Meta[peermeta.Error], &e) || e.Message == "" || len(e.Code) == 0 || len(e.Code) > peermeta.MaxWord {
+		return nil
+	}
+	e.Message = truncate.Ellipsis(s.target.redact(e.Message), maxErrorText)
+	e.Hint = truncate.Ellipsis(s.target.redact(e.Hint), maxErrorText)
+	e.DidYouMean = nil // they are names of the other runtime
+	switch {
+	case e.Code == errcode.Internal: // it is no bug of this runtime
+		e.Code = errcode.Execution
+	case slices.Contains([]errcode.Code{errcode.Cancelled, errcode.ToolNotFound}, e.Code): // it is not this caller's request
+		e.Code, e.Retryable = errcode.ToolUnavailable, true
+	}
+	return &e
+}
+
+// peerOutput is the result of another runtime's tool: the first content, with what the
+// others say in words.
+func peerOutput(r *mcp.CallToolResult, wrapped bool) (tools.Output, error) {
+	first := *r
+	first.Content = r.Content[:min(len(r.Content), 1)]
+	out, err := output(&first, wrapped)
+	var rows tools.Rows
+	if err == nil && peermeta.Decode(r.Meta[peermeta.Rows], &rows) && rows.Returned >= 0 {
+		out.Rows = &rows
+	}
+	return out, err
+}
