@@ -141,7 +141,8 @@ func TestRemoteChanges(t *testing.T) {
 	}
 
 	hq.end()
-	p.eventually("to notice that it is away", func() bool { return p.component("hq").Status == "Error" })
+	p.eventually("to notice that it is away", func() bool { return !p.call("hq__twice", `{"n":1}`).OK })
+	p.eventually("to say so", func() bool { return p.component("hq").Status == "Error" })
 	p.want(p.do("POST", "/v1/tools/hq__twice:invoke", `{"args":{"n":1}}`), 403, `"code":"tool_unavailable"`, `runtime \"hq\" is not available: `)
 	p.wantCall("haversine_km", coordinates, "4129.")
 	start(t, dir, "--http", address)
@@ -192,7 +193,7 @@ agents:
 		t.Errorf("%d requests to the model", n)
 	}
 	right.end()
-	left.eventually("to notice that the other one is away", func() bool { return left.component("right").Status == "Error" })
+	left.eventually("to notice that the other one is away", func() bool { return !left.call("right__right_only", "{}").OK })
 	right = start(t, folder(t, "spicepod.yaml", pod("right", "left", one)), "--http", two)
 	left.connected("right")
 	for _, p := range []*program{left, right} {
