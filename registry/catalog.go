@@ -24,13 +24,17 @@ const MaxTools = 100_000
 const (
 	ToolSearch = "tool_search"
 	ToolInvoke = "tool_invoke"
+	// ToolDescribe shows the schemas of tools of which a model knows the names.
+	ToolDescribe = "tool_describe"
 )
 
 // BuiltIn is the position of the definitions of built-in tools.
 const BuiltIn = "built in"
 
-// Reserved reports whether the name is tool_search or tool_invoke.
-func Reserved(name string) bool { return name == ToolSearch || name == ToolInvoke }
+// Reserved reports whether the name is that of a tool of the registry itself.
+func Reserved(name string) bool {
+	return name == ToolSearch || name == ToolInvoke || name == ToolDescribe
+}
 
 // Contents is what a [Catalog] is made of.
 type Contents struct {

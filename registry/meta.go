@@ -3,8 +3,10 @@ package registry
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -34,12 +36,34 @@ type Invoked struct {
 	Notices     []string        `json:"notices,omitempty"`
 }
 
-// metaTools returns tool_search and tool_invoke.
+// maxDescribed is how many tools one call of tool_describe shows.
+const maxDescribed = 20
+
+// describeArguments are the arguments of tool_describe.
+type describeArguments struct {
+	ToolIDs []string `json:"tool_ids" doc:"The names of the tools, at most 20."`
+}
+
+// Described is the response of tool_describe, in the order of the request.
+type Described struct {
+	Tools []DescribedTool `json:"tools"`
+}
+
+// DescribedTool is a tool, or why there is none of the name.
+type DescribedTool struct {
+	ToolID      string          `json:"tool_id"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty" type:"object"`
+	Returns     json.RawMessage `json:"returns,omitempty" type:"object"`
+	Error       string          `json:"error,omitempty"`
+}
+
+// metaTools returns tool_search, tool_invoke and tool_describe.
 func (r *Registry) metaTools() map[string]*entry {
 	about := func(name, description string) tools.Definition {
 		return tools.Definition{
 			Name: name, Description: description, Source: tools.SourceBuiltin, Limits: &metaLimits, Declared: "built in",
-			Annotations: tools.Annotations{ReadOnly: name == ToolSearch, Idempotent: name == ToolSearch, OpenWorld: name == ToolInvoke},
+			Annotations: tools.Annotations{ReadOnly: name != ToolInvoke, Idempotent: name != ToolInvoke, OpenWorld: name == ToolInvoke},
 		}
 	}
 	search := Must(tools.Typed(about(ToolSearch,
@@ -48,7 +72,12 @@ func (r *Registry) metaTools() map[string]*entry {
 	invoke := Must(tools.Typed(about(ToolInvoke,
 		"Call a tool that tool_search returned, by its tool_id."),
 		r.toolInvoke))
+	describe := Must(tools.Typed(about(ToolDescribe,
+		"Get the parameters of tools by their names. Call this for the tools that you are about to use, before tool_invoke."),
+		r.toolDescribe))
 	return map[string]*entry{
+		ToolDescribe: newEntry(describe, describe.Definition(), metaLimits),
+
 		ToolSearch: newEntry(search, search.Definition(), metaLimits),
 		ToolInvoke: newEntry(invoke, invoke.Definition(), metaLimits),
 	}
@@ -65,6 +94,28 @@ func Must(t tools.Tool, err error) tools.Tool {
 // MetaTools are the definitions of tool_search and tool_invoke, in this order.
 func (r *Registry) MetaTools() []*tools.Definition {
 	return []*tools.Definition{r.meta[ToolSearch].def, r.meta[ToolInvoke].def}
+}
+
+// DescribeTool is the definition of tool_describe.
+func (r *Registry) DescribeTool() *tools.Definition { return r.meta[ToolDescribe].def }
+
+// toolDescribe describes tools that the scope sees and may call. One that it does not see is
+// described like one that does not exist.
+func (r *Registry) toolDescribe(_ context.Context, args describeArguments, in tools.Input) (*Described, error) {
+	if n := len(args.ToolIDs); n == 0 || n > maxDescribed {
+		return nil, tools.NewError(errcode.InvalidArguments, fmt.Sprintf("tool_ids has %d names; it takes 1 to %d", n, maxDescribed), "")
+	}
+	c, scope := r.Current(), in.Scope
+	d := &Described{Tools: make([]DescribedTool, len(args.ToolIDs))}
+	for i, name := range args.ToolIDs {
+		e := c.get(name)
+		if e == nil || !c.sees(e, scope) || !scope.MayCall(e.def.Name) || scope.Visible != nil && !scope.Visible(e.def.Name) {
+			d.Tools[i] = DescribedTool{ToolID: name, Error: c.notFound(name, scope).Explain()}
+			continue
+		}
+		d.Tools[i] = DescribedTool{ToolID: e.def.Name, Description: e.def.Description, Parameters: e.def.Parameters, Returns: e.def.Returns}
+	}
+	return d, nil
 }
 
 func (r *Registry) toolSearch(ctx context.Context, args searchArguments, in tools.Input) (*Found, error) {

@@ -115,7 +115,12 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	s.limits.Rounds = declared.Limits.Rounds
 	s.wish.declared, s.wish.closed, s.wish.pinned, s.wish.text = true, true, nil, strings.Join(declared.Tools, ", ")
 	p := &plan{}
+	names := []string{wordAuto}
 	for i, name := range declared.Tools {
+		if name == wordPlanner && b.offer.catalog.Get(name) == nil { // else it is a tool
+			names = []string{wordPlanner}
+			continue
+		}
 		found := b.offer.selected(name)
 		if len(found) == 0 {
 			b.problems = append(b.problems, e.Remark(fmt.Sprintf(".tools[%d]", i), "write the name of a tool, a pattern such as docs__*, or the name of an MCP server or toolset",
@@ -125,7 +130,7 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	}
 	slices.SortFunc(p.set, func(a, b *tools.Definition) int { return strings.Compare(a.Name, b.Name) })
 	p.set = slices.Compact(p.set)
-	if err := p.decide(s.wish, b.offer, []string{wordAuto}, b.opts.Embeddings); err != nil {
+	if err := p.decide(s.wish, b.offer, names, b.opts.Embeddings); err != nil {
 		return e.Problem(".tools", "", "%s", err)
 	}
 	m.settings, m.provider, m.fingerprint = &s, of.provider, of.fingerprint

@@ -16,12 +16,13 @@ const (
 	wordAuto     = "auto"
 	wordAll      = "all"
 	wordSearch   = "search_registry"
+	wordPlanner  = "planner"
 	wordNSQL     = "nsql"
 	wordDisabled = "disabled"
 	wordNone     = "none" // same as disabled
 )
 
-var words = []string{wordAuto, wordAll, wordSearch, wordNSQL, wordDisabled, wordNone}
+var words = []string{wordAuto, wordAll, wordSearch, wordPlanner, wordNSQL, wordDisabled, wordNone}
 
 // parseTools parses params.tools: a comma-separated list of keywords, tool names,
 // groups, and group:tool. Keywords are case-insensitive, names are not. A keyword alone
@@ -53,6 +54,7 @@ type offer struct {
 	entries []string // names of the entries of `tools:`
 	sets    []spicepod.Toolset
 	meta    []*tools.Definition // tool_search and tool_invoke
+	shows   *tools.Definition   // tool_describe
 }
 
 // chosen is a set of tools by name.
@@ -88,6 +90,10 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 			c.add(o.broad(builtin.All)...)
 		case wordSearch:
 			c.add(o.catalog.All()...)
+		case wordPlanner:
+			if len(names) == 1 {
+				c.add(o.broad(builtin.Auto)...)
+			}
 		case wordNSQL:
 			c.add(o.get(builtin.NSQL)...)
 		case wordDisabled, wordNone:

@@ -16,6 +16,7 @@ const (
 	ModeDirect   Mode = "direct"   // every definition
 	ModeRegistry Mode = "registry" // tool_search and tool_invoke instead
 	ModeNative   Mode = "native"   // every definition, deferred until a search finds it
+	ModePlanner  Mode = "planner"  // names and descriptions in the prompt, tool_describe and tool_invoke
 )
 
 // The states of a model.
@@ -40,7 +41,7 @@ type Info struct {
 // ToolPlan describes the tools that a model gets, and why. Its names are sorted.
 type ToolPlan struct {
 	Declared       string   `json:"declared" doc:"As the Spicepod has it."` // params.tools
-	Mode           Mode     `json:"mode" doc:"none; direct: each tool is sent; registry: tool_search and tool_invoke are sent instead; native: the provider searches."`
+	Mode           Mode     `json:"mode" doc:"none; direct: each tool is sent; registry: tool_search and tool_invoke are sent instead; native: the provider searches; planner: the prompt has names and descriptions, and tool_describe and tool_invoke are sent."`
 	Reason         string   `json:"reason" doc:"Why the mode was chosen."`
 	Count          int      `json:"count" doc:"Number of tools in the set."`
 	Advertised     []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`

@@ -27,7 +27,8 @@ type Model struct {
 	provider    chat.Provider
 	fingerprint string // of everything that the provider depends on
 
-	tools    []toolloop.Tool // sorted by name; the same slice for every chat
+	tools    []toolloop.Tool     // sorted by name; the same slice for every chat
+	planned  []*tools.Definition // those that the prompt names; sorted by name
 	visible  func(name string) bool
 	listed   atomic.Pointer[[]chat.Message] // the cached call of list_datasets
 	hasTable bool                           // the model's tools may read some dataset
@@ -172,7 +173,7 @@ func (m *Model) without(list []toolloop.Tool, missing func(name string) bool) []
 // or calls the runtime's.
 func checkNames(r *chat.Request, offered []toolloop.Tool) error {
 	for i, t := range r.Tools {
-		if t.Name != registry.ToolSearch && t.Name != registry.ToolInvoke {
+		if !registry.Reserved(t.Name) {
 			continue
 		}
 		if slices.ContainsFunc(offered, func(o toolloop.Tool) bool { return o.Name == t.Name }) {
@@ -204,12 +205,13 @@ func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 // leading system messages, the list of datasets.
 func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloop.Tool, scope tools.Scope) *chat.Request {
 	shown := m.shownDatasets(ctx, r, offered, scope)
-	if m.settings.system == "" && len(shown) == 0 {
+	system := joined(m.settings.system, m.plan(scope))
+	if system == "" && len(shown) == 0 {
 		return r
 	}
 	c := r.Clone()
-	if m.settings.system != "" {
-		c.Messages = slices.Insert(c.Messages, 0, chat.Text(chat.RoleSystem, m.settings.system))
+	if system != "" {
+		c.Messages = slices.Insert(c.Messages, 0, chat.Text(chat.RoleSystem, system))
 	}
 	c.Messages = slices.Insert(c.Messages, insertAt(c.Messages), shown...)
 	return c

@@ -354,3 +354,39 @@ func TestNativeSearchByOursNeedsWhatTheRegistryNeeds(t *testing.T) {
 		t.Errorf("%+v %v", info, problems)
 	}
 }
+
+// TestPlannerMode is `tools: planner`, which needs no embedding model.
+func TestPlannerMode(t *testing.T) {
+	all := append(builtins(t), functions(t, 30)...)
+	for _, c := range []struct {
+		tools string
+		more  []tools.Tool
+		count int
+		mode  models.Mode
+		want  string // of the problems
+	}{
+		{"planner", nil, 30 + len(builtin.Auto), models.ModePlanner, ""},
+		{"Planner, sql, list_udfs", nil, 2, models.ModePlanner, ""},
+		{"planner, nosuch", nil, 0, models.ModeNone, "nosuch"},
+		{"planner", functions(t, 600)[30:], 0, "", "at most 500; there are "},
+		{"planner", []tools.Tool{tool(t, tools.Definition{Name: "tool_describe", Description: "Ours.", Source: tools.SourceFunction}, nil)}, 0, "", "'tool_describe' is reserved"},
+	} {
+		set, problems, _ := open(t, model(fmt.Sprintf("tools: %q", c.tools)), append(slices.Clone(all), c.more...))
+		info := set.Infos()[0]
+		if text := texts(problems); c.want == "" && text != "" || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s", c.tools, text)
+		}
+		if c.mode == "" {
+			if info.Status != models.StatusError {
+				t.Errorf("%s: %+v", c.tools, info)
+			}
+			continue
+		}
+		if info.Mode != c.mode || info.Count != c.count {
+			t.Errorf("%s: %+v", c.tools, info)
+		}
+		if c.mode == models.ModePlanner && (!slices.Contains(info.Advertised, "tool_describe") || !slices.Contains(info.Advertised, "tool_invoke") || len(info.Advertised) > 3) {
+			t.Errorf("%s: sent %s", c.tools, info.Advertised)
+		}
+	}
+}

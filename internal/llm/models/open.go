@@ -31,7 +31,7 @@ func providers() []provider {
 
 // common are the params of every model.
 var common = []spicepod.Param{
-	{Name: "tools", Doc: "The tools that the model gets: auto, all, search_registry, nsql, disabled, or a list of names."},
+	{Name: "tools", Doc: "The tools that the model gets: auto, all, search_registry, planner, nsql, disabled, or a list of names."},
 	{Name: "spice_tools", Doc: "An older name of tools."},
 	{Name: "tool_embedding_model", Doc: "The embedding model that tools are searched with."},
 	{Name: "tool_recursion_limit", Doc: "Answers with calls before the model must answer without."}, // text: its error is Spice's

@@ -60,6 +60,8 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 	switch {
 	case !w.declared:
 		p.is(ModeNone, "params.tools is not set")
+	case slices.Contains(names, wordPlanner):
+		return p.planned(w, o)
 	case always && w.native && !many:
 		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
 	case always:

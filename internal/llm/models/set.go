@@ -51,7 +51,7 @@ func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 		o.Embeddings = &embeddings.Set{}
 	}
 	s := &Set{byName: map[string]*Model{}, catalog: o.Catalog}
-	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools(), sets: pod.Toolsets}, relations: relations(pod)}
+	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools(), shows: o.Registry.DescribeTool(), sets: pod.Toolsets}, relations: relations(pod)}
 	for _, t := range pod.Tools {
 		b.offer.entries = append(b.offer.entries, t.Name)
 	}

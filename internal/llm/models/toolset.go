@@ -19,6 +19,9 @@ func (m *Model) useTools(p *plan, o offer) {
 		set[d.Name] = true
 	}
 	m.visible = func(name string) bool { return set[name] }
+	if p.mode == ModePlanner {
+		m.planned = p.set
+	}
 	m.tools = p.advertised(o, m.settings.wish.hosted)
 	i := &m.info
 	i.Mode, i.Reason, i.Count, i.EmbeddingModel = p.mode, p.reason, len(p.set), p.embedding
@@ -64,6 +67,8 @@ func (p *plan) advertised(o offer, hosted bool) []toolloop.Tool {
 		list = plain(p.set)
 	case ModeRegistry:
 		list = append(plain(o.meta), plain(p.direct())...)
+	case ModePlanner:
+		list = append(plain([]*tools.Definition{o.shows, o.meta[1]}), plain(p.direct())...)
 	case ModeNative:
 		list = p.deferred(hosted)
 		if !hosted {
