@@ -15,6 +15,7 @@ import (
 var pods = []string{
 	"quickstart",
 	"flights",
+	"agents",
 	"../testdata/spicepods/seeds",
 	"../testdata/spicepods/types",
 	"../testdata/spicepods/ishvana",

@@ -48,18 +48,7 @@ func initPod(dir string) error {
 			return fmt.Errorf("%s exists already; init creates a new Spicepod", filepath.Join(dir, name))
 		}
 	}
-	source := examples.Quickstart()
-	err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(source, path)
-		if err != nil {
-			return err
-		}
-		return writeNew(filepath.Join(dir, path), text)
-	})
-	if err != nil {
+	if err := copyNew(examples.Quickstart(), dir); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
 	if err := writeNew(filepath.Join(dir, schemaFile), spicepod.JSONSchema()); err != nil && !errors.Is(err, fs.ErrExist) {

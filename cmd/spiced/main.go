@@ -8,6 +8,7 @@
 //	spiced lint [DIR|FILE]      check its tools
 //	spiced sql [DIR|FILE]       query it from a terminal or a script
 //	spiced call NAME [DIR|FILE] call a tool
+//	spiced demo                 watch a team of agents work
 //	spiced init [DIR]           write a first Spicepod
 //	spiced dataset add SOURCE   add a dataset to a Spicepod
 //	spiced extensions           list and install the extensions of DuckDB that connectors need

@@ -188,6 +188,52 @@ type toolEvent struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	LatencyMS float64 `json:"latency_ms"`
+	// Of the steps of agents that work for another one:
+	Agent string `json:"agent"`
+	Depth int    `json:"depth"`
+	Text  string `json:"text"`
+}
+
+// maxDepth bounds how far the steps of agents are indented.
+const maxDepth = 8
+
+// failure is why a call or an agent failed.
+func (e toolEvent) failure() string {
+	if e.Error == nil {
+		return "it failed"
+	}
+	return printable(e.Error.Message)
+}
+
+// shown is an event as a line, "" if it is not shown. The steps of an agent begin with its
+// name, since those of several are mixed.
+func (e toolEvent) shown() string {
+	who := ""
+	if e.Agent != "" {
+		who = strings.Repeat("  ", min(max(e.Depth, 0), maxDepth)) + printable(e.Agent) + " "
+	}
+	switch e.Type {
+	case "tool_call", "agent_tool_call":
+		return fmt.Sprintf("%s→ %s %s\n", who, printable(e.Tool), brief(string(e.Arguments)))
+	case "agent_start":
+		return fmt.Sprintf("%sbegins: %s\n", who, brief(e.Text))
+	case "tool_result", "agent_tool_result":
+		if e.OK {
+			return fmt.Sprintf("%s← %s %.1f ms\n", who, printable(e.Tool), e.LatencyMS)
+		}
+		return fmt.Sprintf("%s← %s %.1f ms: %s\n", who, printable(e.Tool), e.LatencyMS, e.failure())
+	case "agent_end":
+		if e.OK {
+			return fmt.Sprintf("%sends after %.1f ms\n", who, e.LatencyMS)
+		}
+		return fmt.Sprintf("%sends after %.1f ms: %s\n", who, e.LatencyMS, e.failure())
+	}
+	return "" // agent_chunk, and events of a newer server
+}
+
+// brief is the beginning of a text in one line.
+func brief(text string) string {
+	return truncate.Runes(printable(strings.ReplaceAll(text, "\n", " ")), maxShownJSON)
 }
 
 // event prints a step of a call on a separate line.
@@ -196,23 +242,15 @@ func (a *answerWriter) event(raw []byte) error {
 	if json.Unmarshal(raw, &e) != nil {
 		return nil // sent by a newer server
 	}
+	line := e.shown()
+	if line == "" {
+		return nil
+	}
 	if err := a.out.finish(); err != nil {
 		return err
 	}
 	a.out.last = 0
-	var err error
-	switch {
-	case e.Type == "tool_call":
-		_, err = fmt.Fprintf(a.notes, "→ %s %s\n", printable(e.Tool), truncate.Runes(printable(strings.ReplaceAll(string(e.Arguments), "\n", " ")), maxShownJSON))
-	case e.Type == "tool_result" && e.OK:
-		_, err = fmt.Fprintf(a.notes, "← %s %.1f ms\n", printable(e.Tool), e.LatencyMS)
-	case e.Type == "tool_result":
-		message := "it failed"
-		if e.Error != nil {
-			message = e.Error.Message
-		}
-		_, err = fmt.Fprintf(a.notes, "← %s %.1f ms: %s\n", printable(e.Tool), e.LatencyMS, printable(message))
-	}
+	_, err := io.WriteString(a.notes, line)
 	return err
 }
 

@@ -204,3 +204,24 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%v, %q", err, out.String())
 	}
 }
+
+// TestChatShowsAgents shows the steps of agents with their names, and not the pieces of
+// their answers.
+func TestChatShowsAgents(t *testing.T) {
+	s := newChatServer(t, chunks("stop",
+		`{"type":"agent_start","agent":"hawken","depth":1,"text":"Who is\nMara?"}`,
+		`{"type":"agent_chunk","agent":"hawken","depth":1,"text":"Let me see"}`,
+		`{"type":"agent_tool_call","agent":"lagan","depth":2,"tool":"f","arguments":{"a":1}}`,
+		`{"type":"agent_tool_result","agent":"lagan","depth":2,"tool":"f","ok":false,"latency_ms":1,"error":{"message":"no"}}`,
+		`{"type":"agent_end","agent":"hawken","depth":1,"ok":true,"latency_ms":2}`,
+		`{"type":"agent_end","agent":"x\u001b","depth":99,"ok":false,"latency_ms":2,"error":{"message":"late"}}`, "42"))
+	out, notes, err := converse(s, "m", "who?\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "  hawken begins: Who is Mara?\n    lagan → f {\"a\":1}\n    lagan ← f 1.0 ms: no\n  hawken ends after 2.0 ms\n" +
+		strings.Repeat(" ", 16) + "x  ends after 2.0 ms: late\n"
+	if out != "42\n" || notes != want {
+		t.Errorf("out %q, notes:\n%s\nwant\n%s", out, notes, want)
+	}
+}
