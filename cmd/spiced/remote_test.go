@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
 // hqKey is a key of a runtime whose tools others use.
@@ -80,7 +81,7 @@ func TestRemoteTools(t *testing.T) {
 		{branch(hq.url + "/v1/mcp"), "leave /v1/mcp out"},
 		{branch("ftp://h"), "write spiced:http://host:8090"},
 		{strings.Replace(branch(hq.url), "api_key", "api_kye", 1), `unknown param "api_kye" of another runtime`},
-		{branch("http://" + freeAddress(t)), "the server cannot be reached"},
+		{branch("http://" + reserve.Address(t)), "the server cannot be reached"},
 		{branch(hq.url + "/elsewhere"), "there is no runtime at that URL (404 Not Found)"},
 	} {
 		dir := folder(t, "spicepod.yaml", refused.pod)
@@ -95,7 +96,7 @@ func TestRemoteTools(t *testing.T) {
 // then restarts it.
 func TestRemoteChanges(t *testing.T) {
 	t.Parallel()
-	address := freeAddress(t)
+	address := reserve.Address(t)
 	dir := folder(t, "spicepod.yaml", strings.Replace(hqPod, "%", "0", 1))
 	hq := start(t, dir, "--http", address)
 	p := start(t, folder(t, "spicepod.yaml", strings.Replace(haversine(t), podHead, branch("http://"+address), 1)))
@@ -175,7 +176,7 @@ agents:
 		}
 		return chattest.Say(chattest.Call("c1", tool, `{"task":"go on"}`))
 	})
-	one, two := freeAddress(t), freeAddress(t)
+	one, two := reserve.Address(t), reserve.Address(t)
 	left := start(t, folder(t, "spicepod.yaml", pod("left", "right", two)), "--http", one)
 	right := start(t, folder(t, "spicepod.yaml", pod("right", "left", one)), "--http", two)
 	left.connected("right")
