@@ -34,6 +34,9 @@ type Function struct {
 	uses     map[string]string // checksums of the functions it calls, by folded name
 }
 
+// Parsed returns the parse tree of the body.
+func (f *Function) Parsed() *sqltree.Statement { return f.body.parsed.st }
+
 // Arg is a scalar argument.
 type Arg struct {
 	Name    string

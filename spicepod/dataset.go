@@ -130,8 +130,9 @@ type RefreshMode string
 
 // Refresh modes that are served.
 const (
-	RefreshFull   RefreshMode = "full"
-	RefreshAppend RefreshMode = "append"
+	RefreshFull    RefreshMode = "full"
+	RefreshAppend  RefreshMode = "append"
+	RefreshCaching RefreshMode = "caching"
 )
 
 // RefreshOnStartup says whether data stored by the last run is refreshed.
@@ -148,7 +149,7 @@ type Acceleration struct {
 	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Store the copy."`
 	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" instead:"'duckdb', with 'mode: file' for data that outlives a run" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
 	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" default:"memory" doc:"In memory, or in a file of the state directory: file keeps the rows of the last run for the same declaration; file_create loads them again at each start; file_update keeps them for another declaration too, adds new columns of the source, and loads all rows again if columns are gone or have other types."`
-	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes,caching" default:"full" instead:"'full' or 'append'" doc:"Whether a refresh reads all rows again (full) or only those newer than the newest one (append)."`
+	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes" default:"full" instead:"'full' or 'append'" doc:"Whether a refresh reads all rows again (full) or only those newer than the newest one (append), or rows are fetched when statements ask for them (caching), of a dataset from http whose statements choose the requests."`
 	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
 	RefreshCron             string            `yaml:"refresh_cron" doc:"When to refresh: five fields of cron, in UTC, with seconds as an optional first one, or @hourly and the like; CRON_TZ=Europe/Berlin before it sets a time zone. Instead of refresh_check_interval."`
 	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that selects the rows to store."`
@@ -166,15 +167,21 @@ type Acceleration struct {
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
 	PartitionBy             []any             `yaml:"partition_by" served:"no" instead:"'refresh_sql' with ORDER BY: DuckDB skips blocks of rows by their values" doc:"How the copy is split."`
+	OnZeroResults           string            `yaml:"on_zero_results" enum:"return_empty,use_source" unserved:"use_source" default:"return_empty" instead:"a dataset without 'acceleration', or 'refresh_mode: caching' of an HTTP API" doc:"What a statement gets for which the copy has no rows: nothing (return_empty), or the rows of the source (use_source)."`
+	ReadyState              string            `yaml:"ready_state" enum:"on_registration,on_load" served:"no" instead:"'ready_state' of the dataset" doc:"Older place of the dataset's ready_state."`
+	MaintainedAggregates    any               `yaml:"maintained_aggregates" served:"no" instead:"a view with 'acceleration'" doc:"Aggregates that are kept beside the copy."`
+	WriteMode               string            `yaml:"write_mode" served:"no" instead:"'access: read_write' without 'acceleration'" doc:"How writes reach the source of an accelerated dataset."`
+	StorageProfile          string            `yaml:"storage_profile" served:"no" instead:"nothing: DuckDB adapts to the disk" doc:"Kind of disk of mode file."`
+	Metrics                 any               `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the acceleration."`
 	OnConflict              map[string]string `yaml:"on_conflict" doc:"What happens to a loaded row whose primary_key or unique index, a column or (column, column), another row has. drop keeps the first row and upsert the last, in the order of the source; upsert_dedup is upsert, but two different rows of one load fail it; upsert_dedup_by_row_id is upsert. Without it, such a load fails."`
-	Params                  Params            `yaml:"params" doc:"Settings of the engine."`
+	Params                  Params            `yaml:"params" doc:"Settings of the engine, which have no effect here, and of refresh_mode caching: see docs/acceleration.md."`
 
 	Snapshots                 SnapshotUse     `yaml:"snapshots" enum:"disabled,enabled,bootstrap_only,create_only" default:"disabled" doc:"Whether a start without rows of the last run loads the newest snapshot instead of the source (bootstrap_only), a refresh writes one (create_only), or both (enabled), at the location of the top-level snapshots."`
 	SnapshotsTrigger          SnapshotTrigger `yaml:"snapshots_trigger" enum:"refresh_complete,time_interval,stream_batches" unserved:"stream_batches" default:"refresh_complete" instead:"'refresh_complete' or 'time_interval'" doc:"When rows that have changed are written: after a refresh, at most once a minute (refresh_complete), or once in snapshots_trigger_threshold (time_interval)."`
 	SnapshotsTriggerThreshold time.Duration   `yaml:"snapshots_trigger_threshold" doc:"Least time between two snapshots of snapshots_trigger time_interval."`
 	SnapshotsCreationPolicy   SnapshotPolicy  `yaml:"snapshots_creation_policy" enum:"on_change,always" default:"on_change" doc:"Whether rows that are the same as those of the last snapshot are written again."`
-	SnapshotsCompaction       string          `yaml:"snapshots_compaction" enum:"disabled,enabled" served:"no" instead:"nothing: a snapshot has the rows only" doc:"Whether the copy is made smaller before it is written."`
-	SnapshotsResetExpiry      string          `yaml:"snapshots_reset_expiry_on_load" enum:"disabled,enabled" served:"no" instead:"nothing: 'refresh_mode: caching' is not served" doc:"Whether rows of a snapshot expire as if they were new."`
+	SnapshotsCompaction       string          `yaml:"snapshots_compaction" enum:"disabled,enabled" doc:"Whether the copy is made smaller before it is written. A snapshot has the rows only, so that it is as small in either case."`
+	SnapshotsResetExpiry      string          `yaml:"snapshots_reset_expiry_on_load" enum:"disabled,enabled" doc:"Whether rows of a snapshot, or of the last run, of refresh_mode caching expire as if they were new."`
 }
 
 // Window returns how far back from now loads read; 0 for everything.

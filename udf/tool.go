@@ -205,7 +205,8 @@ func shareable(f *functions.Function, o ToolOptions) bool {
 	if _, _, _, ok := f.Key(); f.PerCall() && !ok {
 		return false
 	}
-	return !o.traits(f).Caller && (f.Deterministic() || !anyCallee(f, o.Functions, mayQuery))
+	t := o.traits(f)
+	return !t.Caller && !t.Fetches && (f.Deterministic() || !anyCallee(f, o.Functions, mayQuery))
 }
 
 // anyCallee reports whether is holds for f or a function that it calls, directly or not. It

@@ -19,9 +19,11 @@ import (
 // but not what they ask of them.
 var unservedRecipes = map[string]string{
 	"authorization": "runtime.auth.oidc refuses the Spicepod", "mtls": "client_auth_mode refuses the Spicepod",
-	"defaults/rides": "the file is not there", "caching/clock": "refresh_mode: caching",
-	"http_api/shows": "allowed_request_paths",
+	"defaults/rides": "the file is not there",
 }
+
+// requestedRecipes are the datasets whose rows are those of requests, with one.
+var requestedRecipes = map[string]string{"caching/clock": "/shows", "http_api/shows": "/shows/1"}
 
 // TestCookbookServed serves each dataset of the cookbook whose connector is served from a
 // stand-in, with the Spicepod's own text: only hosts and credentials differ. Each is read
@@ -76,6 +78,7 @@ type recipeDataset struct {
 	function        string // that counts its rows
 	accelerated     bool
 	rows            string
+	table           string // name, with the request
 }
 
 // write writes the files of the Spicepod, which reads from the stand-ins, with a function
@@ -108,7 +111,7 @@ func (r *recipe) write(archive *txtar.Archive, text, extensions, model string) {
 	}
 	var functions []string
 	for _, d := range r.datasets {
-		functions = append(functions, fmt.Sprintf("{ name: %s, from: sql, description: Rows of %s., signature: { returns: int64 }, body: (SELECT count(*) FROM %s) }", d.function, d.name, d.name))
+		functions = append(functions, fmt.Sprintf("{ name: %s, from: sql, description: Rows of %s., signature: { returns: int64 }, body: (SELECT count(*) FROM %s) }", d.function, d.name, d.table))
 	}
 	add(t, root, "functions", strings.Join(functions, ", "))
 	add(t, root, "models", fmt.Sprintf("{ name: helper, from: \"openai:gpt-test\", params: { endpoint: \"%s/v1\", openai_api_key: sk, tools: auto } }", model))
@@ -141,8 +144,12 @@ func (r *recipe) declare(n *yaml.Node) {
 		set(value(n, "params"), key, &yaml.Node{Kind: yaml.ScalarNode, Value: text})
 	}
 	enabled := value(value(n, "acceleration"), "enabled").Value
+	table := name
+	if path := requestedRecipes[r.name+"/"+name]; path != "" {
+		table, enabled = name+" WHERE request_path = '"+path+"'", ""
+	}
 	r.datasets = append(r.datasets, recipeDataset{
-		name: name, connector: connector, accelerated: enabled == "true" || value(n, "acceleration").Kind == yaml.AliasNode, function: "rows_of_" + strings.ReplaceAll(name, ".", "_"),
+		name: name, table: table, connector: connector, accelerated: enabled == "true" || value(n, "acceleration").Kind == yaml.AliasNode, function: "rows_of_" + strings.ReplaceAll(name, ".", "_"),
 	})
 }
 
@@ -240,7 +247,7 @@ func (r *recipe) status(name string) string {
 // count returns the number of rows, or "" if the dataset cannot be read.
 func (r *recipe) count(d recipeDataset) string {
 	r.t.Helper()
-	answer := r.do("POST", "/v1/sql", "SELECT count(*) AS n FROM "+d.name)
+	answer := r.do("POST", "/v1/sql", "SELECT count(*) AS n FROM "+d.table)
 	if answer.status != 200 {
 		return ""
 	}

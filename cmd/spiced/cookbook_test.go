@@ -72,7 +72,7 @@ func TestCookbook(t *testing.T) {
 func serveRecipeFile(w http.ResponseWriter, r *http.Request) {
 	bodies := map[string]string{
 		"/games.jsonl": "{\"move\":1}\n{\"move\":2}\n{\"move\":3}\n", "/zones.csv": "id,zone\n1,north\n2,south\n",
-		"/shows": `[{"id":1},{"id":2}]`, "/products": `{"products":[{"id":1}],"total":1}`,
+		"/shows": `[{"id":1},{"id":2}]`, "/shows/1": `{"id":1}`, "/products": `{"products":[{"id":1}],"total":1}`,
 	}
 	body, ok := bodies[r.URL.Path]
 	if !ok {

@@ -44,10 +44,10 @@ func (w *waiting) listing() bool {
 	return false
 }
 
-// opens returns [engine.Contents.Open]: nil without catalogs.
-func opens(b *build) func([]engine.Relation) func(context.Context) error {
-	if len(b.pod.Catalogs) == 0 {
+// opens returns [engine.Contents.Open]: nil without catalogs and requests of statements.
+func opens(a *attempt) func(engine.Reading) func(context.Context) error {
+	if len(a.pod.Catalogs) == 0 && len(a.traits.asks) == 0 {
 		return nil
 	}
-	return b.s.data.Open
+	return a.s.data.Open
 }

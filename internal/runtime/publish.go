@@ -61,12 +61,13 @@ func (a *attempt) publish(ctx context.Context) error {
 		return err
 	}
 	writable, writers := a.writable()
+	relations := a.available()
 	next := engine.NewCatalog(engine.Contents{
-		Generation: g.Number, Relations: a.available(), Functions: a.guarded(g),
+		Generation: g.Number, Relations: relations, Functions: a.guarded(g),
 		Traits: a.traits.relations, Writable: writable, Writers: writers, Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
-		Open: opens(a.build), Hides: g.Tools.HidesFrom,
+		Open: opens(a), Asks: a.traits.declaredAsks(relations), Hides: g.Tools.HidesFrom,
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx

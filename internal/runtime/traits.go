@@ -18,12 +18,13 @@ type traits struct {
 	relations map[engine.Relation]engine.Traits
 	functions map[string]*engine.Function // by folded name
 	reads     map[component][]engine.Relation
+	asks      map[engine.Relation][]engine.Ask // by folded names
 }
 
 // readTraits derives traits from callees for their callers and from relations
 // for what reads them.
 func (b *build) readTraits() *traits {
-	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}, map[component][]engine.Relation{}}
+	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}, map[component][]engine.Relation{}, map[engine.Relation][]engine.Ask{}}
 	for _, f := range baseFunctions() {
 		t.add(f, engine.Traits{Volatile: true, Caller: f.Random})
 	}
@@ -36,7 +37,10 @@ func (b *build) readTraits() *traits {
 		v := d.Current()
 		t.relations[d.Relation] = engine.Traits{
 			Protected: d.Protected, Caller: d.Protected, Volatile: v.Changing, Written: v.Changing, Files: v.Files,
-			Live: v.Copy == nil,
+			Live: v.Copy == nil || d.Caches(), Fetches: d.Caches(),
+		}
+		if d.Caches() {
+			t.asks[folded(d.Relation)] = []engine.Ask{{Relation: d.Relation}}
 		}
 	}
 	if b.keys.Enabled() {
@@ -51,13 +55,48 @@ func (b *build) readTraits() *traits {
 			own.Volatile = own.Volatile || f.Volatility == spicepod.Volatile
 			own.Stable = own.Stable || f.Volatility == spicepod.Stable
 			t.add(f.Engine, own)
+			if own.Fetches {
+				t.function(f.Name).Asks = t.asksOf(f.Parsed())
+			}
 		} else {
 			own := b.textTraits(t, c, c.view.Declared.SQL)
 			own.Live = own.Live && c.view.Acceleration == nil // see dataVersion
-			t.relations[c.view.Relation] = own
+			if t.relations[c.view.Relation] = own; own.Fetches && c.view.Acceleration == nil {
+				t.asks[folded(c.view.Relation)] = t.asksOf(c.view.Parsed)
+			}
 		}
 	}
 	return t
+}
+
+// asksOf returns what the text of a view or function asks for.
+func (t *traits) asksOf(st *sqltree.Statement) []engine.Ask {
+	return engine.Asks(st, func(r sqltree.Relation) []engine.Ask {
+		schema := engine.SchemaOf(r.Catalog, r.Schema)
+		if schema == "" || sqltree.Fold(schema) == "main" {
+			schema = engine.Public
+		}
+		return t.asks[folded(engine.Relation{Schema: schema, Name: r.Name})]
+	}, func(c sqltree.Call) ([]engine.Ask, []engine.FunctionArg) {
+		if f := t.function(c.Name); f != nil {
+			return f.Asks, f.Args
+		}
+		return nil, nil
+	})
+}
+
+// declaredAsks returns [engine.Contents.Asks].
+func (t *traits) declaredAsks(relations []engine.Relation) map[engine.Relation][]engine.Ask {
+	if len(t.asks) == 0 {
+		return nil
+	}
+	all := map[engine.Relation][]engine.Ask{}
+	for _, r := range relations {
+		if asks := t.asks[folded(r)]; asks != nil {
+			all[r] = asks
+		}
+	}
+	return all
 }
 
 // reads returns the relations that c reads, also through views and functions.

@@ -33,6 +33,9 @@ type Load struct {
 	Append  bool            // the rows that are newer than those of Base are added to them
 	Overlap time.Duration   // how far back before the newest row of Base an append reads
 	Base    *tables.Version // with Append; nil: none
+	// Replaces is the condition of the rows of Base, which has the same columns, that an
+	// append replaces, whatever their time; "": none.
+	Replaces string
 
 	Step *load.Step // reports the progress; nil: nothing is reported
 }
@@ -102,19 +105,24 @@ func (l *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if !l.Append {
+	switch {
+	case !l.Append:
 		return nil
-	}
-	if err := l.checkAppend(ctx); err != nil {
-		return err
-	}
-	if err := l.resolve(ctx); err != nil || l.replaced == "" {
-		return err
+	case l.Replaces != "":
+		l.inserts, l.replaced = true, l.Replaces
+	default:
+		if err := l.checkAppend(ctx); err != nil {
+			return err
+		}
+		if err := l.resolve(ctx); err != nil || l.replaced == "" {
+			return err
+		}
 	}
 	found, err := l.text(ctx, "SELECT 'found' FROM "+data(l.Base.Copy)+" AS "+engine.Identifier(dataTable)+" WHERE "+l.replaced+" LIMIT 1")
 	if err == nil && found == "" {
 		l.replaced = ""
 	}
+	l.inserts = l.inserts && (l.replaced == "" || l.Replaces == "") // a file keeps the space of rows that are removed
 	return err
 }
 

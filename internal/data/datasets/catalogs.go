@@ -362,19 +362,19 @@ func (d *Dataset) unopened() *tables.Version {
 	return v
 }
 
-// Open returns what opens the datasets among relations that are served and not open; nil if
-// there are none.
-func (m *Manager) Open(relations []engine.Relation) func(context.Context) error {
+// Open returns what opens the datasets that a statement names that are served and not open,
+// and what waits for the answers that it asks for; nil if there are none.
+func (m *Manager) Open(of engine.Reading) func(context.Context) error {
 	var closed []*Dataset
 	m.mu.Lock()
-	for _, r := range relations {
+	for _, r := range of.Relations {
 		if d := m.liveDataset(tables.Key(r)); d != nil && d.Current().Unopened {
 			closed = append(closed, d)
 		}
 	}
 	m.mu.Unlock()
 	if closed == nil {
-		return nil
+		return ask(m, of.Asked, of.Again)
 	}
 	return func(ctx context.Context) error {
 		for _, d := range closed {

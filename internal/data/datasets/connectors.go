@@ -74,9 +74,11 @@ var kinds = []kind{
 	},
 	{
 		names: []string{"http", "https"}, draft: https.Draft, params: https.Params,
-		note:  formatNote + " Set an acceleration with `refresh_check_interval` for an API whose rows change: without one, the rows are those of the last reload.",
+		note: formatNote + " Set an acceleration with `refresh_check_interval` for an API whose rows change: without one, the rows are those of the last reload. " +
+			"With `allowed_request_paths`, `request_query_filters` or `request_body_filters`, statements choose the requests below the URL: [acceleration.md](acceleration.md#answers-of-apis). " +
+			"Whoever may read the dataset sends them with its credentials; a path must match a pattern as it is written and when it is decoded.",
 		from:  "`https://example.com/trips.parquet`, `https://api.example.com/v1/trips`",
-		about: "a file that is fetched, and again when it has changed; or the rows of a JSON API, page by page",
+		about: "a file that is fetched, and again when it has changed; or the rows of a JSON API, page by page; or the answers of an API to requests that statements choose",
 		open: func(p parts) (connector, error) {
 			return https.New(https.Options{DB: p.DB, Cache: p.cache, MaxDownload: p.Limits.Download, Clock: p.Clock, Progress: p.progress}), nil
 		},

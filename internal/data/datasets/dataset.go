@@ -30,12 +30,13 @@ type Dataset struct {
 	Declared spicepod.Dataset
 	Hash     string // of the declaration and its folder
 
-	from   source.From
-	source source.Source
-	redact func(string) string // replaces secrets
-	policy *policy.Policy      // nil: none
-	listed *source.ListedTable // nil unless it is a table of a catalog
-	eager  bool                // it is opened at once: it is declared, or a view or function may read it
+	from     source.From
+	source   source.Source
+	redact   func(string) string // replaces secrets
+	policy   *policy.Policy      // nil: none
+	requests *requests           // nil: it is not a [source.Requester]
+	listed   *source.ListedTable // nil unless it is a table of a catalog
+	eager    bool                // it is opened at once: it is declared, or a view or function may read it
 }
 
 // compile checks what can be checked without accessing the source.
@@ -53,8 +54,21 @@ func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset,
 	if err = m.compileSource(pod, d); err != nil {
 		return d, err
 	}
-	if a := decl.Acceleration; a != nil && a.Enabled {
+	a := decl.Acceleration
+	requester, requests := d.source.(source.Requester)
+	if requests && (a == nil || !a.Enabled) {
+		a = uncopied()
+		d.Declared.Acceleration = a
+	}
+	if a != nil && a.Enabled {
 		d.Acceleration = a
+		c, err := compileCaching(d, d.source)
+		if err != nil {
+			return d, err
+		}
+		if requests {
+			d.requests = newRequests(m, d, requester, c)
+		}
 		if err = cmp.Or(m.checkAcceleration(ctx, d), snapshotFault(pod, a)); err != nil {
 			return d, err
 		}

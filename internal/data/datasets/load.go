@@ -17,10 +17,13 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// open opens the source of a dataset and applies the declared types. The caller
-// releases the resources.
-func (m *Manager) open(ctx context.Context, d *Dataset) (*source.Opened, error) {
+// open opens the source of a dataset and applies the declared types. sql is the refresh_sql,
+// which has the requests of a [source.Requester]. The caller releases the resources.
+func (m *Manager) open(ctx context.Context, d *Dataset, sql string) (*source.Opened, error) {
 	out, err := d.source.Open(ctx)
+	if err == nil && d.requests != nil && !d.Caches() {
+		out, err = d.requests.whole(ctx, sql, out)
+	}
 	if err != nil {
 		return nil, d.redacted(err)
 	}
@@ -66,7 +69,11 @@ func (m *Manager) castColumns(ctx context.Context, d *Dataset, out *source.Opene
 
 // load loads a new version of a dataset.
 func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*tables.Version, error) {
-	src, err := m.open(ctx, d)
+	sql := ""
+	if d.Acceleration != nil {
+		sql = cmp.Or(o.RefreshSQL, d.Acceleration.RefreshSQL)
+	}
+	src, err := m.open(ctx, d, sql)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +93,8 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		if v, err = m.inPlace(ctx, d, src); err != nil {
 			return nil, err
 		}
+	case d.Caches():
+		return d.requests.load(ctx, sql, src)
 	default:
 		defer resource.Release(src.Resources...)
 		if src.Stale != nil && d.Current() != nil {

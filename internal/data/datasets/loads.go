@@ -25,6 +25,37 @@ type loads struct {
 	limit   int // of running
 	closed  bool
 	done    sync.WaitGroup
+
+	requests background // of statements
+}
+
+// background runs functions until it is ended.
+type background struct {
+	start func(func(context.Context)) bool // false: it is ended
+	end   func()                           // cancels them and waits for them
+}
+
+func newBackground() background {
+	ctx, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	return background{
+		start: func(f func(context.Context)) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if ctx.Err() != nil {
+				return false
+			}
+			running.Go(func() { f(ctx) })
+			return true
+		},
+		end: func() {
+			mu.Lock()
+			cancel()
+			mu.Unlock()
+			running.Wait()
+		},
+	}
 }
 
 // entry is a dataset that the last Prepare found declared.

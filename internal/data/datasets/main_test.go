@@ -137,7 +137,13 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 			writers[d.Relation] = writer
 		}
 	}
-	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable, Writers: writers, Open: w.m.Open})
+	asks := map[engine.Relation][]engine.Ask{}
+	for _, d := range w.served {
+		if d.Caches() {
+			asks[d.Relation] = []engine.Ask{{Relation: d.Relation}}
+		}
+	}
+	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable, Writers: writers, Open: w.m.Open, Asks: asks})
 	return w.db.Publish(context.Background(), cat, build)
 }
 

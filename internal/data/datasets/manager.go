@@ -142,7 +142,7 @@ func NewManager(opts Options) (*Manager, error) {
 			DB: opts.DB, Copies: store, Dir: store.Dir, MaxBytes: opts.Limits.Download, Clock: opts.Clock, Progress: progress, Log: opts.Log, Ended: snapshotEnded(opts),
 		}),
 		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry}),
-		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}},
+		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}, requests: newBackground()},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil
 }
@@ -155,6 +155,7 @@ func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }
 func (m *Manager) Close() {
 	m.catalogs.close()
 	m.closeLoads()
+	m.loads.requests.end()
 	m.refreshes.Close()
 	m.snapshots.Close()
 	for _, c := range m.connectors {

@@ -156,6 +156,12 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		}
 		v.Stats.Took = m.opts.Clock.Now().Sub(started)
 	}
+	if d.Caches() && v.Kept {
+		if err := d.requests.restore(ctx, v, started); err != nil {
+			resource.Release(v.Resources...)
+			return nil, nil, err
+		}
+	}
 	if v.Stale != nil {
 		warning := *fault.Of(v.Stale)
 		warning.Warning, warning.Retry = true, true

@@ -29,6 +29,8 @@ func (s *served) Check(ctx context.Context, o refresh.Override) error {
 	switch {
 	case s.view != nil && (o.RefreshSQL != "" || o.RefreshMode == spicepod.RefreshAppend):
 		return errors.New("a view is refreshed as a whole")
+	case s.caches() && o.RefreshMode != "":
+		return errors.New("refresh_mode cannot be replaced for a dataset with refresh_mode caching")
 	case s.Protected && o.RefreshSQL != "":
 		return errors.New("refresh_sql cannot be replaced for a dataset with a row_filter or column_mask")
 	case o.RefreshMode == spicepod.RefreshAppend && s.dataset.Declared.TimeColumn == "":
@@ -52,6 +54,9 @@ func (s *served) Load(ctx context.Context, o refresh.Override) (*tables.Version,
 func (s *served) Save(v *tables.Version) { s.save(v, false) }
 
 func (s *served) save(v *tables.Version, first bool) {
+	if s.caches() {
+		s.dataset.requests.saved(v)
+	}
 	if s.dataset != nil && s.Acceleration != nil {
 		s.m.copies.Save(s.Table, s.dataset.Hash, v, first)
 		if s.Acceleration.Snapshots.Writes() {

@@ -55,6 +55,9 @@ type Target interface {
 	// Prune returns a version without the rows that the retention removes, or nil if
 	// there are none.
 	Prune(context.Context) (*tables.Version, error)
+	// Gather returns a version with the rows that were fetched for statements, or nil if
+	// there are none. ended is called when it is served, or with the reason why it is not.
+	Gather(context.Context) (v *tables.Version, ended func(error), err error)
 }
 
 // Options configures [New]. All fields are required.
@@ -112,6 +115,7 @@ type task string
 const (
 	refreshing task = "refresh"
 	pruning    task = "retention"
+	gathering  task = "request"
 )
 
 // New returns a scheduler without targets.
@@ -152,6 +156,27 @@ func (s *Scheduler) Refresh(ctx context.Context, name string, o Override) error 
 
 // Start queues refreshes of tables that are served.
 func (s *Scheduler) Start(relations []engine.Relation) { s.start(refreshing, relations) }
+
+// Gather queues a publication of the rows that were fetched for statements.
+func (s *Scheduler) Gather(b *tables.Table) error {
+	s.mu.Lock()
+	t := s.targets[tables.Key(b.Relation)]
+	s.mu.Unlock()
+	if t == nil || t.Base() != b {
+		return ErrReplaced
+	}
+	return s.enqueue(t, job{task: gathering})
+}
+
+// gather publishes the rows that were fetched.
+func (s *Scheduler) gather(ctx context.Context, t *target) {
+	v, ended, err := t.Gather(ctx)
+	if err == nil && v != nil {
+		err = s.publish(ctx, t, v)
+	}
+	ended(err)
+	s.note(ctx, t, gathering, err)
+}
 
 // Prune queues checks of the retention.
 func (s *Scheduler) Prune(relations []engine.Relation) { s.start(pruning, relations) }
@@ -233,7 +258,7 @@ func (s *Scheduler) Open(ctx context.Context, r engine.Relation) error {
 	s.mu.Unlock()
 	select {
 	case <-o.done:
-		if errors.Is(o.err, errReplaced) {
+		if errors.Is(o.err, ErrReplaced) {
 			return nil
 		}
 		return o.err
@@ -281,9 +306,12 @@ func (s *Scheduler) drain(ctx context.Context, t *target) {
 		s.mu.Lock()
 		t.waiting = t.waiting[1:] // later requests may expect newer data
 		s.mu.Unlock()
-		if j.task == pruning {
+		switch j.task {
+		case pruning:
 			s.prune(ctx, t)
-		} else {
+		case gathering:
+			s.gather(ctx, t)
+		default:
 			s.refresh(ctx, t, j.Override)
 		}
 	}
@@ -344,7 +372,7 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 	last := b.Current()
 	err := s.opts.Publish(ctx, b, v, func(tx *engine.Tx) error {
 		if !s.serves(t) {
-			return errReplaced
+			return ErrReplaced
 		}
 		if last.Query != v.Query { // otherwise rows were inserted into the database
 			for _, sql := range b.DDLOf(v) {
@@ -369,8 +397,8 @@ func (s *Scheduler) publish(ctx context.Context, t *target, v *tables.Version) e
 	return err
 }
 
-// errReplaced ends the publication of a table that a reload has replaced.
-var errReplaced = errors.New("it was replaced by a reload during the refresh")
+// ErrReplaced ends the publication of a table that a reload has replaced.
+var ErrReplaced = errors.New("it was replaced by a reload during the refresh")
 
 func (s *Scheduler) serves(t *target) bool {
 	s.mu.Lock()

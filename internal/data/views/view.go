@@ -29,7 +29,8 @@ type View struct {
 	Declared spicepod.View
 	Hash     string // of the declaration
 	Uses     Uses
-	Query    string // its SELECT with qualified relations; it does not read the copy
+	Parsed   *sqltree.Statement // the declared text
+	Query    string             // its SELECT with qualified relations; it does not read the copy
 
 	pod    *spicepod.Pod
 	origin func(int) int // from an offset in Query to one in the declared text
@@ -70,7 +71,7 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 	}
 	if a := v.Declared.Acceleration; a != nil && a.Enabled {
 		v.Acceleration = a
-		if a.RefreshMode == spicepod.RefreshAppend || a.RefreshSQL != "" {
+		if a.RefreshMode == spicepod.RefreshAppend || a.RefreshMode == spicepod.RefreshCaching || a.RefreshSQL != "" {
 			return fault.New("acceleration", "leave out refresh_mode and refresh_sql", "a view is always refreshed as a whole, by its sql")
 		}
 		if err := v.checkAcceleration(ctx, db); err != nil {
@@ -91,6 +92,7 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 	if _, err := db.Check(text, st, names); err != nil {
 		return viewFault(err, nil)
 	}
+	v.Parsed = st
 	v.collect(st, names)
 	return v.qualify(ctx, db, st, names)
 }

@@ -18,6 +18,7 @@ type Function struct {
 	Random    bool   // each evaluation may give another value
 	Once      bool   // its body evaluates an argument more than once
 	Traits    Traits // of the relations and functions that its body uses
+	Asks      []Ask  // what its body asks for
 	// Conditional: it is hidden from some callers ([Contents.Hides]).
 	Conditional bool
 	NotOnce     string // why arguments that change with each evaluation are refused; "" if they are allowed
@@ -111,9 +112,13 @@ type Contents struct {
 	Failed func([]Relation, []*Function, *Error) *Error
 
 	// Open returns what makes relations readable that the statement names, by publishing
-	// them; nil if all are readable. It must be quick; what it returns may take long, and its
-	// error ends the statement. Nil: all are readable.
-	Open func([]Relation) func(context.Context) error
+	// them, or fetches what it asks for; nil if there is nothing to wait for. It must be
+	// quick; what it returns may take long, and its error ends the statement. Nil: all are
+	// readable.
+	Open func(Reading) func(context.Context) error
+
+	// Asks are what reading a relation asks for: itself, or of a view others. See [Asks].
+	Asks map[Relation][]Ask
 
 	// Hides returns which of the declared functions are hidden from the caller of the context:
 	// its own statements cannot call them, as if they were not declared, while bodies and

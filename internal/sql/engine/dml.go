@@ -78,7 +78,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {
-		v.names, _ = cat.named(st)
+		v.waits = cat.waits(st)
 	}
 	if w := cat.contents.Writers[ch.relation]; w != nil {
 		v.outside, err = db.judgeOutside(ctx, c, ch, w, &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}, h)

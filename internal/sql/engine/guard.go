@@ -42,8 +42,8 @@ type verdict struct {
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
-	// names are the relations that the statement names, if some may have to be opened.
-	names []Relation
+	// waits is what the statement may have to wait for.
+	waits waits
 	// failed is [Contents.Failed] of a statement that reads files; else nil.
 	failed func(*Error) *Error
 }
@@ -113,7 +113,7 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 		v.dependencies = cat.dependencies(st)
 	}
 	if cat.contents.Open != nil {
-		v.names, _ = cat.named(st)
+		v.waits = cat.waits(st)
 	}
 	if f := cat.contents.Failed; f != nil && v.traits.Files {
 		relations, functions := cat.named(st)

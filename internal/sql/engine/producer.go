@@ -192,7 +192,11 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c.conn, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
-	if open := p.catalog.open(p.verdict); open != nil && !(p.req.Peek && p.req.describe) {
+	open, err := p.catalog.open(p.verdict, &p.req)
+	if err != nil {
+		return pending, nil, err
+	}
+	if open != nil {
 		return pending, nil, &unopenedError{open}
 	}
 	if p.isolated = p.isolable(); p.isolated {

@@ -52,6 +52,7 @@ type Request struct {
 	// Trusted skips the guard: another process of the runtime has judged the statement.
 	Trusted  bool
 	describe bool // and do not run it: see Describe
+	again    bool // what it names was opened
 }
 
 // Rows is the result of a statement, streamed. Close it.
@@ -102,6 +103,7 @@ func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 		if err := db.openFor(ctx, req, unopened); err != nil {
 			return nil, err
 		}
+		req.again = true
 	}
 	return nil, NewError(errcode.Loading, "try again in a moment", "the tables of the statement are being replaced")
 }
@@ -118,12 +120,20 @@ type unopenedError struct {
 // Error is not shown: Query opens it.
 func (*unopenedError) Error() string { return "the statement names a relation that is not open" }
 
-// open returns what opens the relations that the statement names, or nil.
-func (c *Catalog) open(v *verdict) func(context.Context) error {
-	if c.contents.Open == nil || len(v.names) == 0 {
-		return nil
+// open returns what opens the relations that the statement names and fetches what it asks
+// for, or nil.
+func (c *Catalog) open(v *verdict, req *Request) (func(context.Context) error, error) {
+	if c.contents.Open == nil || len(v.waits.names) == 0 && len(v.waits.asks) == 0 || req.Peek && req.describe {
+		return nil, nil
 	}
-	return c.contents.Open(v.names)
+	r := Reading{Relations: v.waits.names, Again: req.again}
+	if !req.describe {
+		var err error
+		if r.Asked, err = AskedOf(v.waits.asks, &req.Params); err != nil {
+			return nil, err
+		}
+	}
+	return c.contents.Open(r), nil
 }
 
 // openFor opens what a statement names, within its time limit.

@@ -17,6 +17,7 @@ type Traits struct {
 	Written   bool   // statements may change what it reads
 	Live      bool   // it reads what may change without a publication, see [DB.Version]
 	Stable    bool   // it calls a function that is declared stable
+	Fetches   bool   // rows are fetched for it, see [Asks]
 	Files     bool   // it reads files, which may be replaced at any time, even by files with other columns
 	Unsafe    string // a built-in function or type that can end the process; "": none
 }
@@ -25,7 +26,8 @@ type Traits struct {
 func (t Traits) With(o Traits) Traits {
 	return Traits{
 		Volatile: t.Volatile || o.Volatile, Protected: t.Protected || o.Protected, Caller: t.Caller || o.Caller,
-		Written: t.Written || o.Written, Live: t.Live || o.Live, Stable: t.Stable || o.Stable, Files: t.Files || o.Files, Unsafe: cmp.Or(t.Unsafe, o.Unsafe),
+		Written: t.Written || o.Written, Live: t.Live || o.Live, Stable: t.Stable || o.Stable, Files: t.Files || o.Files,
+		Fetches: t.Fetches || o.Fetches, Unsafe: cmp.Or(t.Unsafe, o.Unsafe),
 	}
 }
 

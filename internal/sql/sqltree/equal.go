@@ -1,6 +1,9 @@
 package sqltree
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Equality is a condition that each row of a relation must meet to matter to its query:
 // column = constant, or column IN (constants).
@@ -11,12 +14,14 @@ type Equality struct {
 }
 
 // Constant is a literal, a parameter, or a name that is an argument where the text is the
-// body of a function.
+// body of a function; or a text of several of them.
 type Constant struct {
-	Kind  ArgKind  // IntegerLiteral, StringLiteral, Parameter or ColumnRef
+	Kind  ArgKind  // IntegerLiteral, StringLiteral, Parameter or ColumnRef; Expression: see Joined
 	Text  string   // the value of a literal, the name or number of a Parameter
 	Parts []string // of a ColumnRef
 	Cast  string   // DuckDB's name of the type to which it is cast; "" if it is not
+	// Joined are the parts of a || b and concat(a, b), in their order.
+	Joined []Constant
 }
 
 // maxEqual is the number of constants of one [Equality]; DuckDB uses an index for 50.
@@ -54,6 +59,7 @@ func (w *walker) equalities(n node, sc scope, first int) {
 		for i := first; i < len(w.st.Relations); i++ {
 			if relation := &w.st.Relations[i]; relation.Offset >= 0 && relation.Offset == r.offset() {
 				relation.Equal = equalTo(conditions, r.name, len(refs) == 1)
+				relation.Cases = cases(n.child("where_clause"), r.name, len(refs) == 1)
 			}
 		}
 	}
@@ -100,6 +106,42 @@ func conjuncts(n node, all []node) []node {
 	for _, e := range n.list("children") {
 		m, _ := e.(map[string]any)
 		all = conjuncts(m, all)
+	}
+	return all
+}
+
+// cases returns the alternatives of a condition, of which each row meets all of one. There
+// is one without conditions if they are too many.
+func cases(n node, table string, only bool) [][]Equality {
+	kind := n.str("type")
+	if n.str("class") != "CONJUNCTION" || kind != "CONJUNCTION_AND" && kind != "CONJUNCTION_OR" {
+		return [][]Equality{equalTo([]node{n}, table, only)}
+	}
+	var all [][]Equality
+	for i, e := range n.list("children") {
+		m, _ := e.(map[string]any)
+		these := cases(m, table, only)
+		switch {
+		case i == 0:
+			all = these
+		case kind == "CONJUNCTION_OR":
+			all = append(all, these...)
+		case len(all)*len(these) <= maxEqual:
+			all = both(all, these)
+		}
+		if len(all) > maxEqual {
+			return [][]Equality{nil}
+		}
+	}
+	return all
+}
+
+// both returns the alternatives of two conditions together.
+func both(a, b [][]Equality) (all [][]Equality) {
+	for _, x := range a {
+		for _, y := range b {
+			all = append(all, slices.Concat(x, y))
+		}
 	}
 	return all
 }
@@ -175,8 +217,31 @@ func constant(n node) (Constant, bool) {
 		}
 	case "SUBQUERY":
 		return scalar(n)
+	case "FUNCTION":
+		return joined(n)
 	}
 	return Constant{}, false
+}
+
+// joined reads a || b and concat(a, b).
+func joined(n node) (c Constant, ok bool) {
+	name := Fold(n.str("function_name"))
+	if name != "||" && name != "concat" || n.str("schema") != "" && Fold(n.str("schema")) != "main" || n["filter"] != nil {
+		return c, false
+	}
+	for _, child := range n.list("children") {
+		m, _ := child.(map[string]any)
+		part := node(m)
+		if part.str("class") == "CAST" && part.child("cast_type").str("id") == "VARCHAR" {
+			part = part.child("child")
+		}
+		piece, ok := constant(part)
+		if !ok || piece.Cast != "" {
+			return c, false
+		}
+		c.Joined = append(c.Joined, piece)
+	}
+	return c, len(c.Joined) > 0
 }
 
 // scalar reads (SELECT column FROM table), as which a table function names an argument.

@@ -51,6 +51,9 @@ type Relation struct {
 	Temporal              bool // AT (VERSION …)
 	Alias                 string
 	Equal                 []Equality // conditions on it
+	// Cases are alternatives: each row that matters meets all conditions of one. Unlike Equal
+	// they are those of OR, too. nil: there are no conditions.
+	Cases [][]Equality
 }
 
 // Call is a function call; operators are excluded.
@@ -88,9 +91,11 @@ type Arg struct {
 	Kind  ArgKind
 	Parts []string // of a ColumnRef
 	Text  string   // of a StringLiteral
-	CTE   bool     // a ColumnRef or StringLiteral that names a CTE in scope
-	Calls []string // lower-case names of every function called inside
-	CTEs  []string // folded names of the CTEs around the call that are read inside
+	// Constant is the argument if it is one; nil if it is not.
+	Constant *Constant
+	CTE      bool     // a ColumnRef or StringLiteral that names a CTE in scope
+	Calls    []string // lower-case names of every function called inside
+	CTEs     []string // folded names of the CTEs around the call that are read inside
 	overRows
 }
 

@@ -238,6 +238,9 @@ func (w *walker) arg(n node, sc scope) Arg {
 		sc.rows.Bare = append(sc.rows.Bare, a.Bare...)
 		sc.rows.Varies = sc.rows.Varies || a.Varies
 	}
+	if c, ok := constant(n); ok {
+		a.Constant = &c
+	}
 	switch n.str("class") {
 	case "CONSTANT":
 		a.Kind = literalKind(n.child("value"))

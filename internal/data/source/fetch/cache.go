@@ -76,18 +76,36 @@ func (c *Cache) Update(ctx context.Context, key, shown string, get func(have *En
 	}
 	var e *Error
 	var p *os.PathError // the cache cannot be written
+	failed := Failed(shown, err)
+	if (errors.As(err, &e) && !e.Gone || e == nil && errors.As(err, &p)) && have != nil && ctx.Err() == nil {
+		f := c.use(have)
+		f.Stale = fault.New(failed.Path, "the copy of "+have.Fetched.Format(time.RFC3339)+" is served", "%s", failed.Message)
+		return f, nil
+	}
+	return nil, failed
+}
+
+// Failed returns the fault of an error of what is fetched. It is about shown, the `from`.
+func Failed(shown string, err error) *fault.Fault {
+	var e *Error
+	var p *os.PathError
 	path, hint := "from", ""
 	if errors.As(err, &e) {
 		path, hint = cmp.Or(e.Path, path), e.Hint
 	} else if errors.As(err, &p) {
 		err = fmt.Errorf("write the cache: %w", p.Err)
 	}
-	if (e != nil && !e.Gone || p != nil) && have != nil && ctx.Err() == nil {
-		f := c.use(have)
-		f.Stale = fault.New(path, "the copy of "+have.Fetched.Format(time.RFC3339)+" is served", "cannot fetch %q: %s", shown, err)
-		return f, nil
-	}
-	return nil, fault.New(path, hint, "cannot fetch %q: %s", shown, err).Retryable()
+	return fault.New(path, hint, "cannot fetch %q: %s", shown, err).Retryable()
+}
+
+// Once returns the file of an entry that the cache does not keep: it is removed when the
+// caller releases it.
+func (c *Cache) Once(e *Entry) *File {
+	f := c.use(e)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.old[e.File] = true
+	return f
 }
 
 // Create creates a file of a key for [Cache.Update].

@@ -48,7 +48,7 @@ var Params = append([]spicepod.Param{
 	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name; or a text, `Name: value, Name: value`."},
 	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a download (default 15m), or of a page (default 30s)."},
 	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed download or page is retried. Default: 2."},
-}, pageParams...)
+}, append(pageParams, requestParams...)...)
 
 // Options configures [New]. All fields are required.
 type Options struct {
@@ -82,9 +82,15 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if s.paging, err = compilePaging(d.Params); err != nil {
 		return nil, err
 	}
-	if s.enabled() {
+	asking, err := compileAsking(d.Params)
+	switch {
+	case err != nil:
+		return nil, err
+	case asking != nil:
+		return s.compileRequests(asking)
+	case s.enabled():
 		s.reader, err = s.rowsReader()
-	} else {
+	default:
 		s.reader, err = fileformat.Compile(d, urlPath(d.From.Target), Params)
 	}
 	return s, err
