@@ -8,10 +8,10 @@ import (
 // Snapshots is the `snapshots:` section.
 type Snapshots struct {
 	Enabled                    bool            `yaml:"enabled" default:"true" doc:"Write and load snapshots. If false, no dataset does."`
-	Location                   Text            `yaml:"location" doc:"A folder, relative to that of the Spicepod, or s3://bucket/folder/. May contain references. Whoever can read it can read all rows of the datasets, also those that row_filter and column_mask hide."`
+	Location                   Text            `yaml:"location" doc:"A folder, relative to that of the Spicepod, or s3://bucket/folder/, gs://bucket/folder/ or abfs://container@account.dfs.core.windows.net/folder/. May contain references. Whoever can read it can read all rows of the datasets, also those that row_filter and column_mask hide."`
 	BootstrapOnFailureBehavior SnapshotFailure `yaml:"bootstrap_on_failure_behavior" enum:"warn,retry,fallback" default:"warn" doc:"What a start does when the newest snapshot cannot be loaded: load the source (warn), try again until it can (retry), or try older ones, and then load the source (fallback)."`
 	Keep                       int             `yaml:"keep" default:"3" min:"1" doc:"How many snapshots of a dataset are kept. Older ones are removed after a new one was written."`
-	Params                     Params          `yaml:"params" doc:"Settings of the store, by the names of the connector s3. Default of s3_auth: key with s3_key, else iam_role. Strings may contain secret references."`
+	Params                     Params          `yaml:"params" doc:"Settings of the store, by the names of the connectors s3, gs and abfs. Default of s3_auth: key with s3_key, else iam_role. Strings may contain secret references."`
 }
 
 // SnapshotUse says what a dataset does with snapshots.

@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/snapshots"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/test/azuretest"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 	"github.com/spiced-sql/spiced/internal/test/s3test"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -516,13 +517,19 @@ func TestSnapshotFaults(t *testing.T) {
 		{"file_create", pod("snapshots: {location: s}", "snapshots: enabled, mode: file_create"), "datasets[0].acceleration.snapshots", "mode file_create loads the source at each start", "snapshots: create_only, or mode: file"},
 		{"always", pod("snapshots: {location: s}", "snapshots: bootstrap_only, refresh_on_startup: always"), "datasets[0].acceleration.snapshots", "refresh_on_startup always loads the source", "create_only"},
 		{"view", "snapshots: {location: s}\ndatasets: [{name: t, from: 'file:x.csv'}]\nviews: [{name: v, sql: SELECT 1 AS a, acceleration: {snapshots: enabled}}]\n", "views[0].acceleration.snapshots", "a view has no snapshots", "leave it out"},
-		{"scheme", s3("gs://bucket/x/", ""), "snapshots.location", `snapshots cannot be stored at "gs://bucket/x/"`, "write s3://bucket/folder/"},
+		{"scheme", s3("ftp://bucket/x/", ""), "snapshots.location", `snapshots cannot be stored at "ftp://bucket/x/"`, "write s3://bucket/folder/"},
+		{"bucket of gs", s3("gs://b/x", ""), "snapshots.location", "does not name a bucket", "write gs://bucket/folder/"},
+		{"param of gs", s3("gs://bucket/x/", "s3_key: x"), "snapshots.params.s3_key", `unknown param "s3_key" of snapshots in a bucket`, "gcs_key"},
+		{"container", s3("abfs://B@account/x/", "abfs_skip_signature: true"), "snapshots.location", "is not the name of a container", "abfs://container"},
+		{"dots in a container", s3("abfss://lake@account/x/../y", "abfs_skip_signature: true"), "snapshots.location", "must not have a part that is empty, . or ..", ""},
+		{"account without a key", s3("abfss://lake@account/x", ""), "snapshots.params", "the way to authenticate is missing", "params.abfs_access_key"},
+		{"param of a container", s3("abfs://lake@account/x/", "gcs_key: x"), "snapshots.params.gcs_key", `unknown param "gcs_key" of snapshots in a container`, "abfs_access_key"},
 		{"bucket", s3("s3://b/x", ""), "snapshots.location", "does not name a bucket", "write s3://bucket/folder/"},
 		{"dots", s3("s3://bucket/x/../y", ""), "snapshots.location", "must not have a part that is empty, . or ..", ""},
 		{"empty", pod("snapshots: {enabled: true}", "snapshots: enabled"), "snapshots", "the section has no location", "or set enabled: false"},
 		{"empty file://", s3("file://", ""), "snapshots.location", "the location is empty", ""},
 		{"param", s3("s3://bucket/x/", "s3_scret: x"), "snapshots.params.s3_scret", `unknown param "s3_scret" of snapshots in a bucket`, `"s3_secret"`},
-		{"param of a folder", s3("store", "s3_key: x"), "snapshots.params.s3_key", "of snapshots in a folder", "leave it out: params are those of s3://"},
+		{"param of a folder", s3("store", "s3_key: x"), "snapshots.params.s3_key", "of snapshots in a folder", "leave it out: params are those of s3://, gs:// and abfs://"},
 		{"half a key", s3("s3://bucket/x/", "s3_secret: '${secrets:S3_SECRET}'"), "snapshots.params", "a key has two parts", "params.s3_key"},
 		{"clear", s3("s3://bucket/x/", "s3_endpoint: 'http://minio.example.com'"), "snapshots.params.s3_endpoint", "sends keys and data in the clear", "allow_http"},
 		{"reference", s3("s3://bucket/x/", "s3_key: '${secrets:NOT_SET_HERE}', s3_secret: x"), "snapshots.params.s3_key", "NOT_SET_HERE", ""},
@@ -663,6 +670,41 @@ func TestSnapshotsInS3(t *testing.T) {
 	}
 	if log := w.log.String(); strings.Contains(log, "hunter2") || strings.Contains(log, s.Secret) {
 		t.Errorf("the log has a secret: %s", log)
+	}
+}
+
+// TestSnapshotsInOtherStores has the API of S3 in place of Google Cloud Storage, and Azurite
+// in place of Azure.
+func TestSnapshotsInOtherStores(t *testing.T) {
+	for _, scheme := range []string{"gs", "abfss"} {
+		t.Run(scheme, func(t *testing.T) {
+			w, site := newWorld(t), newSite(t, serve("id,name\n1,a\n2,b\n"))
+			var place string
+			if scheme == "gs" {
+				s := s3test.Start(t)
+				s.Bucket("lake")
+				t.Setenv("GCS_SECRET", s.Secret)
+				place = "'gs://lake/snap/', " + gcsParams(s)
+			} else {
+				s := azuretest.Start(t)
+				s.Container("lake")
+				t.Setenv("AZURE_KEY", azuretest.Key)
+				place = "'abfss://lake@lakehouse/snap', " + azureParams(s)
+			}
+			pod := "snapshots: {location: " + place + "}\ndatasets: [{name: t, from: '" + site.URL + "/x.csv', acceleration: {mode: file, snapshots: enabled}}]\n"
+			w.ok(pod)
+			w.m.snapshots.Wait()
+			if w.status("t").Error != "" {
+				t.Fatal(w.status("t").Error)
+			}
+			site.set(serve("id,name\n3,c\n"))
+			w.move()
+			w.ok(pod)
+			w.want("FROM t ORDER BY id", "1|a, 2|b")
+			if n := site.requests.Load(); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
 	}
 }
 

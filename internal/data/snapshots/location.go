@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,11 +19,20 @@ type location struct {
 	on   spicepod.SnapshotFailure
 }
 
-// storeNames are the params of a bucket.
-var storeNames = objectstore.Names{
-	Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret", Token: "s3_session_token", AllowHTTP: "allow_http",
-	IAM: true, Written: true, Permissions: "permit s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject to the key",
+// storeNames are the params of buckets, by scheme.
+var storeNames = map[string]objectstore.Names{
+	"s3": {
+		Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret", Token: "s3_session_token", AllowHTTP: "allow_http",
+		IAM: true, Written: true, Permissions: "permit s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject to the key",
+	},
+	"gs": {
+		Default: "https://storage.googleapis.com", Endpoint: "gcs_endpoint", Auth: "gcs_auth", Key: "gcs_key", Secret: "gcs_secret", AllowHTTP: "allow_http",
+		Written: true, Permissions: "permit storage.objects.list, get, create and delete to the account of the key",
+	},
 }
+
+// forms are the forms of a location, for hints.
+const forms = "write s3://bucket/folder/, gs://bucket/folder/, abfs://container@account.dfs.core.windows.net/folder/, or the path of a folder"
 
 // locate returns the location that a Spicepod declares; nil if it declares none or has it
 // disabled. Errors are faults below `snapshots`.
@@ -37,57 +47,88 @@ func locate(pod *spicepod.Pod) (*location, error) {
 	l := &location{id: spicepod.Fingerprint([]any{decl, pod.Dir}), keep: decl.Keep, on: decl.BootstrapOnFailureBehavior}
 	text := strings.TrimSpace(decl.Location.Reveal())
 	scheme, rest, remote := strings.Cut(text, "://")
+	scheme = strings.ToLower(scheme)
+	names, isBucket := storeNames[scheme]
 	switch {
 	case text == "":
 		return nil, fault.New("", "add location: with a folder or s3://bucket/folder/, or set enabled: false", "the section has no location")
-	case remote && strings.EqualFold(scheme, "s3"):
-		return l, l.useBucket(rest, decl)
-	case remote && !strings.EqualFold(scheme, "file"):
-		return nil, fault.New("location", "write s3://bucket/folder/, or the path of a folder", "snapshots cannot be stored at %q", decl.Location.Raw)
+	case remote && isBucket:
+		return l, l.useBucket(scheme, rest, names, decl)
+	case remote && (scheme == "abfs" || scheme == "abfss"):
+		return l, l.useAzure(text, decl)
+	case remote && scheme != "file":
+		return nil, fault.New("location", forms, "snapshots cannot be stored at %q", decl.Location.Raw)
 	case remote:
 		text = rest
 	}
 	return l, l.useFolder(text, pod, decl)
 }
 
-func (l *location) useBucket(text string, decl *spicepod.Snapshots) error {
-	bucket, key, _ := strings.Cut(text, "/")
-	key = strings.TrimSuffix(key, "/")
-	switch {
-	case !objectstore.ValidBucket(bucket):
-		return fault.New("location", "write s3://bucket/folder/", "%q does not name a bucket", decl.Location.Raw)
-	case !objectstore.CleanKey(key) || strings.Contains("/"+key, "//") || strings.ContainsAny(key, "\\?#"):
-		return fault.New("location", "write the folder itself", "the folder must not have a part that is empty, . or .., nor \\, ? or #")
-	}
-	known := spicepod.ParamNames(storeNames.Params())
-	for _, err := range decl.Params.Unknown("snapshots in a bucket", known) {
-		return err
-	}
-	params := decl.Params
-	if !params.Has(storeNames.Auth) {
-		auth := "iam_role"
-		if params.Has(storeNames.Key) || params.Has(storeNames.Secret) {
-			auth = "key"
-		}
-		params = params.With(spicepod.Params{storeNames.Auth: spicepod.Text{Raw: auth}})
-	}
-	store, err := storeNames.Compile(params)
-	if err != nil {
-		return err
+// prefixOf returns the prefix of the keys of a folder in a store.
+func prefixOf(folder string) (string, error) {
+	key := strings.TrimSuffix(folder, "/")
+	if !objectstore.CleanKey(key) || strings.Contains("/"+key, "//") || strings.ContainsAny(key, "\\?#") {
+		return "", fault.New("location", "write the folder itself", "the folder must not have a part that is empty, . or .., nor \\, ? or #")
 	}
 	if key != "" {
 		key += "/"
 	}
-	l.area = objectstore.NewArea(store, bucket, key)
-	return nil
+	return key, nil
+}
+
+func (l *location) useBucket(scheme, text string, names objectstore.Names, decl *spicepod.Snapshots) error {
+	bucket, folder, _ := strings.Cut(text, "/")
+	if !objectstore.ValidBucket(bucket) {
+		return fault.New("location", "write "+scheme+"://bucket/folder/", "%q does not name a bucket", decl.Location.Raw)
+	}
+	prefix, err := prefixOf(folder)
+	if err != nil {
+		return err
+	}
+	for _, err := range decl.Params.Unknown("snapshots in a bucket", spicepod.ParamNames(names.Params())) {
+		return err
+	}
+	params := decl.Params
+	if names.IAM && !params.Has(names.Auth) {
+		auth := "iam_role"
+		if params.Has(names.Key) || params.Has(names.Secret) {
+			auth = "key"
+		}
+		params = params.With(spicepod.Params{names.Auth: spicepod.Text{Raw: auth}})
+	}
+	store, err := names.Compile(params)
+	if err == nil {
+		l.area = objectstore.NewArea(store, bucket, prefix)
+	}
+	return err
+}
+
+func (l *location) useAzure(text string, decl *spicepod.Snapshots) error {
+	for _, err := range decl.Params.Unknown("snapshots in a container", spicepod.ParamNames(objectstore.AzureParams())) {
+		return err
+	}
+	store, bucket, folder, err := objectstore.CompileAzure(text, decl.Params)
+	if err != nil {
+		var f *fault.Fault
+		if errors.As(err, &f) && f.Path == "from" {
+			own := *f
+			own.Path, err = "location", &own
+		}
+		return err
+	}
+	prefix, err := prefixOf(folder)
+	if err == nil {
+		l.area = objectstore.NewArea(store, bucket, prefix)
+	}
+	return err
 }
 
 func (l *location) useFolder(path string, pod *spicepod.Pod, decl *spicepod.Snapshots) error {
 	if path == "" {
-		return fault.New("location", "write s3://bucket/folder/, or the path of a folder", "the location is empty")
+		return fault.New("location", forms, "the location is empty")
 	}
 	for _, err := range decl.Params.Unknown("snapshots in a folder", nil) {
-		err.Hint = "leave it out: params are those of s3://"
+		err.Hint = "leave it out: params are those of s3://, gs:// and abfs://"
 		return err
 	}
 	if !filepath.IsAbs(path) {

@@ -40,10 +40,11 @@ type writable interface {
 
 var (
 	_ writable = (*S3)(nil)
+	_ writable = (*Azure)(nil)
 	_ writable = (*Folder)(nil)
 )
 
-// NewArea returns the area below a prefix of a [*S3] or [*Folder].
+// NewArea returns the area below a prefix of a [*S3], [*Azure] or [*Folder].
 func NewArea(store writable, bucket, prefix string) Area { return Area{store, bucket, prefix} }
 
 // Sub returns the folder of a name in the area.

@@ -3,6 +3,7 @@ package objectstore
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/test/azuretest"
 	"github.com/spiced-sql/spiced/internal/test/s3test"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -25,6 +27,16 @@ var areaNames = Names{Endpoint: "endpoint", Auth: "auth", Key: "key", Secret: "s
 func areaStore(t *testing.T, url, key, secret string) *S3 {
 	t.Helper()
 	store, err := areaNames.Compile(spicepod.Params{"endpoint": spicepod.Text{Raw: url}, "key": spicepod.Text{Raw: key}, "secret": spicepod.Text{Raw: secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.transport.CloseIdleConnections)
+	return store
+}
+
+func areaAccount(t *testing.T, url, key string) *Azure {
+	t.Helper()
+	store, _, _, err := CompileAzure("abfs://lake@"+azuretest.Account+"/", spicepod.Params{"abfs_endpoint": spicepod.Text{Raw: url}, "abfs_access_key": spicepod.Text{Raw: key}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,13 +57,18 @@ func keysOf(t *testing.T, a Area) (keys []string) {
 }
 
 func TestArea(t *testing.T) {
-	for _, kind := range []string{"folder", "s3"} {
+	for _, kind := range []string{"folder", "s3", "azure"} {
 		t.Run(kind, func(t *testing.T) {
 			area := NewArea(NewFolder(filepath.Join(t.TempDir(), "new"), os.OpenRoot), "", "").Sub("a b").Sub("ü")
 			if kind == "s3" {
 				s := s3test.Start(t)
 				s.Bucket("lake")
 				area = NewArea(areaStore(t, s.URL, s.Key, s.Secret), "lake", "snap/").Sub("a b").Sub("ü")
+			}
+			if kind == "azure" {
+				s := azuretest.Start(t)
+				s.Container("lake")
+				area = NewArea(areaAccount(t, s.URL, azuretest.Key), "lake@"+azuretest.Account, "snap/").Sub("a b").Sub("ü")
 			}
 			if keys := keysOf(t, area); len(keys) != 0 {
 				t.Errorf("got %q", keys)
@@ -118,7 +135,7 @@ func TestArea(t *testing.T) {
 type failingReader struct{}
 
 func (failingReader) ReadAt(b []byte, at int64) (int, error) {
-	if at > 17<<20 {
+	if at+int64(len(b)) > 17<<20 {
 		return 0, errors.New("the disk is gone")
 	}
 	return len(b), nil
@@ -138,6 +155,16 @@ func TestAreaFaults(t *testing.T) {
 		io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><Name>lake</Name><KeyCount>1</KeyCount><Contents><Key>x/../other</Key><Size>1</Size></Contents></ListBucketResult>`)
 	}))
 	defer foreign.Close()
+	wrong := base64.StdEncoding.EncodeToString([]byte("hunter2"))
+	azure := func(url, bucket string) error {
+		return NewArea(areaAccount(t, url, wrong), bucket, "x/").Put(t.Context(), "a", strings.NewReader("x"), 1)
+	}
+	forbidden := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("x-ms-error-code", "AuthorizationPermissionMismatch")
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer forbidden.Close()
+	account := azuretest.Start(t)
 	_, list := NewArea(areaStore(t, foreign.URL, "k", "hunter2"), "lake", "x/").List(t.Context(), 10)
 	for _, c := range []struct {
 		name          string
@@ -147,6 +174,8 @@ func TestAreaFaults(t *testing.T) {
 		{"secret", put(areaStore(t, s.URL, s.Key, "hunter2"), "lake"), "signature", "correct params.key and params.secret"},
 		{"bucket", put(areaStore(t, s.URL, s.Key, s.Secret), "laek"), `has no bucket "laek"`, "correct the bucket"},
 		{"denied", put(areaStore(t, denied.URL, "k", "hunter2"), "lake"), "does not permit the key to read and write this", "permit it"},
+		{"azure's key", azure(account.URL, "lake"), "refuses the access key", "correct params.abfs_access_key"},
+		{"azure's permissions", azure(forbidden.URL, "lake"), "does not permit the access key to write this", "Storage Blob Data Contributor"},
 		{"keys outside", list, "the store lists an object that is not in the folder", ""},
 	} {
 		var f *fault.Fault

@@ -86,7 +86,6 @@ func (s *Azure) List(ctx context.Context, bucket, prefix, after string, limit in
 
 // page returns the objects of one page of a list, and the marker of the next one, or "".
 func (s *Azure) page(ctx context.Context, bucket, prefix, marker string, limit int32) (found []Object, next string, err error) {
-	name, _, _ := strings.Cut(bucket, "@")
 	options := &container.ListBlobsFlatOptions{Prefix: &prefix, Include: container.ListBlobsInclude{Metadata: true}}
 	if marker != "" {
 		options.Marker = &marker
@@ -94,7 +93,7 @@ func (s *Azure) page(ctx context.Context, bucket, prefix, marker string, limit i
 	if limit > 0 {
 		options.MaxResults = &limit
 	}
-	got, err := s.client.NewContainerClient(name).NewListBlobsFlatPager(options).NextPage(ctx)
+	got, err := s.container(bucket).NewListBlobsFlatPager(options).NextPage(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -157,8 +156,7 @@ func (s *Azure) serve(p *Proxy, w http.ResponseWriter, r *request) {
 }
 
 func (s *Azure) blob(r *request) *blob.Client {
-	name, _, _ := strings.Cut(r.bucket, "@")
-	return s.client.NewContainerClient(name).NewBlobClient(r.key)
+	return s.container(r.bucket).NewBlobClient(r.key)
 }
 
 func (s *Azure) serveHead(ctx context.Context, w http.ResponseWriter, r *request) error {
