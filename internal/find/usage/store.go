@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 )
 
@@ -155,7 +156,7 @@ func (s *store) writeSnapshot(h head, batches []batch) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(s.dir)
+	return disk.SyncDir(s.dir)
 }
 
 func writeRecords(f io.Writer, h head, batches []batch) error {

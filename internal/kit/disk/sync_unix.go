@@ -1,14 +1,14 @@
 //go:build unix
 
-package usage
+package disk
 
 import (
 	"errors"
 	"os"
 )
 
-// syncDir makes a renamed file durable.
-func syncDir(dir string) error {
+// SyncDir makes a renamed file durable.
+func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
