@@ -62,6 +62,7 @@ type Contents struct {
 	Functions map[string]string
 	// Availability decides who sees which tools and functions.
 	Availability Availability
+	Approvals    Approvals
 }
 
 // Embeddings resolves the embedding model of tool_search. [*embeddings.Set] is
@@ -104,6 +105,7 @@ type Catalog struct {
 	hash        string            // of the searched texts: catalogs with equal hashes have equal results
 	conditional []*entry          // see [tools.Conditional]
 	visibility  *visibility
+	gates       gates
 }
 
 // entry is a tool with its derived state.
@@ -148,6 +150,7 @@ func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 	fmt.Fprintf(sum, "%+v", c.Search)
 	next.hash = hex.EncodeToString(sum.Sum(nil)[:16])
 	next.visibility = newVisibility(next, prev)
+	next.gates = newGates(next)
 	return next, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -16,6 +17,9 @@ type EventType string
 const (
 	EventToolCall   EventType = "tool_call"
 	EventToolResult EventType = "tool_result"
+
+	// EventApprovalRequired: the call, or one that it makes, waits for a person. Approval.
+	EventApprovalRequired EventType = "approval_required"
 
 	EventAgentStart      EventType = "agent_start"       // Text: the task
 	EventAgentChunk      EventType = "agent_chunk"       // Text: a piece of its answer
@@ -32,6 +36,8 @@ type Event struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    *tools.Result   `json:"result,omitempty"`
 
+	Approval *approval.Approval `json:"approval,omitempty"`
+
 	*AgentStep
 }
 
@@ -47,6 +53,7 @@ type AgentStep struct {
 type Observer struct {
 	CallID string      // of the call
 	emit   func(Event) // nil: no one
+	asks   func(Event) // gets EventApprovalRequired; nil: no one
 }
 
 // Observed reports whether someone gets the events.

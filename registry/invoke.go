@@ -49,11 +49,15 @@ func (r *Registry) Invoke(ctx context.Context, c Call) tools.Result {
 	ctx = WithScope(ctx, c.Scope) // the statements of the tool run as its caller
 	began := r.opts.Now()
 	id := r.callID()
-	ctx = context.WithValue(ctx, observerKey{}, Observer{id, c.Events})
+	observer := Observer{id, c.Events, c.Events}
+	if c.Events == nil { // a call by another one, whose observer gets the approvals that it needs
+		observer.asks = ObserverOf(ctx).asks
+	}
+	ctx = context.WithValue(ctx, observerKey{}, observer)
 	if c.Events != nil {
 		c.Events(Event{Type: EventToolCall, CallID: id, Tool: c.Name, Arguments: c.Arguments})
 	}
-	a := &attempt{registry: r, call: c, id: id}
+	a := &attempt{registry: r, call: c, id: id, approving: approving{emit: observer.asks}}
 	result := a.run(ctx)
 	result.Metrics.LatencyMS = milliseconds(r.opts.Now().Sub(began))
 	if c.Scope.Trace != (caller.Trace{}) {
@@ -86,6 +90,17 @@ type attempt struct {
 	notices  []string
 	cache    string
 	counted  bool // for the limit of its session
+	approving
+}
+
+// approving is the state of the approval of a call.
+type approving struct {
+	emit      func(Event) // nil: no one observes the call
+	reported  string      // the approval that was reported
+	confirmed bool        // the other end was asked
+	until     time.Time   // until when the call waits
+	approval  string      // the approval to use
+	used      string      // the checksum of the tool for which one was used
 }
 
 func (a *attempt) isMeta() bool {
@@ -133,6 +148,9 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	if a.call.DryRun {
 		return a.plan(ctx, in)
 	}
+	if err := a.approve(ctx, in); err != nil {
+		return tools.Output{}, err
+	}
 	if !a.counted {
 		if err := a.registry.calls.count(a.entry, a.call.Scope); err != nil {
 			return tools.Output{}, err
@@ -148,6 +166,9 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 		return tools.Output{}, err
 	}
 	defer a.entry.gate.leave()
+	if err := a.use(ctx, in); err != nil {
+		return tools.Output{}, err
+	}
 	out, err := a.execute(ctx, in)
 	if err != nil {
 		return out, err
@@ -357,6 +378,8 @@ func (a *attempt) dataVersion() uint64 {
 // cacheKey is the cache key of a result over data of this version, "" if it is not cached.
 func (a *attempt) cacheKey(in tools.Input, version uint64) string {
 	switch {
+	case a.catalog.gates.tools[a.entry] != nil:
+		return "" // who may see a result must not depend on the approvals of others
 	case a.entry.def.Cacheable:
 		return a.entry.def.Checksum + string(in.Raw)
 	case version != 0:

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
@@ -22,7 +23,9 @@ type Options struct {
 	Activity *activity.Table
 	// VectorDir stores vectors across restarts; "": in memory only.
 	VectorDir string
-	Now       func() time.Time // nil: time.Now
+	Approvals *approval.Store      // nil: one in memory
+	Keys      func() approval.Keys // who may approve; nil: everyone
+	Now       func() time.Time     // nil: time.Now
 }
 
 // Registry calls and searches the tools. It is safe for concurrent use.
@@ -49,6 +52,12 @@ func New(o Options) *Registry {
 	}
 	if r.opts.Now == nil {
 		r.opts.Now = time.Now
+	}
+	if r.opts.Approvals == nil {
+		r.opts.Approvals, _ = approval.Open(approval.Options{Now: r.opts.Now}) // without a folder it cannot fail
+	}
+	if r.opts.Keys == nil {
+		r.opts.Keys = func() approval.Keys { return noKeys{} }
 	}
 	r.indexes = newIndexes(o.VectorDir, r.log, o.Metrics)
 	r.meta = r.metaTools()

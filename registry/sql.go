@@ -51,7 +51,12 @@ func Relations() []engine.Relation {
 // Personal are the Relations whose rows depend on the caller, if there are
 // keys.
 func Personal() []engine.Relation {
-	return []engine.Relation{{Schema: engine.System, Name: "tool_calls"}, {Schema: engine.System, Name: "searches"}, {Schema: engine.System, Name: "events"}}
+	return []engine.Relation{
+		{Schema: engine.System, Name: "tool_calls"},
+		{Schema: engine.System, Name: "searches"},
+		{Schema: engine.System, Name: "events"},
+		{Schema: engine.System, Name: "approvals"},
+	}
 }
 
 // Functions are the functions of this package, for the guard. A declared

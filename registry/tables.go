@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -20,7 +21,7 @@ var sqlTables = []sqlTable{
 	{"tools", `name VARCHAR, description VARCHAR, parameter_count BIGINT, total_invocations BIGINT, errors BIGINT,
 		last_called_at TIMESTAMP, searches BIGINT, owner VARCHAR, source VARCHAR, version VARCHAR, tags VARCHAR[],
 		parameters JSON, returns JSON, uid VARCHAR, checksum VARCHAR, cacheable BOOLEAN, read_only BOOLEAN,
-		declared VARCHAR`, toolRows},
+		declared VARCHAR, risk VARCHAR`, toolRows},
 	{"tool_calls", `id VARCHAR, called_at TIMESTAMP, tool VARCHAR, owner VARCHAR, caller VARCHAR, surface VARCHAR,
 		source VARCHAR, ok BOOLEAN, code VARCHAR, latency_ms DOUBLE, rows BIGINT, bytes BIGINT, truncated BOOLEAN,
 		cached BOOLEAN, foreign_call BOOLEAN, request_id VARCHAR, session_id VARCHAR, user_id VARCHAR,
@@ -34,6 +35,9 @@ var sqlTables = []sqlTable{
 		reasoning_tokens BIGINT, total_ms DOUBLE, first_token_p50_ms DOUBLE, first_token_p95_ms DOUBLE`, recorded(modelUsageRows)},
 	{"searches", `id VARCHAR, searched_at TIMESTAMP, query VARCHAR, mode VARCHAR, surface VARCHAR, caller VARCHAR,
 		session_id VARCHAR, tools VARCHAR[], no_good_match BOOLEAN, latency_ms DOUBLE`, recorded(searchRows)},
+	{"approvals", `id VARCHAR, tool VARCHAR, arguments JSON, status VARCHAR, asked_by VARCHAR, asked_at TIMESTAMP,
+		expires_at TIMESTAMP, risk VARCHAR, checksum VARCHAR, user_id VARCHAR, space_id VARCHAR, agent VARCHAR,
+		model VARCHAR, plan JSON, decided_by VARCHAR, decided_at TIMESTAMP, used_at TIMESTAMP, note VARCHAR`, approvalRows},
 	{"dead_tools", `name VARCHAR, owner VARCHAR, source VARCHAR, description VARCHAR, verdict VARCHAR, calls BIGINT,
 		errors BIGINT, invalid BIGINT, searches BIGINT, chosen BIGINT, last_called_at TIMESTAMP,
 		observed_days DOUBLE, total_calls BIGINT`, recorded(deadRows)},
@@ -63,13 +67,14 @@ func recorded(rows func(reader) []row) func(reader) []row {
 // reader is the caller that reads a table.
 type reader struct {
 	*Registry
+	who    caller.Caller
 	holder string
 	view   *View
 }
 
 func (r *Registry) reader(ctx context.Context) reader {
 	scope := statementScope(ctx)
-	return reader{r, r.holder(scope.Caller), r.Current().View(scope)}
+	return reader{r, scope.Caller, r.holder(scope.Caller), r.Current().View(scope)}
 }
 
 // sees reports whether the caller may learn of the tool or function.
@@ -187,7 +192,7 @@ func toolRows(r reader) []row {
 			"name": s.Name, "description": s.Description, "parameter_count": s.ParameterCount, "total_invocations": s.TotalInvocations,
 			"errors": s.Errors, "last_called_at": last, "searches": s.Searches, "owner": s.Owner, "source": s.Source, "version": def.Version,
 			"tags": append([]string{}, def.Tags...), "parameters": def.Parameters, "returns": jsonOrNull(def.Returns), "uid": def.UID,
-			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly, "declared": def.Declared,
+			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly, "declared": def.Declared, "risk": def.Risk,
 		})
 	}
 	return rows

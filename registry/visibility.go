@@ -128,14 +128,7 @@ func (b binder) bind(number int, function string, t *availability.Tool) {
 
 // aboutTool is what expressions know of a tool.
 func aboutTool(def *tools.Definition) *availability.Tool {
-	risk := availability.Write
-	switch {
-	case def.Annotations.Destructive:
-		risk = availability.Destructive
-	case def.Annotations.ReadOnly:
-		risk = availability.Read
-	}
-	return &availability.Tool{Name: def.Name, Owner: def.Owner, Tags: def.Tags, Source: def.Source, Risk: risk}
+	return &availability.Tool{Name: def.Name, Owner: def.Owner, Tags: def.Tags, Source: def.Source, Risk: def.Risk}
 }
 
 // View is what the callers with equal visible sets see of a catalog. They share it, and

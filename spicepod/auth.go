@@ -6,6 +6,8 @@ import "time"
 type Auth struct {
 	APIKey *APIKey `yaml:"api-key" doc:"Authentication by API key."`
 	OIDC   any     `yaml:"oidc" served:"refused" instead:"'runtime.auth.api-key' with a key for each caller" doc:"Authentication by tokens of an issuer."`
+
+	Approvers []string `yaml:"approvers" doc:"Names of the principals who decide about calls that need approval. See docs/approvals.md."`
 }
 
 // APIKey is `runtime.auth.api-key`.

@@ -89,6 +89,7 @@ func (d *decoder) check(v any, o *object) {
 			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 		}
 		d.checkAvailable(o)
+		d.checkApproval(o)
 	case *Toolset:
 		d.checkAvailable(o)
 		if v.Name != "" && !functionName.MatchString(v.Name) {
@@ -122,8 +123,16 @@ func (d *decoder) checkAvailable(o *object) {
 	}
 }
 
+// checkApproval refuses an empty requires_approval, as checkAvailable does.
+func (d *decoder) checkApproval(o *object) {
+	if node := o.written("requires_approval"); node != nil && (isEmpty(target(node)) || isBlankText(node)) {
+		d.failPath("requires_approval", "the expression is empty", "write true, or a CEL expression such as tool.risk != 'read', or leave requires_approval out")
+	}
+}
+
 func (d *decoder) checkFunction(f *Function, o *object) {
 	d.checkAvailable(o)
+	d.checkApproval(o)
 	if f.Name != "" && !functionName.MatchString(f.Name) {
 		d.failPath("name", fmt.Sprintf("function name %q is not allowed", truncate.Runes(f.Name, maxShown)),
 			"a name is 1 to 64 letters, digits, _ or -, that is "+functionName.String())

@@ -37,6 +37,8 @@ func (d *decoder) scalar(node *yaml.Node, v reflect.Value, f *field, kind shape)
 			d.reference(node, v)
 			d.checkNotEmpty(node, f)
 		}
+	case shapeCondition:
+		ok = d.condition(node, tag, v)
 	case shapeBool:
 		var b bool
 		if ok = tag == "!!bool" && node.Decode(&b) == nil; ok {
@@ -76,6 +78,8 @@ func (s shape) words() string {
 	switch s {
 	case shapeString, shapeText:
 		return "text"
+	case shapeCondition:
+		return "a CEL expression, true or false"
 	case shapeBool:
 		return "true or false"
 	case shapeInt:
@@ -119,6 +123,25 @@ func boolHint(text string) string {
 		return "write false"
 	}
 	return ""
+}
+
+// condition decodes a [Condition] and reports whether it is one.
+func (d *decoder) condition(node *yaml.Node, tag string, v reflect.Value) bool {
+	switch tag {
+	case "!!str":
+		v.SetString(node.Value)
+		return true
+	case "!!bool":
+		var b bool
+		if node.Decode(&b) != nil {
+			return false
+		}
+		if v.SetString(""); b {
+			v.SetString("true")
+		}
+		return true
+	}
+	return false
 }
 
 // text decodes a string and checks it against its enum.

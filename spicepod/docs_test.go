@@ -158,6 +158,8 @@ func typeWords(f *field) string {
 func shapeWords(t reflect.Type) string {
 	kind := shapeOf(t)
 	switch kind {
+	case shapeCondition:
+		return "boolean or CEL"
 	case shapeDuration:
 		return "duration"
 	case shapeSize:

@@ -12,19 +12,20 @@ import (
 type shape int
 
 const (
-	shapeAny      shape = iota
-	shapeString         // string and named strings
-	shapeText           // Text: a string with references
-	shapeBool           // bool
-	shapeInt            // int
-	shapeFloat          // float64
-	shapeDuration       // time.Duration
-	shapeSize           // Size
-	shapeParams         // Params: any mapping, strings as Text
-	shapeReturns        // Returns: a type or a list of columns
-	shapeList           // slice
-	shapeMap            // map with string keys
-	shapeStruct         // struct described by its tags
+	shapeAny       shape = iota
+	shapeString          // string and named strings
+	shapeText            // Text: a string with references
+	shapeBool            // bool
+	shapeInt             // int
+	shapeFloat           // float64
+	shapeDuration        // time.Duration
+	shapeSize            // Size
+	shapeCondition       // Condition: an expression, true or false
+	shapeParams          // Params: any mapping, strings as Text
+	shapeReturns         // Returns: a type or a list of columns
+	shapeList            // slice
+	shapeMap             // map with string keys
+	shapeStruct          // struct described by its tags
 )
 
 // shapeOf classifies a type; a pointer counts as the type it points to.
@@ -39,6 +40,8 @@ func shapeOf(t reflect.Type) shape {
 		return shapeDuration
 	case reflect.TypeFor[Size]():
 		return shapeSize
+	case reflect.TypeFor[Condition]():
+		return shapeCondition
 	case reflect.TypeFor[Params]():
 		return shapeParams
 	case reflect.TypeFor[Returns]():

@@ -23,6 +23,19 @@ const (
 	Volatile  Volatility = "volatile"
 )
 
+// Risk is what a call may do.
+type Risk string
+
+// Risks, from the least to the greatest.
+const (
+	RiskRead        Risk = "read"
+	RiskWrite       Risk = "write"
+	RiskDestructive Risk = "destructive"
+)
+
+// Condition is a CEL expression, or true or false in YAML; "": false.
+type Condition string
+
 // Function is one entry of `functions:`. Body has the SQL wherever it was written;
 // BodyRef is left as declared.
 type Function struct {
@@ -48,6 +61,9 @@ type Function struct {
 	Dispatch    string         `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, which is the default, or after the model's answer."`
 	Parallel    *bool          `yaml:"parallel" default:"true" doc:"Whether a chat may run several calls of the function at once."`
 	Metrics     any            `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the function."`
+
+	Risk             Risk      `yaml:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back. Without it: read. Results of the others are not cached."`
+	RequiresApproval Condition `yaml:"requires_approval" doc:"Whether a person has to approve each call: true, or a CEL expression over ctx and tool. See docs/approvals.md."`
 }
 
 // Scheme returns the part of From before the first colon, in lower case.

@@ -56,6 +56,8 @@ func customSchema(d *schema.Deriver, defs schema.Schema, t reflect.Type) schema.
 		return schema.Schema{"type": []string{"string", "integer"}, "examples": []string{"30s", "500ms", "2m30s"}}
 	case reflect.TypeFor[Size]():
 		return schema.Schema{"type": []string{"string", "integer"}, "examples": []string{"128MiB", "4GB"}}
+	case reflect.TypeFor[Condition]():
+		return schema.Schema{"type": []string{"string", "boolean"}}
 	case reflect.TypeFor[Params]():
 		return schema.Schema{"type": "object"}
 	case reflect.TypeFor[Returns]():

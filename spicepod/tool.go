@@ -34,6 +34,9 @@ type Tool struct {
 	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command, in addition to PATH, HOME and similar variables."`
 	Pin         string          `yaml:"pin" enum:"none,checksum" default:"none" doc:"For an MCP server, checksum refuses tools whose texts have changed since spiced mcp pin."`
 	Metrics     any             `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the tool."`
+
+	Risk             Risk      `yaml:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back. Without it: read; for tools of MCP servers, what their annotations say."`
+	RequiresApproval Condition `yaml:"requires_approval" doc:"Whether a person has to approve each call of the tool, or of each tool of an MCP server: true, or a CEL expression over ctx and tool, such as tool.risk != 'read'. See docs/approvals.md."`
 }
 
 // Toolset is one entry of `toolsets:`.
@@ -85,7 +88,11 @@ type RuntimeTools struct {
 
 	Settings map[string]any `yaml:"settings" doc:"Values for the expressions of available, as ctx.settings: booleans, numbers, texts, and lists of one of these."`
 
-	SessionPin time.Duration `yaml:"session_pin" default:"1h" doc:"How long a chat session without requests keeps the list of tools that it began with; 0 means that each request gets the current one. See docs/agents.md."`
+	SessionPin            time.Duration `yaml:"session_pin" default:"1h" doc:"How long a chat session without requests keeps the list of tools that it began with; 0 means that each request gets the current one. See docs/agents.md."`
+	ApprovalWait          time.Duration `yaml:"approval_wait" default:"0s" doc:"How long a call that needs approval waits for the decision before it fails with approval_required. Calls within SQL statements do not wait."`
+	ApprovalExpiry        time.Duration `yaml:"approval_expiry" default:"1h" doc:"How long after it was asked for an approval can be given and used."`
+	MaxApprovals          int           `yaml:"max_approvals" default:"1000" min:"1" doc:"Approvals that may be open: pending, or approved and not used."`
+	MaxApprovalsPerCaller int           `yaml:"max_approvals_per_caller" default:"100" min:"1" doc:"Of these, for one key or, without keys, one address."`
 
 	Limits  Limits      `yaml:"limits" doc:"Limits of tools without their own."`
 	Cache   ToolCache   `yaml:"cache" doc:"Cached results of functions."`

@@ -155,11 +155,13 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		chats: o.Chats, tools: o.Tools, activity: work, bodies: bodies, log: o.Log, keepAlive: o.KeepAlive,
 		slots: make(chan struct{}, o.MaxChats), answers: responses.NewStore(responses.StoreOptions{}),
 	}
+	calls := &toolsHandler{o.Tools, bodies, o.KeepAlive, o.Log}
 	return handlers{
-		sql: sql, chats: chats, nsql: &nsqlHandler{sql, chats},
+		approvals: &approvalsHandler{calls, o.Guard.approvers},
+		sql:       sql, chats: chats, nsql: &nsqlHandler{sql, chats},
 		activity:   &activityHandler{work},
 		queries:    &queriesHandler{sql, o.Jobs, o.Results},
-		tools:      &toolsHandler{o.Tools, bodies, o.KeepAlive, o.Log},
+		tools:      calls,
 		embeddings: &embeddingsHandler{o.Embeddings, bodies},
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},

@@ -30,6 +30,7 @@ type requestError struct {
 	Problems spicepod.Problems `json:"problems,omitempty"`
 	SQL      string            `json:"sql,omitempty" doc:"The statement, when a model has written it."`
 	Loading  *engine.Loading   `json:"loading,omitempty" doc:"The load that the statement waits for."`
+	Approval string            `json:"approval_id,omitempty" doc:"Of approval_required: see /v1/approvals/{id}."`
 	allow    string            // of a method that is not allowed
 	status   int               // other than the code's; 0: the code's
 	header   http.Header       // sent with it; nil: Retry-After, if it is retryable

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -149,6 +150,14 @@ func (g *Guard) authenticate(w http.ResponseWriter, r *http.Request) (*auth.Prin
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="spiced"`)
 	return nil, newError(codeUnauthorized, "send it as X-API-Key or as Authorization: Bearer", "%s", why)
+}
+
+// approvers says who decides about calls.
+func (g *Guard) approvers() approval.Keys {
+	if g.Keys == nil {
+		return &auth.Keyring{}
+	}
+	return g.Keys()
 }
 
 // refusals are the errors of requests that are not let through.

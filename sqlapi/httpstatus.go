@@ -25,6 +25,8 @@ const (
 	codeNotServed      errcode.Code = "not_served"
 	codeSchemaVersion  errcode.Code = "unsupported_schema_version"
 	codeNoRequest      errcode.Code = "request_not_found"
+	codeNoApproval     errcode.Code = "approval_not_found"
+	codeDecided        errcode.Code = "approval_decided"
 	codeNotSent        errcode.Code = "not_sent" // in logs and metrics only
 )
 
@@ -51,6 +53,8 @@ var errorCodes = []errorCode{
 	{codeDenied, http.StatusForbidden, "The key does not permit it: see Keys."},
 	{codeHost, http.StatusForbidden, "The Host header has a name that is not allowed: see Protection."},
 	{codeOrigin, http.StatusForbidden, "The request comes from a web page of another site: see Protection."},
+	{errcode.ApprovalRequired, http.StatusForbidden, "A person has to approve the call, which did not run: see approval_id."},
+	{errcode.ApprovalDenied, http.StatusForbidden, "A person has denied the call."},
 	{errcode.ToolUnavailable, http.StatusForbidden, "The tool is not available to the caller."},
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
 	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
@@ -59,8 +63,10 @@ var errorCodes = []errorCode{
 	{codeNoRequest, http.StatusNotFound, "The user has no running request with that id."},
 	{codeNoQuery, http.StatusNotFound, "The caller has no query with that id."},
 	{codeNoResult, http.StatusNotFound, "The caller has no stored result of that name."},
+	{codeNoApproval, http.StatusNotFound, "The caller may see no approval with that id."},
 	{codeNotServed, http.StatusNotFound, "This process does not serve the route."},
 	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
+	{codeDecided, http.StatusConflict, "The approval was decided, used, or has expired."},
 	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
 	{errcode.Limit, http.StatusRequestEntityTooLarge, "The statement, the arguments, a result or its memory exceeds a limit."},
 	{errcode.RequestTooLarge, http.StatusRequestEntityTooLarge, "The body exceeds its limit."},

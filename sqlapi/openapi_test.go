@@ -183,6 +183,14 @@ var probes = map[string][]probe{
 		{"/v1/embeddings", `{"model":"nope","input":"x"}`, nil, 404},
 		{"/v1/embeddings", `{}`, []string{"Content-Encoding", "br"}, 415},
 	},
+	"list_approvals": {{"/v1/approvals", "", nil, 200}, {"/v1/approvals?status=pending", "", nil, 200}, {"/v1/approvals?status=x", "", nil, 400}},
+	"get_approval":   {{"/v1/approvals/apr_nope", "", nil, 404}, {"/v1/approvals/apr_nope", "", []string{headerUser, strings.Repeat("x", 200)}, 400}},
+	"decide_approval": {
+		{"/v1/approvals/apr_nope", `{"decision":"approve"}`, nil, 404},
+		{"/v1/approvals/apr_nope", `{"decision":"maybe"}`, nil, 400},
+		{"/v1/approvals/apr_nope", `{"decision":"deny"}`, []string{"Origin", "http://x"}, 403},
+		{"/v1/approvals/apr_nope", strings.Repeat(" ", maxSmallBody+1), nil, 413},
+	},
 	"list_functions": {{"/v1/functions", "", nil, 200}, {"/v1/functions?format=csv", "", nil, 200}, {"/v1/functions?as_tool=x", "", nil, 400}},
 	"get_datasets":   {{"/v1/datasets?status=true", "", nil, 200}, {"/v1/datasets?format=csv", "", nil, 200}, {"/v1/datasets?status=x", "", nil, 400}},
 	"refresh_dataset": {

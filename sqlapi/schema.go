@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
@@ -64,6 +65,11 @@ var components = map[string]any{
 	"MatchSource":     registry.MatchSource{},
 	"ToolWhy":         registry.Why{},
 	"ToolChannel":     search.WhyChannel{},
+
+	"Approval":      approval.Approval{},
+	"Decision":      approval.Decision{},
+	"NeedsApproval": tools.NeedsApproval{},
+	"WouldRun":      tools.WouldRun{},
 
 	"EmbeddingRequest":  embeddings.Request{},
 	"EmbeddingResponse": embeddings.Response{},

@@ -207,6 +207,9 @@ func (t *toolsHandler) call(w http.ResponseWriter, r *http.Request, c registry.C
 // callError is what is sent of a call or a search that failed.
 func callError(failed *tools.Error) *requestError {
 	e := &requestError{Code: failed.Code, Message: failed.Message, Hint: failed.Hint}
+	if failed.NeedsApproval != nil {
+		e.Approval = failed.ApprovalID
+	}
 	switch failed.Code {
 	case errcode.Cancelled:
 		if !errors.Is(failed, activity.ErrCancelled) {

@@ -106,7 +106,7 @@ func invokeToolRoute(h *toolsHandler) route {
 // callFailures are those of calls, with more of a route's own.
 func callFailures(own failures) failures {
 	all := bodyFailures(failures{
-		http.StatusForbidden:             "The tool is not available to the caller, or the request comes from another site's page.",
+		http.StatusForbidden:             "A person has to approve the call, or has denied it; the tool is not available to the caller; or the request comes from another site's page.",
 		http.StatusRequestEntityTooLarge: "The arguments or the result are over a limit.",
 		http.StatusTooManyRequests:       "Too many calls of the tool are running; see Retry-After.",
 		http.StatusServiceUnavailable:    "The runtime is shutting down.",

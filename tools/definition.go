@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // SchemaVersion is the version of the schemas of [Definition], [Result] and the
@@ -50,6 +52,9 @@ type Definition struct {
 	Tags        []string        `json:"tags,omitempty"` // sorted
 	Source      string          `json:"source" doc:"builtin, function, agent, or mcp: and the server's name."`
 	Owner       string          `json:"owner" doc:"The agent that owns the tool, or runtime."`
+
+	// Risk is what Annotations say: see [Annotations.Of].
+	Risk spicepod.Risk `json:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back."`
 
 	SchemaVersion string      `json:"schema_version" doc:"Of this shape."`
 	UID           string      `json:"uid" doc:"A UUID of version 5 of the name."`
@@ -102,6 +107,25 @@ type Annotations struct {
 	OpenWorld   bool `json:"open_world" doc:"It accesses systems outside the runtime."`
 }
 
+// risk is the risk that the annotations say.
+func (a Annotations) risk() spicepod.Risk {
+	switch {
+	case a.Destructive:
+		return spicepod.RiskDestructive
+	case a.ReadOnly:
+		return spicepod.RiskRead
+	}
+	return spicepod.RiskWrite
+}
+
+// Of returns the annotations of a tool with a declared risk; "": as they are.
+func (a Annotations) Of(risk spicepod.Risk) Annotations {
+	if risk != "" {
+		a.ReadOnly, a.Destructive = risk == spicepod.RiskRead, risk == spicepod.RiskDestructive
+	}
+	return a
+}
+
 // Limits bound one call; zero fields are unlimited.
 type Limits struct {
 	Timeout     time.Duration `json:"-"`
@@ -146,7 +170,7 @@ func ValidName(name string) bool { return names.MatchString(name) }
 // namespace is the UUID namespace of the uids of tools.
 var namespace = uuid.MustParse("0f4de7a6-6a39-5d0a-9d6b-3a3c1a7b5e10")
 
-// Define completes a definition: version, owner, uid and checksum, and
+// Define completes a definition: version, owner, risk, uid and checksum, and
 // canonical schemas. An invalid name or a schema that is not JSON is an error;
 // [Compile] checks whether a schema compiles.
 func Define(d Definition) (*Definition, error) {
@@ -181,14 +205,19 @@ func Define(d Definition) (*Definition, error) {
 	if d.Owner == "" {
 		d.Owner = OwnerRuntime
 	}
+	d.Risk = d.Annotations.risk()
 	d.UID = uuid.NewSHA1(namespace, []byte(d.Name)).String()
 	return &d, d.sum()
 }
 
-// sum computes the checksum over all other fields.
+// sum computes the checksum over all other fields; Annotations have the risk.
 func (d *Definition) sum() error {
 	d.Checksum = ""
-	b, err := json.Marshal(d)
+	type summed struct { // Definition without what another field says
+		*Definition
+		Risk string `json:"risk,omitempty"`
+	}
+	b, err := json.Marshal(summed{Definition: d})
 	if err != nil {
 		return fmt.Errorf("definition of %q: %w", d.Name, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -56,8 +57,24 @@ type Error struct {
 	DidYouMean []string        `json:"did_you_mean,omitempty" doc:"Names that exist, nearest first."`
 	Example    json.RawMessage `json:"example,omitempty" doc:"The fewest valid arguments."`
 
+	*NeedsApproval
+
 	// Cause is for the log.
 	Cause error `json:"-"`
+}
+
+// NeedsApproval is what [errcode.ApprovalRequired] has besides.
+type NeedsApproval struct {
+	ApprovalID string    `json:"approval_id,omitempty" doc:"Of approval_required: see /v1/approvals/{id}."`
+	ExpiresAt  time.Time `json:"expires_at,omitzero" doc:"Of approval_required: until when the call can be approved and repeated."`
+	WouldRun   *WouldRun `json:"would_run,omitempty" doc:"Of approval_required: the call."`
+}
+
+// WouldRun is a call that did not run.
+type WouldRun struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments" type:"object" doc:"Repaired, and with defaults."`
+	Plan      json.RawMessage `json:"plan,omitempty" type:"object" doc:"What the tool would do, if it says so."`
 }
 
 // Fault is one fault of a value.

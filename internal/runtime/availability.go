@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ type access struct {
 func (a *attempt) availability() registry.Availability {
 	o := registry.Availability{Policy: a.policy, Log: a.s.log}
 	for _, f := range a.pod.Functions {
-		t := &availability.Tool{Name: f.Name, Owner: f.Owner, Tags: f.Tags, Source: tools.SourceFunction, Risk: availability.Read}
+		t := &availability.Tool{Name: f.Name, Owner: f.Owner, Tags: f.Tags, Source: tools.SourceFunction, Risk: cmp.Or(f.Risk, availability.Read)}
 		if t.Owner == "" {
 			t.Owner = tools.OwnerRuntime
 		}
@@ -32,7 +33,7 @@ func (a *attempt) availability() registry.Availability {
 		if !entry.AsSQL || entry.Server() {
 			continue
 		}
-		t := &availability.Tool{Name: entry.Name, Owner: entry.Owner, Source: tools.SourceBuiltin, Risk: availability.Read}
+		t := &availability.Tool{Name: entry.Name, Owner: entry.Owner, Source: tools.SourceBuiltin, Risk: cmp.Or(entry.Risk, availability.Read)}
 		if t.Owner == "" {
 			t.Owner = tools.OwnerRuntime
 		}

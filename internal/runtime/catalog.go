@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -62,6 +63,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	contents.Pending = pendingTools(a.servers)
 	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()
+	contents.Approvals = registry.Approvals{Limits: approval.LimitsOf(t), Wait: t.ApprovalWait}
 	catalog, err := registry.NewCatalog(a.old.Tools, contents)
 	if err != nil {
 		return nil, err

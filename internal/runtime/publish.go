@@ -67,7 +67,7 @@ func (a *attempt) publish(ctx context.Context) error {
 		Traits: a.traits.relations, Writable: writable, Writers: writers, Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
-		Open: opens(a), Asks: a.traits.declaredAsks(relations), Hides: g.Tools.HidesFrom,
+		Open: opens(a), Asks: a.traits.declaredAsks(relations), Hides: g.Tools.HidesFrom, Gates: g.Tools.GatesFrom,
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx

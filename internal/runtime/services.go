@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
@@ -53,14 +54,15 @@ type services struct {
 
 // toolServices are the registry and what tools use.
 type toolServices struct {
-	registry *registry.Registry
-	servers  *mcpclient.Manager
-	usage    *usage.Recorder
-	indexes  *builtin.Indexes // of the search tool
-	memory   *toolloop.Memory // chats that wait for their clients
-	pins     *models.Pins     // the tools that sessions began with
-	domains  []string         // of built-in tools
-	offline  bool             // MCP servers are not connected
+	registry  *registry.Registry
+	servers   *mcpclient.Manager
+	usage     *usage.Recorder
+	approvals *approval.Store
+	indexes   *builtin.Indexes // of the search tool
+	memory    *toolloop.Memory // chats that wait for their clients
+	pins      *models.Pins     // the tools that sessions began with
+	domains   []string         // of built-in tools
+	offline   bool             // MCP servers are not connected
 }
 
 // openServices opens the engine and the stores. reload queues a load.
@@ -141,8 +143,15 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	t.indexes = builtin.NewIndexes()
 	t.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
 	t.pins = models.NewPins()
-	t.registry = registry.New(registry.Options{Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, Activity: &s.activity, VectorDir: vectors})
+	if t.approvals, err = s.openApprovals(); err != nil {
+		return err
+	}
+	t.registry = registry.New(registry.Options{
+		Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, Activity: &s.activity, VectorDir: vectors,
+		Approvals: t.approvals, Keys: func() approval.Keys { return s.Keys() },
+	})
 	if s.metrics != nil {
+		s.metrics.WatchApprovals(t.approvals.Pending)
 		s.metrics.WatchToolCache(func() (entries, bytes int64, hits, misses uint64) {
 			c := t.registry.CacheStats()
 			return c.Entries, c.Bytes, c.Hits, c.Misses
@@ -158,6 +167,22 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	t.registry.Serve(s.db.DB)
 	s.db.Handle(engine.Ctx, callerValue)
 	return nil
+}
+
+// openApprovals opens the approvals of calls, with those of earlier runs.
+func (s *services) openApprovals() (*approval.Store, error) {
+	o := approval.Options{Log: s.log, Audit: s.audit}
+	if s.state.temp == nil {
+		o.Dir = filepath.Join(s.state.dir, "approvals")
+	}
+	if s.metrics != nil {
+		o.Counted = s.metrics.Approval
+	}
+	store, err := approval.Open(o)
+	if err != nil {
+		return nil, fmt.Errorf("open the approvals: %w", err)
+	}
+	return store, nil
 }
 
 // close releases what is open; some of it is not if opening failed.
@@ -178,6 +203,11 @@ func (s *services) close() {
 	if s.tools.usage != nil {
 		if err := s.tools.usage.Close(); err != nil {
 			s.log.Warn("the usage of tools was not written", "error", err)
+		}
+	}
+	if s.tools.approvals != nil {
+		if err := s.tools.approvals.Close(); err != nil {
+			s.log.Warn("the file of approvals was not closed", "error", err)
 		}
 	}
 	if s.results != nil {

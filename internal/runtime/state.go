@@ -106,6 +106,7 @@ func (f *faults) SetFault(component string, err error) {
 // Faults returns what fails now, sorted by component.
 func (s *services) Faults() []Fault {
 	s.SetFault("usage", s.tools.usage.Fault())
+	s.SetFault("approvals", s.tools.approvals.Fault())
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	var list []Fault

@@ -181,7 +181,7 @@ func (a *attempt) guarded(g *Generation) []*engine.Function {
 		list = append(list, &own)
 	}
 	for _, f := range list {
-		f.Conditional = g.Tools.ConditionalFunction(f.Name)
+		f.Conditional, f.Gated = g.Tools.ConditionalFunction(f.Name), g.Tools.GatesFunction(f.Name)
 	}
 	return list
 }

@@ -226,6 +226,7 @@ func (c custom) define(def tools.Definition) tools.Definition {
 	if l := tools.DeclaredLimits(c.entry.Limits); l != nil {
 		def.Limits = l
 	}
+	def.Annotations = def.Annotations.Of(c.entry.Risk)
 	def.Dispatch, def.Parallel = tools.Dispatch(c.entry.Dispatch), c.entry.Parallel
 	return def
 }

@@ -1,5 +1,5 @@
-// Package audit writes the audit log: a line for each statement, tool call and
-// refused request, with the principal, a fingerprint instead of the text, and
+// Package audit writes the audit log: a line for each statement, tool call,
+// refused request and step of an approval, with the principal, a fingerprint instead of the text, and
 // the outcome. It contains no literal of a statement and no argument of a tool.
 //
 //	log := audit.New(logger) // nil writes nothing
@@ -23,9 +23,10 @@ const (
 	Tool      Kind = "tool"
 	Login     Kind = "login"   // without a known key
 	Request   Kind = "request" // refused, whatever it requested
+	Approval  Kind = "approval"
 )
 
-// Outcomes; the others are error codes.
+// Outcomes; the others are error codes and, of approvals, asked, approved, denied and used.
 const (
 	OK           = "ok"
 	Unauthorized = "unauthorized"      // the key is missing or unknown
@@ -42,6 +43,7 @@ type Entry struct {
 	RequestID   string
 	Remote      string // the client's address, if known
 	Tool        string
+	Approval    string                  // the id of an approval
 	Fingerprint fingerprint.Fingerprint // of a statement, also of one in a tool's arguments
 	Rows, Bytes int64
 	Took        time.Duration
@@ -70,6 +72,7 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 		{"principal", e.Principal},
 		{"user", e.User},
 		{"tool", e.Tool},
+		{"approval", e.Approval},
 		{"fingerprint", e.Fingerprint.ID},
 		{"sql", e.Fingerprint.Text},
 		{"request_id", e.RequestID},

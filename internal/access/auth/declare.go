@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -160,6 +162,24 @@ func (r *reader) checkKey(e *entry) bool {
 			"openssl rand -hex 32 makes a good one")
 	}
 	return true
+}
+
+// approvers returns the valid names of runtime.auth.approvers. They are names of
+// principals: the number of an unnamed key may be another key's in the next run.
+func (r *reader) approvers(a *spicepod.Auth) []string {
+	var names, good []string
+	for _, p := range a.APIKey.Principals {
+		names = append(names, p.Name)
+	}
+	for i, name := range a.Approvers {
+		if slices.Contains(names, name) {
+			good = append(good, name)
+			continue
+		}
+		r.fault("", fmt.Sprintf("runtime.auth.approvers[%d]", i), fmt.Sprintf("there is no principal %q", truncate.Ellipsis(name, maxShown)),
+			nearest.Hint(name, names, "write the name of an entry of runtime.auth.api-key.principals"))
+	}
+	return good
 }
 
 func keyFault(key string) (message, hint string) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/spiced-sql/spiced/spicepod"
@@ -19,6 +20,7 @@ type Keyring struct {
 	byName      map[string]*credential
 	salt        []byte // of all verifiers
 	numbered    int    // the highest number given to an unnamed key
+	approvers   []string
 	failures    *failures
 }
 
@@ -76,6 +78,7 @@ func NewKeyring(pod *spicepod.Pod, old *Keyring) (*Keyring, spicepod.Problems) {
 	k.required, k.failures = true, newFailures()
 	r := reader{pod: pod, names: map[string]string{}, keys: map[digest]string{}}
 	k.credentials = r.credentials(r.entries(pod.Runtime.Auth.APIKey), k.salt)
+	k.approvers = r.approvers(pod.Runtime.Auth)
 	k.numbered = len(pod.Runtime.Auth.APIKey.Keys)
 	k.index()
 	if old != nil {
@@ -86,6 +89,11 @@ func NewKeyring(pod *spicepod.Pod, old *Keyring) (*Keyring, spicepod.Problems) {
 
 // Enabled reports whether callers need a key.
 func (k *Keyring) Enabled() bool { return k.required }
+
+// Approver reports whether the named principal decides about calls that need approval.
+func (k *Keyring) Approver(principal string) bool {
+	return principal != "" && slices.Contains(k.approvers, principal)
+}
 
 // Anonymous is the principal of callers if no keys are required.
 func (k *Keyring) Anonymous() *Principal { return &Principal{OnBehalfOf: true, Write: true} }

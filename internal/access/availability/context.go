@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // Context is what expressions know of a request, as ctx. An empty text is null.
@@ -31,13 +32,13 @@ type Tool struct {
 }
 
 // Risk is what a call may do.
-type Risk string
+type Risk = spicepod.Risk
 
 // The values of [Risk].
 const (
-	Read        Risk = "read"
-	Write       Risk = "write"
-	Destructive Risk = "destructive"
+	Read        = spicepod.RiskRead
+	Write       = spicepod.RiskWrite
+	Destructive = spicepod.RiskDestructive
 )
 
 // texts are the fields of ctx that are texts, or null.

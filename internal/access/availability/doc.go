@@ -1,5 +1,6 @@
 // Package availability decides which tools and functions a caller may see and call: the
-// expressions of `available`, in CEL.
+// expressions of `available`, in CEL; and which calls require approval: those of
+// `requires_approval`.
 //
 //	policy, problems := availability.Compile(pod, nil)
 //	for _, rule := range policy.Rules(tool) {

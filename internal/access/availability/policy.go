@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Policy is every `available` of a Spicepod. It is immutable and safe for concurrent use;
+// Policy is every `available` and `requires_approval` of a Spicepod. It is immutable and safe for concurrent use;
 // nil is one without expressions.
 type Policy struct {
 	functions map[string]*Rule // by folded name
@@ -18,7 +18,14 @@ type Policy struct {
 	servers   map[string]*Rule // MCP servers, by folded name
 	toolsets  []*toolset
 	rules     []*Rule
+	approvals approvals
 	unused    []string // settings that no expression uses
+}
+
+// approvals are the expressions of requires_approval.
+type approvals struct {
+	functions, builtins, servers map[string]*Rule // by folded name
+	rules                        []*Rule
 }
 
 // toolset is a group of tools with an expression.
@@ -53,24 +60,34 @@ func (n Names) Has(name string) bool {
 	return n.exact[name] || slices.ContainsFunc(n.globs, func(glob string) bool { return match(glob, name) })
 }
 
-// Compile compiles every `available` of a Spicepod. An expression with a fault is a
-// problem; the last good one of the same component in old, which may be nil, then decides
-// or, without one, nothing of the component is available.
+// Compile compiles every `available` and `requires_approval` of a Spicepod. An expression
+// with a fault is a problem; the last good one of the same component in old, which may be
+// nil, then decides or, without one, nothing of the component is available, or all of it
+// requires approval.
 func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 	c := &compiler{
 		pod: pod, old: old,
-		policy: &Policy{functions: map[string]*Rule{}, builtins: map[string]*Rule{}, servers: map[string]*Rule{}, agents: map[string]*Rule{}},
+		policy: &Policy{
+			functions: map[string]*Rule{}, builtins: map[string]*Rule{}, servers: map[string]*Rule{}, agents: map[string]*Rule{},
+			approvals: approvals{functions: map[string]*Rule{}, builtins: map[string]*Rule{}, servers: map[string]*Rule{}},
+		},
 	}
 	c.readSettings()
 	for i, f := range pod.Functions {
 		if rule := c.rule("function "+f.Name, fmt.Sprintf("functions[%d].available", i), f.Available); rule != nil {
 			c.policy.functions[sqltree.Fold(f.Name)] = rule
 		}
+		if rule := c.approval("function "+f.Name, fmt.Sprintf("functions[%d].requires_approval", i), f.RequiresApproval); rule != nil {
+			c.policy.approvals.functions[sqltree.Fold(f.Name)] = rule
+		}
 	}
 	for i, t := range pod.Tools {
-		rules := c.policy.builtins
+		rules, approvals := c.policy.builtins, c.policy.approvals.builtins
 		if t.Server() {
-			rules = c.policy.servers
+			rules, approvals = c.policy.servers, c.policy.approvals.servers
+		}
+		if rule := c.approval("tool "+t.Name, fmt.Sprintf("tools[%d].requires_approval", i), t.RequiresApproval); rule != nil {
+			approvals[sqltree.Fold(t.Name)] = rule
 		}
 		if rule := c.rule("tool "+t.Name, fmt.Sprintf("tools[%d].available", i), t.Available); rule != nil {
 			rules[sqltree.Fold(t.Name)] = rule
@@ -143,15 +160,31 @@ func (c *compiler) rule(component, path, text string) *Rule {
 	if text == "" {
 		return nil
 	}
-	rule := &Rule{Declared: component, Path: path, Text: text}
+	rule := c.compiled(&Rule{Declared: component, Path: path, Text: text}, "available", c.old.rule(component))
 	c.policy.rules = append(c.policy.rules, rule)
-	x, fault := c.compile(text)
+	return rule
+}
+
+// approval compiles the requires_approval of a component; nil if it has none.
+func (c *compiler) approval(component, path string, text spicepod.Condition) *Rule {
+	if text == "" {
+		return nil
+	}
+	rule := c.compiled(&Rule{Declared: component, Path: path, Text: string(text)}, "requires_approval", c.old.approval(component))
+	c.policy.approvals.rules = append(c.policy.approvals.rules, rule)
+	return rule
+}
+
+// compiled compiles the expression of a rule, which key declares. With a fault, it takes
+// that of last, which may be nil.
+func (c *compiler) compiled(rule *Rule, key string, last *Rule) *Rule {
+	x, fault := c.compile(rule.Text)
 	if fault == nil {
 		rule.expression = x
 		return rule
 	}
-	c.problem(component, c.pod.TextProblem(path, fault.Offset, "available: "+fault.Message, fault.Hint))
-	if last := c.old.rule(component); last != nil && last.expression != nil {
+	c.problem(rule.Declared, c.pod.TextProblem(rule.Path, fault.Offset, key+": "+fault.Message, fault.Hint))
+	if last != nil && last.expression != nil {
 		if x, fault := c.compile(last.Text); fault == nil {
 			rule.Text, rule.expression = last.Text, x
 		}
@@ -173,7 +206,7 @@ func (c *compiler) compile(text string) (*expression, *Fault) {
 func (c *compiler) findUnused() {
 	for _, name := range sortedKeys(c.pod.Runtime.Tools.Settings) {
 		uses := func(r *Rule) bool { return r.expression != nil && r.expression.settings[name] }
-		if _, built := defaults[name]; !built && !slices.ContainsFunc(c.policy.rules, uses) {
+		if _, built := defaults[name]; !built && !slices.ContainsFunc(c.policy.rules, uses) && !slices.ContainsFunc(c.policy.approvals.rules, uses) {
 			c.policy.unused = append(c.policy.unused, name)
 		}
 	}
@@ -190,12 +223,31 @@ func (p *Policy) rule(component string) *Rule {
 	return nil
 }
 
-// All returns every rule, in the order of the Spicepod.
+// approval returns the rule of requires_approval of a component, or nil.
+func (p *Policy) approval(component string) *Rule {
+	if p == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(p.approvals.rules, func(r *Rule) bool { return r.Declared == component }); i >= 0 {
+		return p.approvals.rules[i]
+	}
+	return nil
+}
+
+// All returns every rule of available, in the order of the Spicepod.
 func (p *Policy) All() []*Rule {
 	if p == nil {
 		return nil
 	}
 	return slices.Clone(p.rules)
+}
+
+// Approvals returns every rule of requires_approval, in the order of the Spicepod.
+func (p *Policy) Approvals() []*Rule {
+	if p == nil {
+		return nil
+	}
+	return slices.Clone(p.approvals.rules)
 }
 
 // Unused are the declared settings that no expression uses, sorted.
@@ -238,6 +290,23 @@ func (p *Policy) Rules(t *Tool) []*Rule {
 		}
 	}
 	return list
+}
+
+// Approval returns the rule that says whether a call of a tool or function requires
+// approval; nil: none does. One that fails requires it.
+func (p *Policy) Approval(t *Tool) *Rule {
+	if p == nil {
+		return nil
+	}
+	a := p.approvals
+	server, foreign := strings.CutPrefix(t.Source, sourceMCP)
+	switch {
+	case foreign:
+		return a.servers[sqltree.Fold(server)]
+	case t.Source == "function":
+		return a.functions[fold(t.Name)]
+	}
+	return a.builtins[fold(t.Name)]
 }
 
 // fold normalizes a name for comparison: without case, and server/tool as server__tool.

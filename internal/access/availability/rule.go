@@ -10,14 +10,14 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// Rule is one `available` expression. It is immutable and safe for concurrent use.
+// Rule is one expression of `available` or `requires_approval`. It is immutable and safe for concurrent use.
 type Rule struct {
 	Declared string // what declares it: function refund
 	Text     string
 	// Path is the path of the expression in the Spicepod.
 	Path string
 
-	expression *expression // nil: it has a fault, and nothing is available
+	expression *expression // nil: it has a fault
 }
 
 // Fields are the fields of ctx that the expression uses.
@@ -81,6 +81,13 @@ func (r *Rule) Reason(c *Context, t *Tool) string {
 		return fmt.Sprintf("available of %s is false: %s", r.Declared, truncate.Ellipsis(r.Text, maxShown))
 	}
 	return ""
+}
+
+// Requires reports whether a call requires approval by the rule of requires_approval. A
+// failure, which is returned, requires it.
+func (r *Rule) Requires(c *Context, t *Tool) (bool, error) {
+	required, err := r.Eval(c, t)
+	return required || err != nil, err
 }
 
 // Name is the name of the component that declares the rule.

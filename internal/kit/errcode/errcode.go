@@ -30,6 +30,9 @@ const (
 	ToolNotFound     Code = "tool_not_found"
 	ToolUnavailable  Code = "tool_unavailable" // not in this scope
 	InvalidResult    Code = "invalid_result"   // it does not match the tool's returns
+
+	ApprovalRequired Code = "approval_required" // a person has to approve the call, which did not run
+	ApprovalDenied   Code = "approval_denied"   // a person has denied the call
 )
 
 // The codes of requests and models.

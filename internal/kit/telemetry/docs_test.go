@@ -43,6 +43,8 @@ func TestDocsOfMetrics(t *testing.T) {
 	m.ToolCall("f", "http", "", 0)
 	m.ToolSearch("lexical_rrf", false, 0)
 	m.EmbeddingModel("local", true)
+	m.Approval("asked")
+	m.WatchApprovals(func() int { return 0 })
 	m.Chatted(Chat{Model: "m", FirstToken: 1})
 	m.WatchEngine(func() (int, int, int) { return 0, 0, 0 })
 	m.WatchToolCache(func() (int64, int64, uint64, uint64) { return 0, 0, 0, 0 })

@@ -14,6 +14,7 @@ type toolMetrics struct {
 	searches       *prometheus.CounterVec
 	searchDuration *prometheus.HistogramVec
 	embeddingUp    *prometheus.GaugeVec
+	approvals      *prometheus.CounterVec
 }
 
 func (m *Metrics) makeTools() {
@@ -27,6 +28,7 @@ func (m *Metrics) makeTools() {
 		searchDuration: m.histogramVec("tool_search_duration_seconds", "Time of a search for tools.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "mode"),
 		embeddingUp: m.gaugeVec("embedding_model_up", "Whether tool searches use an embedding model: 0 after a failure, until a probe succeeds.", "model"),
+		approvals:   m.counterVec("approvals_total", "Steps of approvals of calls: asked, approved, denied, used.", "event"),
 	}
 }
 
@@ -61,6 +63,16 @@ func (m *Metrics) EmbeddingModel(model string, up bool) {
 		value = 1
 	}
 	m.tools.embeddingUp.WithLabelValues(model).Set(value)
+}
+
+// Approval counts a step of an approval: asked, approved, denied or used.
+func (m *Metrics) Approval(event string) { m.tools.approvals.WithLabelValues(event).Inc() }
+
+// WatchApprovals exports how many approvals wait for a decision. Call it once.
+func (m *Metrics) WatchApprovals(pending func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "approvals_pending", Help: "Calls that wait for the approval of a person.",
+	}, func() float64 { return float64(pending()) }))
 }
 
 // WatchToolCache exports the cached results of tools, which stats returns. Call it once.

@@ -158,7 +158,7 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	def, err := tools.Define(tools.Definition{
 		Name: name, Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
-		Annotations: annotations(t.Annotations), Limits: tools.DeclaredLimits(m.declared.Limits),
+		Annotations: annotations(t.Annotations).Of(m.declared.Risk), Limits: tools.DeclaredLimits(m.declared.Limits),
 		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
 		Tags: m.tags(t), Via: via,
 		Implementation: strings.Join(append([]string{m.link.target.key, t.Name, checksumOf(t)}, via...), "\x00"),

@@ -58,14 +58,19 @@ func notes(r tools.Result) string {
 	return strings.Join(list, "\n")
 }
 
+// ApprovalKey is the _meta key of a result whose call needs approval: a
+// [tools.NeedsApproval].
+const ApprovalKey = "spiced/approval"
+
 // failure is the result of a failed call: the error and all hints.
 func failure(r tools.Result) *mcp.CallToolResult {
 	err := r.Error
 	if !registry.Reserved(r.Tool.Name) { // an error of the tool that tool_invoke called contains its name
 		err = err.Of(r.Tool.Name)
 	}
-	return &mcp.CallToolResult{
-		IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Explain()}},
-		Meta: mcp.Meta{peermeta.Error: r.Error},
+	meta := mcp.Meta{peermeta.Error: r.Error}
+	if err.NeedsApproval != nil {
+		meta[ApprovalKey] = err.NeedsApproval
 	}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Explain()}}, Meta: meta}
 }

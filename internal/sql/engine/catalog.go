@@ -21,7 +21,9 @@ type Function struct {
 	Asks      []Ask  // what its body asks for
 	// Conditional: it is hidden from some callers ([Contents.Hides]).
 	Conditional bool
-	NotOnce     string // why arguments that change with each evaluation are refused; "" if they are allowed
+	// Gated: statements of some callers may not call it ([Contents.Gates]).
+	Gated   bool
+	NotOnce string // why arguments that change with each evaluation are refused; "" if they are allowed
 	// Constant is the qualified name of the form for calls whose arguments are constants,
 	// with the same parameters, of a table function by position; "" if there is none.
 	Constant string
@@ -124,6 +126,11 @@ type Contents struct {
 	// its own statements cannot call them, as if they were not declared, while bodies and
 	// views can. Names are in any case. Nil, or a nil result: none.
 	Hides func(context.Context) func(function string) bool
+
+	// Gates returns which of the declared functions the caller of the context may not call in
+	// its own statements, because a call requires approval; bodies and views can. Names are
+	// in any case. Nil, or a nil result: none.
+	Gates func(context.Context) func(function string) bool
 
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.

@@ -74,7 +74,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	v := &verdict{
 		hidden: hidden,
 		text:   out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		calls: callSites(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
+		called: callsOf(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {
@@ -90,10 +90,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 // relocate maps its offsets.
 func (v *verdict) moved(relocate func(int) int) *verdict {
 	out := *v
-	out.calls = nil
-	for _, c := range v.calls {
-		out.calls = append(out.calls, callSite{relocate(c.offset), c.function})
-	}
+	out.called = v.called.moved(relocate)
 	out.origin = func(offset int) int {
 		if at := v.origin(offset); at >= 0 {
 			return relocate(at)

@@ -25,7 +25,7 @@ import (
 type verdict struct {
 	text   string        // what DuckDB gets
 	origin func(int) int // offset in text → offset in the caller's statement
-	calls  []callSite    // of declared functions
+	called
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
 	// returning says that its rows are those of RETURNING.
@@ -54,10 +54,9 @@ type callSite struct {
 	function *Function
 }
 
-// judge returns the verdict on the request's statement under cat. It is cached for
-// callers who may name every relation, unless it reads stored results, which h
-// then holds.
-func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
+// judgeText is judge without what depends on approvals. The verdict is cached for callers
+// who may name every relation, unless it reads stored results, which h then holds.
+func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
 	hides := cat.hides(ctx, &req)
 	sql, names, input := req.SQL, cat.namesFor(req, hides), req.Input != nil
 	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input && !v.callsHidden(hides) {
@@ -105,8 +104,8 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 	text, origin = sqltree.Apply(text, edits)
 	v.text = explain + text // only judged text
 	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
-	v.calls = callSites(st, cat, relocate)
-	if v.callsConditional() {
+	v.called = callsOf(st, cat, relocate)
+	if v.callsConditional() || len(v.gated) > 0 {
 		v.traits.Caller, v.traits.Volatile = true, true // not to be cached
 	}
 	if len(st.Shows) == 0 && !input {

@@ -1,0 +1,278 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/access/approval"
+	"github.com/spiced-sql/spiced/internal/access/availability"
+	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/activity"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// Approvals is how calls are approved in a generation.
+type Approvals struct {
+	Limits approval.Limits
+	Wait   time.Duration // how long a call waits for the decision
+}
+
+// gated is a tool or function whose calls may require approval.
+type gated struct {
+	rule *availability.Rule
+	tool *availability.Tool
+}
+
+// gates are the tools and functions of a catalog whose calls may require approval.
+type gates struct {
+	tools     map[*entry]*gated
+	functions map[string]*gated // by folded name
+}
+
+func newGates(c *Catalog) gates {
+	g := gates{map[*entry]*gated{}, map[string]*gated{}}
+	for _, e := range c.entries {
+		t := aboutTool(e.def)
+		if rule := c.Availability.Policy.Approval(t); rule != nil {
+			g.tools[e] = &gated{rule, t}
+		}
+	}
+	for _, f := range c.Availability.Functions {
+		if rule := c.Availability.Policy.Approval(f); rule != nil {
+			g.functions[fold(f.Name)] = &gated{rule, f}
+		}
+	}
+	return g
+}
+
+// requires reports whether a call of the caller requires approval. A failure of the
+// expression is logged once.
+func (c *Catalog) requires(g *gated, who caller.Caller) bool {
+	required, err := g.rule.Requires(availability.ContextOf(who, c.visibility.Now()), g.tool)
+	if err != nil && c.visibility.Log != nil {
+		if _, logged := c.visibility.failed.LoadOrStore("approval\x00"+g.rule.Declared+"\x00"+g.rule.Text, true); !logged {
+			c.visibility.Log.Warn("an expression of requires_approval fails, so that calls require approval", "of", g.rule.Declared, "tool", g.tool.Name, "error", err)
+		}
+	}
+	return required
+}
+
+// GatesFunction reports whether statements of some callers may not call a declared function,
+// because it requires approval.
+func (c *Catalog) GatesFunction(name string) bool { return c.gates.functions[fold(name)] != nil }
+
+// GatesFrom returns which declared functions require approval of the caller of a statement;
+// nil: none.
+func (c *Catalog) GatesFrom(ctx context.Context) func(function string) bool {
+	if len(c.gates.functions) == 0 {
+		return nil
+	}
+	who := statementScope(ctx).Caller
+	return func(name string) bool {
+		g := c.gates.functions[fold(name)]
+		return g != nil && c.requires(g, who)
+	}
+}
+
+// Approvals returns the approvals of calls.
+func (r *Registry) Approvals() *approval.Store { return r.opts.Approvals }
+
+// noKeys are the keys of a registry without them.
+type noKeys struct{}
+
+func (noKeys) Enabled() bool        { return false }
+func (noKeys) Approver(string) bool { return false }
+
+// Confirm asks whoever is at the other end of a call for a decision; false: there is none.
+type Confirm func(context.Context, approval.Approval) (approval.Decision, bool)
+
+type confirmKey struct{}
+
+// WithConfirm returns a context in which calls, and those that they make, ask by confirm, if
+// their caller may decide.
+func WithConfirm(ctx context.Context, confirm Confirm) context.Context {
+	return context.WithValue(ctx, confirmKey{}, confirm)
+}
+
+// approve returns why the call may not run, or nil. If it needs an approval and has one, a
+// must use it.
+func (a *attempt) approve(ctx context.Context, in tools.Input) error {
+	g := a.catalog.gates.tools[a.entry]
+	if a.approval = ""; g == nil || a.used == a.entry.def.Checksum || !a.catalog.requires(g, a.call.Scope.Caller) {
+		return nil
+	}
+	if a.call.Automatic {
+		return tools.NewError(errcode.ApprovalRequired, a.entry.def.Name+" needs approval, which the runtime does not ask for", "")
+	}
+	p, err := a.ask(ctx, in)
+	if err != nil {
+		return approvalError(err)
+	}
+	if p.Status == approval.Pending {
+		if p, err = a.decided(ctx, p); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.Status != approval.Approved:
+		return refusal(p)
+	case a.registry.Current() != a.catalog: // it may be another tool now
+		return tools.ErrChanged
+	}
+	a.approval = p.ID
+	return nil
+}
+
+// ask returns the approval of the call.
+func (a *attempt) ask(ctx context.Context, in tools.Input) (approval.Approval, error) {
+	def := a.entry.def
+	return a.registry.opts.Approvals.Ask(ctx, approval.Call{
+		Tool: def.Name, Checksum: def.Checksum, Risk: def.Risk, Arguments: in.Raw, Caller: a.call.Scope.Caller,
+		Plan: func() json.RawMessage { return a.planned(ctx, in) },
+	}, a.catalog.Approvals.Limits)
+}
+
+// planTimeout limits a plan that is shown to approvers.
+const planTimeout = 2 * time.Second
+
+// planned is what the call would run, or nil.
+func (a *attempt) planned(ctx context.Context, in tools.Input) json.RawMessage {
+	p, ok := a.entry.tool.(tools.Planner)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	defer cancel()
+	plan, err := p.Plan(a.within(ctx), in)
+	if err != nil {
+		return nil
+	}
+	return plan
+}
+
+// decided reports a pending approval and waits for its decision: that of the other end of
+// the call, if it is asked, or else for as long as the Spicepod says. Within a statement it
+// does not wait: that would hold a thread of DuckDB.
+func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Approval, error) {
+	if a.emit != nil && a.reported != p.ID {
+		a.reported = p.ID
+		a.emit(Event{Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p})
+	}
+	if a.call.Scope.Protocol == caller.SQL {
+		return p, nil
+	}
+	store, who, keys := a.registry.opts.Approvals, a.call.Scope.Caller, a.registry.opts.Keys()
+	waiting, entry := a.registry.opts.Activity.Begin(ctx, activity.Work{
+		ID: a.id, Kind: activity.ToolCall, Owner: who.Owner(), Protocol: string(who.Protocol), Name: p.Tool,
+	})
+	defer entry.End()
+	confirm, _ := ctx.Value(confirmKey{}).(Confirm)
+	if confirm != nil && !a.confirmed && approval.MayDecide(keys, who, who.Principal) == nil {
+		a.confirmed = true
+		if d, ok := confirm(waiting, p); ok {
+			// Someone else may have decided meanwhile, which counts.
+			if _, err := store.Decide(waiting, keys, p.ID, d, who); err != nil && !isDecided(err) {
+				return p, approvalError(err)
+			}
+		}
+	}
+	p, err := store.Await(waiting, p.ID, a.patience())
+	switch {
+	case err == nil:
+		return p, nil
+	case waiting.Err() != nil:
+		return p, a.ended(waiting, waiting, tools.Input{}, waiting.Err())
+	}
+	return p, approvalError(err)
+}
+
+// patience is how long the call may still wait.
+func (a *attempt) patience() time.Duration {
+	now := time.Now()
+	if a.until.IsZero() {
+		a.until = now.Add(a.catalog.Approvals.Wait)
+	}
+	return a.until.Sub(now)
+}
+
+func isDecided(err error) bool {
+	var e *approval.Error
+	return errors.As(err, &e) && e.Decided
+}
+
+// use uses the approval of the call, if it has one. What returns nil may run.
+func (a *attempt) use(ctx context.Context, in tools.Input) error {
+	if a.approval == "" {
+		return nil
+	}
+	used, err := a.registry.opts.Approvals.Use(ctx, a.approval, a.call.Scope.Caller)
+	if err != nil {
+		return approvalError(err)
+	}
+	if used {
+		a.used = a.entry.def.Checksum
+		return nil
+	}
+	p, err := a.ask(ctx, in) // an equal call has used it
+	if err != nil {
+		return approvalError(err)
+	}
+	return refusal(p)
+}
+
+// refusal is the error of a call that is not approved.
+func refusal(p approval.Approval) *tools.Error {
+	if p.Status == approval.Denied {
+		message := "the call was denied"
+		if p.DecidedBy != "" {
+			message += " by " + p.DecidedBy
+		}
+		if p.Note != "" {
+			message += ": " + p.Note
+		}
+		return tools.NewError(errcode.ApprovalDenied, message, "do not repeat it with the same arguments")
+	}
+	until := p.ExpiresAt.Truncate(time.Second).Format(time.RFC3339)
+	e := tools.NewError(errcode.ApprovalRequired, fmt.Sprintf("the call did not run: a person has to approve it (%s) until %s", p.ID, until),
+		"when it is approved, repeat the call with the same arguments")
+	e.NeedsApproval = &tools.NeedsApproval{
+		ApprovalID: p.ID, ExpiresAt: p.ExpiresAt, WouldRun: &tools.WouldRun{Tool: p.Tool, Arguments: p.Arguments, Plan: p.Plan},
+	}
+	return e
+}
+
+// approvalError is the error of a call whose approval could not be asked for or used.
+func approvalError(err error) error {
+	var e *approval.Error
+	switch {
+	case !errors.As(err, &e):
+		return &tools.Error{Code: errcode.Internal, Message: "the approval of the call cannot be stored", Hint: "the log has more", Cause: err}
+	case e.Large:
+		return tools.NewError(errcode.Limit, e.Message, e.Hint)
+	}
+	return tools.NewError(errcode.Busy, e.Message, e.Hint)
+}
+
+func approvalRows(r reader) []row {
+	var rows []row
+	for _, a := range r.opts.Approvals.List(r.opts.Keys(), r.who) {
+		rows = append(rows, row{
+			"id": a.ID, "tool": a.Tool, "arguments": a.Arguments, "status": a.Status, "asked_by": textOrNull(a.AskedBy), "asked_at": sqlTime(a.AskedAt),
+			"expires_at": sqlTime(a.ExpiresAt), "risk": a.Risk, "checksum": a.Checksum, "user_id": textOrNull(a.UserID), "space_id": textOrNull(a.SpaceID),
+			"agent": textOrNull(a.Agent), "model": textOrNull(a.Model), "plan": jsonOrNull(a.Plan), "decided_by": textOrNull(a.DecidedBy),
+			"decided_at": timeOrNull(a.DecidedAt), "used_at": timeOrNull(a.UsedAt), "note": textOrNull(a.Note),
+		})
+	}
+	return rows
+}
+
+func timeOrNull(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return sqlTime(*t)
+}
