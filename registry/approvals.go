@@ -87,15 +87,27 @@ type noKeys struct{}
 func (noKeys) Enabled() bool        { return false }
 func (noKeys) Approver(string) bool { return false }
 
-// Confirm asks whoever is at the other end of a call for a decision; false: there is none.
-type Confirm func(context.Context, approval.Approval) (approval.Decision, bool)
+// Decide decides about the approval of a call. An error is an [*approval.Error], unless the
+// decision could not be stored.
+func (r *Registry) Decide(ctx context.Context, id string, d approval.Decision, who caller.Caller) error {
+	_, err := r.opts.Approvals.Decide(ctx, r.opts.Keys(), id, d, who)
+	return err
+}
 
-type confirmKey struct{}
+// DecidesOwn reports whether a caller may decide about its own calls.
+func (r *Registry) DecidesOwn(who caller.Caller) bool {
+	return approval.MayDecide(r.opts.Keys(), who, who.Principal) == nil
+}
 
-// WithConfirm returns a context in which calls, and those that they make, ask by confirm, if
-// their caller may decide.
-func WithConfirm(ctx context.Context, confirm Confirm) context.Context {
-	return context.WithValue(ctx, confirmKey{}, confirm)
+// Gates reports whether calls of some tools may require approval.
+func (c *Catalog) Gates() bool { return len(c.gates.tools) > 0 }
+
+type askingKey struct{}
+
+// WithAsking returns a context for a caller that asks a person itself: calls that need
+// approval, and calls that they make, do not wait for it.
+func WithAsking(ctx context.Context) context.Context {
+	return context.WithValue(ctx, askingKey{}, true)
 }
 
 // approve returns why the call may not run, or nil. If it needs an approval and has one, a
@@ -154,36 +166,25 @@ func (a *attempt) planned(ctx context.Context, in tools.Input) json.RawMessage {
 	return plan
 }
 
-// decided reports a pending approval and waits for its decision: that of the other end of
-// the call, if it is asked, or else for as long as the Spicepod says. Within a statement it
-// does not wait: that would hold a thread of DuckDB.
+// decided reports a pending approval and waits for its decision, for as long as the Spicepod
+// says. Within a statement it does not wait: that would hold a thread of DuckDB.
 func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Approval, error) {
 	if a.emit != nil && a.reported != p.ID {
 		a.reported = p.ID
 		a.emit(Event{Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p})
 	}
-	if a.call.Scope.Protocol == caller.SQL {
+	who, wait := a.call.Scope.Caller, a.patience()
+	if who.Protocol == caller.SQL || wait <= 0 || ctx.Value(askingKey{}) != nil {
 		return p, nil
 	}
-	store, who, keys := a.registry.opts.Approvals, a.call.Scope.Caller, a.registry.opts.Keys()
 	waiting, entry := a.registry.opts.Activity.Begin(ctx, activity.Work{
 		ID: a.id, Kind: activity.ToolCall, Owner: who.Owner(), Protocol: string(who.Protocol), Name: p.Tool,
 	})
 	defer entry.End()
-	confirm, _ := ctx.Value(confirmKey{}).(Confirm)
-	if confirm != nil && !a.confirmed && approval.MayDecide(keys, who, who.Principal) == nil {
-		a.confirmed = true
-		if d, ok := confirm(waiting, p); ok {
-			// Someone else may have decided meanwhile, which counts.
-			if _, err := store.Decide(waiting, keys, p.ID, d, who); err != nil && !isDecided(err) {
-				return p, approvalError(err)
-			}
-		}
-	}
-	p, err := store.Await(waiting, p.ID, a.patience())
+	decided, err := a.registry.opts.Approvals.Await(waiting, p.ID, wait)
 	switch {
 	case err == nil:
-		return p, nil
+		return decided, nil
 	case waiting.Err() != nil:
 		return p, a.ended(waiting, waiting, tools.Input{}, waiting.Err())
 	}
@@ -197,11 +198,6 @@ func (a *attempt) patience() time.Duration {
 		a.until = now.Add(a.catalog.Approvals.Wait)
 	}
 	return a.until.Sub(now)
-}
-
-func isDecided(err error) bool {
-	var e *approval.Error
-	return errors.As(err, &e) && e.Decided
 }
 
 // use uses the approval of the call, if it has one. What returns nil may run.

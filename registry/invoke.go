@@ -95,12 +95,11 @@ type attempt struct {
 
 // approving is the state of the approval of a call.
 type approving struct {
-	emit      func(Event) // nil: no one observes the call
-	reported  string      // the approval that was reported
-	confirmed bool        // the other end was asked
-	until     time.Time   // until when the call waits
-	approval  string      // the approval to use
-	used      string      // the checksum of the tool for which one was used
+	emit     func(Event) // nil: no one observes the call
+	reported string      // the approval that was reported
+	until    time.Time   // until when the call waits
+	approval string      // the approval to use
+	used     string      // the checksum of the tool for which one was used
 }
 
 func (a *attempt) isMeta() bool {

@@ -400,3 +400,65 @@ func TestApprovalsOverMCP(t *testing.T) {
 		}
 	}
 }
+
+// The person at an MCP client that shows forms decides, if no keys are needed.
+func TestApprovalsByElicitation(t *testing.T) {
+	open := strings.Replace(approvalsPod, "    api-key:\n      enabled: true", "    api-key:\n      enabled: false", 1)
+	open = strings.Replace(open, "runtime:\n", "runtime:\n  tools: { approval_wait: 5m }\n", 1) // a client that asks does not wait
+	p, keys := start(t, folder(t, "spicepod.yaml", open)), start(t, folder(t, "spicepod.yaml", approvalsPod))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	for _, revision := range []string{"", "2025-11-25"} {
+		var asked []string
+		answer := &mcp.ElicitResult{}
+		connect := func(p *program) *mcp.ClientSession {
+			client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked = append(asked, r.Params.Message)
+					return answer, nil
+				},
+			})
+			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: p.mcpURL(), HTTPClient: &http.Client{Transport: withHeader{"X-Api-Key", keyOf("ann")[1]}}},
+				&mcp.ClientSessionOptions{ProtocolVersion: revision})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+		call := func(s *mcp.ClientSession, name string, arguments map[string]any) string {
+			result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: arguments})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := json.Marshal(result)
+			return string(text)
+		}
+		s := connect(p)
+		for i, c := range []struct {
+			answer mcp.ElicitResult
+			want   string
+		}{
+			{mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, "paid"},
+			{mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": false}}, "the call was denied"},
+			{mcp.ElicitResult{Action: "decline"}, "the call was denied"},
+			{mcp.ElicitResult{Action: "cancel"}, "has to approve"},
+		} {
+			*answer = c.answer
+			asked = nil
+			amount := 100*len(revision) + i
+			if got := call(s, "refund", map[string]any{"amount": amount}); !strings.Contains(got, c.want) || len(asked) != 1 || !strings.Contains(asked[0], fmt.Sprintf(`"amount":%d`, amount)) {
+				t.Errorf("%q %d: asked %q, got %s", revision, i, asked, got)
+			}
+		}
+		*answer = mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}
+		asked = nil
+		if got := call(s, "tool_invoke", map[string]any{"tool_id": "refund", "arguments": map[string]any{"amount": 100*len(revision) + 9}}); !strings.Contains(got, "paid") || len(asked) != 1 {
+			t.Errorf("tool_invoke: asked %q, got %s", asked, got)
+		}
+		asked = nil
+		if got := call(connect(keys), "refund", map[string]any{"amount": 1}); !strings.Contains(got, "has to approve") || len(asked) != 0 {
+			t.Errorf("with keys: asked %q, got %s", asked, got)
+		}
+	}
+}

@@ -90,14 +90,27 @@ func finish(revision string, result mcp.Result) mcp.Result {
 	if result == nil || revision < sessionless {
 		return result
 	}
+	if call, ok := result.(*mcp.CallToolResult); ok && call.InputRequests != nil {
+		return inputRequired{result}
+	}
 	return complete{result}
 }
 
+// inputRequired is a result that asks the client for something.
+type inputRequired struct{ mcp.Result }
+
+// MarshalJSON adds the type to the fields of the result, which is never empty.
+func (c inputRequired) MarshalJSON() ([]byte, error) { return typed(c.Result, "input_required") }
+
 // MarshalJSON adds the type to the fields of the result, which is never empty.
 func (c complete) MarshalJSON() ([]byte, error) {
-	text, err := json.Marshal(c.Result)
+	return typed(c.Result, "complete")
+}
+
+func typed(result mcp.Result, as string) ([]byte, error) {
+	text, err := json.Marshal(result)
 	if err != nil {
 		return nil, err
 	}
-	return append([]byte(`{"resultType":"complete",`), bytes.TrimPrefix(text, []byte(`{`))...), nil
+	return append([]byte(`{"resultType":"`+as+`",`), bytes.TrimPrefix(text, []byte(`{`))...), nil
 }

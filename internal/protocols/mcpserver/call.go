@@ -33,10 +33,15 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	}
 	scope := callScope(sess, req)
 	observe, stop := s.progress(ctx, req, scope)
-	r := s.opts.Registry.Invoke(ctx, registry.Call{
-		Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry, Events: observe,
+	r, open := s.asking(ctx, req, scope, func(ctx context.Context) tools.Result {
+		return s.opts.Registry.Invoke(ctx, registry.Call{
+			Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry, Events: observe,
+		})
 	})
 	stop()
+	if open != nil {
+		return open, nil
+	}
 	if r.Tool == nil { // the only failure without one
 		return nil, invalid("%s", r.Error.Error())
 	}
