@@ -171,7 +171,9 @@ func (a *attempt) planned(ctx context.Context, in tools.Input) json.RawMessage {
 func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Approval, error) {
 	if a.emit != nil && a.reported != p.ID {
 		a.reported = p.ID
-		a.emit(Event{Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p})
+		a.emit(Event{
+			Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p, MayDecide: a.registry.DecidesOwn(a.call.Scope.Caller),
+		})
 	}
 	who, wait := a.call.Scope.Caller, a.patience()
 	if who.Protocol == caller.SQL || wait <= 0 || ctx.Value(askingKey{}) != nil {

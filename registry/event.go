@@ -36,7 +36,8 @@ type Event struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Result    *tools.Result   `json:"result,omitempty"`
 
-	Approval *approval.Approval `json:"approval,omitempty"`
+	Approval  *approval.Approval `json:"approval,omitempty"`
+	MayDecide bool               `json:"may_decide,omitempty"` // the caller may decide about Approval itself
 
 	*AgentStep
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -28,9 +29,10 @@ func includesEvents(r *http.Request) bool {
 type callEvent struct {
 	CallID    string          `json:"call_id"`
 	Tool      string          `json:"tool,omitempty" doc:"Of events of calls."`
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call and an agent_tool_call."`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call, an agent_tool_call and an approval_required."`
 	*callOutcome
 	*agentStep
+	*approvalStep
 	Truncated bool `json:"truncated,omitempty" doc:"The arguments, the result or the text are truncated, as text."`
 }
 
@@ -40,6 +42,13 @@ type agentStep struct {
 	Depth        int    `json:"depth" doc:"How deep the task was delegated, from 1."`
 	ParentCallID string `json:"parent_call_id" doc:"The call that the agent, or the call of it, belongs to."`
 	Text         string `json:"text,omitempty" doc:"Of an agent_start, the task; of an agent_chunk, a piece of the answer."`
+}
+
+// approvalStep is what approval_required has besides.
+type approvalStep struct {
+	ApprovalID string    `json:"approval_id" doc:"Of an approval_required: see /v1/approvals/{id}."`
+	ExpiresAt  time.Time `json:"expires_at"`
+	MayDecide  bool      `json:"may_decide" doc:"Whether the client may decide itself: no keys are needed."`
 }
 
 // callOutcome is what tool_result has besides.
@@ -61,6 +70,9 @@ func newCallEvent(e *registry.Event) callEvent {
 	if a := e.AgentStep; a != nil {
 		c.agentStep = &agentStep{a.Agent, a.Depth, a.ParentCallID, truncate.Bytes(a.Text, maxEventPart)}
 		c.Truncated = c.Truncated || len(a.Text) > maxEventPart
+	}
+	if p := e.Approval; p != nil {
+		c.approvalStep = &approvalStep{p.ID, p.ExpiresAt, e.MayDecide}
 	}
 	if r := e.Result; r != nil {
 		c.callOutcome = &callOutcome{OK: r.OK, Result: c.bounded(r.Result), LatencyMS: r.Metrics.LatencyMS}
@@ -89,7 +101,7 @@ type callEvents struct {
 }
 
 type typedCallEvent struct {
-	Type registry.EventType `json:"type" enum:"tool_call,tool_result,agent_start,agent_chunk,agent_tool_call,agent_tool_result,agent_end"`
+	Type registry.EventType `json:"type" enum:"tool_call,tool_result,approval_required,agent_start,agent_chunk,agent_tool_call,agent_tool_result,agent_end"`
 	callEvent
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
 // approvalsPod has a function whose calls ann must approve, and ways around it.
@@ -461,4 +463,98 @@ func TestApprovalsByElicitation(t *testing.T) {
 			t.Errorf("with keys: asked %q, got %s", asked, got)
 		}
 	}
+}
+
+// A chat reports that a call needs approval, and goes on with the call if that is given in
+// time; the events of agents that show none tell of it as well.
+func TestApprovalsInChats(t *testing.T) {
+	for name, c := range map[string]struct {
+		wait, agent, decision, want string
+		script                      map[string]func(chattest.Request) chattest.Answer
+	}{
+		"told at once": {"0s", "hawken", "", "has to approve it", map[string]func(chattest.Request) chattest.Answer{
+			"Hawken": once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
+		}},
+		"approved": {"40s", "hawken", "approve", "lore of Mara", map[string]func(chattest.Request) chattest.Answer{
+			"Hawken": once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
+		}},
+		"denied, by tool_invoke": {"40s", "hawken", "deny", "the call was denied", map[string]func(chattest.Request) chattest.Answer{
+			"Hawken": once(chattest.Call("h1", "tool_invoke", `{"tool_id":"lore_search","arguments":{"query":"Mara"}}`)),
+		}},
+		"delegated": {"40s", "ishvana", "approve", "lore of Mara", map[string]func(chattest.Request) chattest.Answer{
+			"Ishvana": once(chattest.Call("c1", "delegate", `{"agent":"hawken","task":"Who is Mara?"}`)),
+			"Hawken":  once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chats := startAgents(t, "name: lore_search, from: sql,", "name: lore_search, from: sql, requires_approval: ctx.agent == 'hawken',", "events: all", "events: none", "functions: { enabled: true } }", "functions: { enabled: true }, tools: { approval_wait: "+c.wait+" } }")
+			chats.model.Script(plays(c.script))
+			var decided sync.WaitGroup
+			if c.decision != "" {
+				decided.Go(func() {
+					chats.eventually("to ask", func() bool {
+						for _, a := range chats.approvals() {
+							return chats.decide(a.ID, c.decision).status == 200
+						}
+						return false
+					})
+				})
+			}
+			answer, events := chats.asks(c.agent, "Tell me of Mara.")
+			decided.Wait()
+			if !strings.Contains(answer, c.want) {
+				t.Errorf("answer: %s", answer)
+			}
+			n := 0
+			for _, e := range events {
+				if e.Type == "approval_required" {
+					n++
+					if e.Tool != "lore_search" || (e.Agent == "hawken") != (c.agent == "ishvana") || !strings.Contains(fmt.Sprint(e.Arguments), "Mara") {
+						t.Errorf("%+v", e)
+					}
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d events: %+v", n, events)
+			}
+			if a := chats.approvals()[0]; a.Tool != "lore_search" || a.Status == "approved" {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+// A call that waits ends with its caller.
+func TestApprovalsOfCallersThatLeave(t *testing.T) {
+	pod := strings.Replace(approvalsPod, "runtime:\n", "runtime:\n  tools: { approval_wait: 10m }\n", 1)
+	p := start(t, folder(t, "spicepod.yaml", pod))
+	ctx, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, "POST", p.url+"/v1/tools/refund:invoke", strings.NewReader(`{"args":{"amount":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-API-Key", keyOf("bob")[1])
+	left := make(chan error, 1)
+	go func() {
+		r, err := http.DefaultClient.Do(request)
+		if err == nil {
+			r.Body.Close()
+		}
+		left <- err
+	}()
+	running := func() string { return p.do("GET", "/v1/sql/active", "", keyOf("bob")...).body }
+	p.eventually("to wait", func() bool {
+		return strings.Contains(running(), `"name":"refund"`) && len(p.approvals(keyOf("bob")...)) == 1
+	})
+	leave()
+	if err := <-left; err == nil {
+		t.Error("it was answered")
+	}
+	p.eventually("to end the call", func() bool { return !strings.Contains(running(), "refund") })
+	if a := p.approvals(keyOf("bob")...)[0]; a.Status != "pending" {
+		t.Errorf("%+v", a)
+	}
+	// In a statement it does not wait.
+	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: 1})", keyOf("bob")...), 400, "has to approve it")
 }

@@ -228,9 +228,14 @@ func (w work) observe(e toolloop.Event, step registry.AgentStep) {
 		w.emit(spicepod.EventsAll, registry.Event{Type: registry.EventAgentChunk, CallID: w.id}, step, e.Text)
 	case e.Tool == nil:
 	case e.Tool.AgentStep != nil: // of an agent that works for this one
-		if w.agent.agent.declared.Events != spicepod.EventsNone {
+		if w.agent.agent.declared.Events != spicepod.EventsNone || e.Tool.Type == registry.EventApprovalRequired {
 			w.send(*e.Tool)
 		}
+	case e.Tool.Type == registry.EventApprovalRequired: // a person has to know, whatever the agent shows
+		own := *e.Tool
+		step.ParentCallID = w.id
+		own.AgentStep = &step
+		w.send(own)
 	default:
 		own := *e.Tool
 		own.Type = map[registry.EventType]registry.EventType{

@@ -33,7 +33,7 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	}
 	scope := callScope(sess, req)
 	observe, stop := s.progress(ctx, req, scope)
-	r, open := s.asking(ctx, req, scope, func(ctx context.Context) tools.Result {
+	r, open := asker{s.opts.Registry, s.log}.asking(ctx, req, scope, func(ctx context.Context) tools.Result {
 		return s.opts.Registry.Invoke(ctx, registry.Call{
 			Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry, Events: observe,
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,6 +24,12 @@ const questionID = "approval"
 // maxShownArguments is the size of arguments in a question; the approval has all of them.
 const maxShownArguments = 2 << 10
 
+// asker asks about calls of a registry.
+type asker struct {
+	registry *registry.Registry
+	log      *slog.Logger
+}
+
 // elicits reports whether a client shows forms.
 func elicits(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
@@ -30,8 +37,8 @@ func elicits(c *mcp.ClientCapabilities) bool {
 
 // mayAsk reports whether the call of a message may have to ask the person at the client,
 // which the SDK does.
-func (s *Server) mayAsk(sess *session, m *message) bool {
-	if !s.opts.Registry.Current().Gates() {
+func (a asker) mayAsk(sess *session, m *message) bool {
+	if !a.registry.Current().Gates() {
 		return false
 	}
 	if !m.alone() {
@@ -47,13 +54,13 @@ func (s *Server) mayAsk(sess *session, m *message) bool {
 
 // asking makes a call. If it needs approval and the person at the client may decide, it asks
 // them; open is then a result that asks, for a client that repeats the call.
-func (s *Server) asking(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope, call func(context.Context) tools.Result) (r tools.Result, open *mcp.CallToolResult) {
-	if !elicits(req.ClientCapabilities()) || !s.opts.Registry.DecidesOwn(scope.Caller) {
+func (a asker) asking(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope, call func(context.Context) tools.Result) (r tools.Result, open *mcp.CallToolResult) {
+	if !elicits(req.ClientCapabilities()) || !a.registry.DecidesOwn(scope.Caller) {
 		return call(ctx), nil
 	}
 	ctx = registry.WithAsking(ctx)
 	if answer, ok := req.Params.InputResponses[questionID].(*mcp.ElicitResult); ok {
-		s.decide(ctx, req.Params.RequestState, answer, scope)
+		a.decide(ctx, req.Params.RequestState, answer, scope)
 		return call(ctx), nil
 	}
 	r = call(ctx)
@@ -69,13 +76,13 @@ func (s *Server) asking(ctx context.Context, req *mcp.CallToolRequest, scope too
 	if err != nil { // the client has left, or cannot ask after all
 		return r, nil
 	}
-	s.decide(ctx, r.Error.ApprovalID, answer, scope)
+	a.decide(ctx, r.Error.ApprovalID, answer, scope)
 	return call(ctx), nil
 }
 
 // decide takes an answer over. If that fails, as when someone else has decided meanwhile, the
 // call that follows says what counts.
-func (s *Server) decide(ctx context.Context, id string, answer *mcp.ElicitResult, scope tools.Scope) {
+func (a asker) decide(ctx context.Context, id string, answer *mcp.ElicitResult, scope tools.Scope) {
 	d := approval.Decision{Decision: approval.Deny}
 	switch {
 	case answer.Action == "accept" && answer.Content["approve"] == true:
@@ -83,8 +90,8 @@ func (s *Server) decide(ctx context.Context, id string, answer *mcp.ElicitResult
 	case answer.Action != "accept" && answer.Action != "decline":
 		return // closed without a decision
 	}
-	if err := s.opts.Registry.Decide(ctx, id, d, scope.Caller); err != nil {
-		s.log.Debug("a decision about a call was not taken", "approval", id, "error", err)
+	if err := a.registry.Decide(ctx, id, d, scope.Caller); err != nil {
+		a.log.Debug("a decision about a call was not taken", "approval", id, "error", err)
 	}
 }
 

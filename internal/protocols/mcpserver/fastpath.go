@@ -50,7 +50,7 @@ func (s *Server) fastPath(w http.ResponseWriter, r *http.Request, sess *session)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	m := plain(body, r.Header)
-	if m == nil || m.method == "tools/call" && s.mayAsk(sess, m) {
+	if m == nil || m.method == "tools/call" && (asker{s.opts.Registry, s.log}).mayAsk(sess, m) {
 		return false
 	}
 	ctx, cancel := s.bound(sess.in(r.Context()), sess, nil)
