@@ -472,7 +472,7 @@ func TestApprovalsInChats(t *testing.T) {
 		wait, agent, decision, want string
 		script                      map[string]func(chattest.Request) chattest.Answer
 	}{
-		"told at once": {"0s", "hawken", "", "has to approve it", map[string]func(chattest.Request) chattest.Answer{
+		"not waiting": {"0s", "hawken", "", "has to approve it", map[string]func(chattest.Request) chattest.Answer{
 			"Hawken": once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
 		}},
 		"approved": {"40s", "hawken", "approve", "lore of Mara", map[string]func(chattest.Request) chattest.Answer{

@@ -19,6 +19,7 @@ import (
 const (
 	maxMessage   = 1 << 20 // bytes per message
 	maxShownJSON = 120     // characters shown of a call's arguments
+	maxAskedJSON = 4 << 10 // of those of a call that needs approval
 )
 
 // The prompt of a chat.
@@ -64,6 +65,7 @@ type conversation struct {
 	model    string
 	system   string
 	messages []openai.ChatCompletionMessageParamUnion
+	asker    *asker // nil: no one is at a terminal
 }
 
 func newChat(ctx context.Context, o ChatOptions) (*conversation, error) {
@@ -102,6 +104,7 @@ func (s *conversation) script(ctx context.Context, r io.Reader) error {
 // interact runs the conversation at a terminal.
 func (s *conversation) interact(ctx context.Context, t lineReader) error {
 	fmt.Fprintf(s.err, "Chat with %s. /help for help, /quit to leave.\n", s.model)
+	s.asker = &asker{t, s.api, s.err}
 	report := func(err error) { fmt.Fprintf(s.err, "error: %s\n", printable(err.Error())) }
 	return loop(ctx, t, s.err, func() string { return chatPrompt }, func() {}, func(line string) error {
 		if strings.TrimSpace(line) != "" {
@@ -136,9 +139,9 @@ func (s *conversation) say(ctx context.Context, message string) error {
 		openai.ChatCompletionNewParams{Model: s.model, Messages: messages},
 		option.WithHeader("X-Spiced-Events", "include"))
 	defer stream.Close()
-	answer := &answerWriter{notes: s.err, out: &endOfLine{w: s.out}}
+	answer := &answerWriter{notes: s.err, out: &endOfLine{w: s.out}, asker: s.asker}
 	for stream.Next() {
-		if err := answer.chunk(stream.Current()); err != nil {
+		if err := answer.chunk(ctx, stream.Current()); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}
 	}
@@ -159,11 +162,12 @@ type answerWriter struct {
 	notes  io.Writer
 	text   strings.Builder
 	reason string
+	asker  *asker
 }
 
-func (a *answerWriter) chunk(c openai.ChatCompletionChunk) error {
+func (a *answerWriter) chunk(ctx context.Context, c openai.ChatCompletionChunk) error {
 	if event := c.JSON.ExtraFields["spiced_event"].Raw(); event != "" {
-		return a.event([]byte(event))
+		return a.event(ctx, []byte(event))
 	}
 	for _, choice := range c.Choices {
 		if choice.FinishReason != "" {
@@ -192,6 +196,9 @@ type toolEvent struct {
 	Agent string `json:"agent"`
 	Depth int    `json:"depth"`
 	Text  string `json:"text"`
+	// Of a call that needs approval:
+	ApprovalID string `json:"approval_id"`
+	MayDecide  bool   `json:"may_decide"`
 }
 
 // maxDepth bounds how far the steps of agents are indented.
@@ -217,6 +224,8 @@ func (e toolEvent) shown() string {
 		return fmt.Sprintf("%s→ %s %s\n", who, printable(e.Tool), brief(string(e.Arguments)))
 	case "agent_start":
 		return fmt.Sprintf("%sbegins: %s\n", who, brief(e.Text))
+	case "approval_required":
+		return fmt.Sprintf("%s? %s %s needs approval: %s\n", who, printable(e.Tool), truncate.Runes(printable(strings.ReplaceAll(string(e.Arguments), "\n", " ")), maxAskedJSON), printable(e.ApprovalID))
 	case "tool_result", "agent_tool_result":
 		if e.OK {
 			return fmt.Sprintf("%s← %s %.1f ms\n", who, printable(e.Tool), e.LatencyMS)
@@ -237,7 +246,7 @@ func brief(text string) string {
 }
 
 // event prints a step of a call on a separate line.
-func (a *answerWriter) event(raw []byte) error {
+func (a *answerWriter) event(ctx context.Context, raw []byte) error {
 	var e toolEvent
 	if json.Unmarshal(raw, &e) != nil {
 		return nil // sent by a newer server
@@ -250,8 +259,13 @@ func (a *answerWriter) event(raw []byte) error {
 		return err
 	}
 	a.out.last = 0
-	_, err := io.WriteString(a.notes, line)
-	return err
+	if _, err := io.WriteString(a.notes, line); err != nil {
+		return err
+	}
+	if e.Type == "approval_required" {
+		return a.asker.approve(ctx, e)
+	}
+	return nil
 }
 
 // ended reports why an answer is incomplete.

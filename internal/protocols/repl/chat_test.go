@@ -26,6 +26,8 @@ type chatServer struct {
 	mu     sync.Mutex
 	bodies []string
 	header http.Header
+
+	decisions []string
 }
 
 const twoModels = `{"object":"list","data":[
@@ -45,6 +47,19 @@ func newChatServer(t *testing.T, answers ...string) *chatServer {
 		io.WriteString(w, `{"tools":[{"tool_id":"haversine_km","description":"Distance.","score":1}]}`)
 	})
 	mux.HandleFunc("POST /v1/chat/completions", s.complete)
+	mux.HandleFunc("POST /v1/approvals/{id}", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.decisions = append(s.decisions, r.PathValue("id")+" "+strings.TrimSpace(string(body)))
+		w.Header().Set("Content-Type", "application/json")
+		if r.PathValue("id") == "apr_late" {
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, `{"message":"the approval is expired","code":"approval_decided"}`)
+			return
+		}
+		io.WriteString(w, `{"status":"as decided"}`)
+	})
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s
@@ -193,6 +208,35 @@ func TestChatAtATerminal(t *testing.T) {
 	}
 	if _, got, _ := c.complete("/to", 3); len(got) != 1 || got[0] != "/tools" {
 		t.Errorf("completions %q", got)
+	}
+}
+
+// The person at the terminal decides about calls, where no keys are needed.
+func TestChatAsksForApproval(t *testing.T) {
+	event := func(id string, may bool) string {
+		return fmt.Sprintf(`{"type":"approval_required","tool":"refund","arguments":{"order":7},"approval_id":%q,"may_decide":%t}`, id, may)
+	}
+	asked := event("apr_1", true)
+	s := newChatServer(t, chunks("stop", asked, "a"), chunks("stop", asked, "b"), chunks("stop", asked, "c"), chunks("stop", event("apr_late", true), "d"), chunks("stop", event("apr_2", false), "e"))
+	var out, notes bytes.Buffer
+	c, err := newChat(t.Context(), ChatOptions{Options: Options{URL: s.URL, Client: s.Client(), Out: &out, Err: &notes}, Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := &typed{lines: []string{"one", "y", "two", "", "three", "^C", "four", "yes", "five"}}
+	if err := c.interact(t.Context(), terminal); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`apr_1 {"decision":"approve"}`, `apr_1 {"decision":"deny"}`, `apr_late {"decision":"approve"}`}, s.decisions); diff != "" {
+		t.Error(diff)
+	}
+	for _, want := range []string{"? refund {\"order\":7} needs approval: apr_1\n  as decided", "not decided", "the decision was not taken: the approval is expired", "needs approval: apr_2"} {
+		if !strings.Contains(notes.String(), want) {
+			t.Errorf("the notes lack %q:\n%s", want, notes.String())
+		}
+	}
+	if out.String() != "a\nb\nc\nd\ne\n" {
+		t.Errorf("out %q", out.String())
 	}
 }
 

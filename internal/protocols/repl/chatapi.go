@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -104,6 +105,8 @@ func serverMessage(failed *openai.Error) string {
 		return failed.Message
 	case json.Unmarshal([]byte(failed.RawJSON()), &plain) == nil && plain.Message != "":
 		return plain.Message
+	case failed.Response != nil && json.NewDecoder(io.LimitReader(failed.Response.Body, maxErrorBody)).Decode(&plain) == nil && plain.Message != "":
+		return plain.Message // the client keeps the body for this
 	}
 	return fmt.Sprintf("the server answered %d %s", failed.StatusCode, http.StatusText(failed.StatusCode))
 }

@@ -1,0 +1,47 @@
+package repl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+)
+
+// asker asks the person at the terminal about calls that need approval; nil: there is none.
+type asker struct {
+	lines lineReader
+	api   *chatAPI
+	notes io.Writer
+}
+
+// approve asks about a call that waits, and sends what the person decides. Without an answer
+// nothing is decided.
+func (a *asker) approve(ctx context.Context, e toolEvent) error {
+	if a == nil || !e.MayDecide {
+		return nil
+	}
+	line, err := a.lines.ReadLine(ctx, fmt.Sprintf("  Run %s once? [y/N] ", printable(e.Tool)))
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errAborted), errors.Is(err, io.EOF):
+		fmt.Fprintln(a.notes, "  not decided")
+		return nil
+	case err != nil:
+		return err
+	}
+	decision := "deny"
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+		decision = "approve"
+	}
+	var decided struct{ Status string }
+	err = a.api.openai.Post(ctx, "./approvals/"+url.PathEscape(e.ApprovalID), map[string]string{"decision": decision}, &decided)
+	if err != nil {
+		fmt.Fprintf(a.notes, "  the decision was not taken: %s\n", printable(chatError(ctx, err).Error()))
+		return nil
+	}
+	fmt.Fprintf(a.notes, "  %s\n", printable(decided.Status))
+	return nil
+}
