@@ -45,6 +45,15 @@ type Metrics struct {
 	// Cache is "hit" for a cached result, "miss" for one that is cacheable but
 	// was not cached, else "".
 	Cache string `json:"cache,omitempty" enum:"hit,miss"`
+	// Usage is what an agent used whose result does not have it.
+	Usage *Usage `json:"usage,omitempty" doc:"Of an agent with returns: what it used."`
+}
+
+// Usage is what a task of an agent used, with everything that it delegated.
+type Usage struct {
+	Rounds int64 `json:"rounds" doc:"Requests to the provider, of the agent itself."`
+	Calls  int64 `json:"calls" doc:"Calls of tools."`
+	Tokens int64 `json:"tokens"`
 }
 
 // Error is a failed call, in terms for the model or person that called.

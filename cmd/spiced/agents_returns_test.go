@@ -102,7 +102,7 @@ func TestReturnsAreDeclared(t *testing.T) {
 	if body := c.do("GET", "/v1/tools/hawken", "").body; !strings.Contains(body, `"returns":{"additionalProperties":false,"properties":{"title":{"type":"string"},"year":{"type":"integer"}},"required":["title"],"type":"object"}`) {
 		t.Errorf("definition: %s", body)
 	}
-	if body := c.do("POST", "/v1/tools/hawken:invoke", `{"args":{"task":"x"}}`).body; !strings.Contains(body, `"ok":true,"result":{"title":"Mara"}`) {
+	if body := c.do("POST", "/v1/tools/hawken:invoke", `{"args":{"task":"x"}}`).body; !strings.Contains(body, `"ok":true,"result":{"title":"Mara"}`) || !strings.Contains(body, `"usage":{"rounds":1,"calls":0,"tokens":15}`) {
 		t.Errorf("result: %s", body)
 	}
 	if body := c.do("POST", "/v1/sql", `SELECT tool_invoke('hawken', '{"task":"x"}')->>'title' AS title`).body; body != `[{"title":"Mara"}]` {

@@ -134,7 +134,7 @@ type work struct {
 	id       string // of the call of the agent
 	observer registry.Observer
 	scope    tools.Scope // of who asked
-	records  bool        // its events are recorded: no one who does gets them
+	records  bool        // it records its events: no task that contains it does
 }
 
 // do runs the task and reports its steps to the observer of the call.
@@ -312,7 +312,7 @@ func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
 			Annotations:    tools.Annotations{OpenWorld: true},
 			Limits:         &tools.Limits{Timeout: declared.Limits.Timeout + time.Second}, // the agent's own limit says more
 			Implementation: spicepod.Fingerprint(declared),
-		}, func(ctx context.Context, args agentArguments, in tools.Input) (json.RawMessage, error) {
+		}, func(ctx context.Context, args agentArguments, in tools.Input) (agentOutput, error) {
 			return a.answer(ctx, declared.Name, args, in.Scope)
 		})
 		if err != nil {
@@ -324,23 +324,31 @@ func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
 }
 
 // answer runs a task of an agent for a call of its tool.
-func (a *Agents) answer(ctx context.Context, name string, args agentArguments, scope tools.Scope) (json.RawMessage, error) {
+func (a *Agents) answer(ctx context.Context, name string, args agentArguments, scope tools.Scope) (agentOutput, error) {
 	m, err := a.set.Load().Model(name)
 	var fault *chat.Error
 	if errors.As(err, &fault) {
-		return nil, tools.NewError(fault.Code, fault.Message, "")
+		return agentOutput{}, tools.NewError(fault.Code, fault.Message, "")
 	}
 	context, err := tools.Encode(args.Context)
 	if err != nil {
-		return nil, err
+		return agentOutput{}, err
 	}
 	observer := registry.ObserverOf(ctx)
 	d := work{agent: m, id: observer.CallID + ".1", observer: observer}.do(ctx, taskText(args.Task, context), scope)
 	switch {
 	case d.Error != nil:
-		return nil, tools.NewError(d.Error.Code, d.Error.Message, "")
+		return agentOutput{}, tools.NewError(d.Error.Code, d.Error.Message, "")
 	case m.agent.returns != nil:
-		return d.Result, nil
+		used := d.Metrics
+		return agentOutput{Value: d.Result, Usage: &tools.Usage{Rounds: used.Rounds, Calls: used.Calls, Tokens: used.Tokens}}, nil
 	}
-	return tools.Encode(AgentAnswer{d.Result, d.Metrics})
+	text, err := tools.Encode(AgentAnswer{d.Result, d.Metrics})
+	return agentOutput{Value: text}, err
 }
+
+// agentOutput is the output of an agent as a tool.
+type agentOutput tools.Output
+
+// Output returns it.
+func (o agentOutput) Output() (tools.Output, error) { return tools.Output(o), nil }
