@@ -94,6 +94,7 @@ func TestHiddenAgentGetsNoTasks(t *testing.T) {
 		"one is hidden":   {hideHawken, nil},
 		"all are hidden":  {all, nil},
 		"both are seen":   {all, inVault},
+		"by a toolset":    {[]string{"agents:\n", "toolsets: [{ name: lore, description: Lore., tools: [hawken, lagan], available: ctx.space_id == 'vault' }]\nagents:\n"}, nil},
 		"as for an agent": {[]string{hideHawken[0], "description: Lore of the saga., available: ctx.agent == 'ishvana',"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestHiddenAgentGetsNoTasks(t *testing.T) {
 				if strings.Contains(first, "hawken") || !strings.Contains(first, "lagan") || strings.Contains(r.body, "the lore") || !strings.Contains(r.body, "arguments.agent") && !strings.Contains(r.body, "agent") {
 					t.Errorf("it was sent %s\nand answered %s", first, r.body)
 				}
-			case "all are hidden":
+			case "all are hidden", "by a toolset":
 				if strings.Contains(first, "delegate") || !strings.Contains(r.body, `there is no tool`) {
 					t.Errorf("it was sent %s\nand answered %s", first, r.body)
 				}

@@ -143,9 +143,9 @@ func checkFaults(t *testing.T, group *team.Team, b breakage, tasks []team.Task) 
 }
 
 // TestManyOrchestrations runs orchestrations of four specialists at once: every chat, token
-// and goroutine is accounted for. The bench does it with 200.
+// and goroutine is accounted for. The bench measures the memory.
 func TestManyOrchestrations(t *testing.T) {
-	const many = 40
+	const many = 200
 	before := runtime.NumGoroutine()
 	group, err := team.Start(team.Options{Specialist: func(string, string) chattest.Answer { return saysWhole() }})
 	if err != nil {
