@@ -27,6 +27,8 @@ func TestHiddenAgentIsUnknown(t *testing.T) {
 			{"POST", "/v1/messages", chat},
 			{"POST", "/v1/responses", fmt.Sprintf(`{"model":%q,"input":"x"}`, name)},
 			{"POST", "/v1/nsql", fmt.Sprintf(`{"query":"x","model":%q}`, name)},
+			{"POST", "/v1/sql", fmt.Sprintf(`SELECT tool_invoke('%s', '{"task":"x"}') AS r`, name)},
+			{"POST", "/v1/sql", fmt.Sprintf(`SELECT tool_invoke('sql', {query: 'SELECT tool_invoke(''%s'')'}) AS r`, name)},
 			{"GET", "/v1/models/" + name, ""},
 			{"GET", "/v1/tools/" + name, ""},
 			{"POST", "/v1/tools/" + name + ":invoke", `{"args":{"task":"x"}}`},

@@ -35,7 +35,7 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, scope t
 	}
 	n := &notifier{
 		session: req.Session, token: token, name: truncate.Ellipsis(req.Params.Name, maxShown),
-		steps: make(chan registry.Event, maxSteps), done: make(chan struct{}),
+		last: -1, steps: make(chan registry.Event, maxSteps), done: make(chan struct{}),
 	}
 	n.notify(ctx, 0, n.name+" begins", nil)
 	var running sync.WaitGroup
@@ -51,7 +51,7 @@ type notifier struct {
 	session *mcp.ServerSession
 	token   any
 	name    string
-	last    float64 // progress: each notification has more than the one before
+	last    int // thousandths of seconds: each notification has more than the one before
 	steps   chan registry.Event
 	done    chan struct{} // closed when the call has ended, and with it all steps
 }
@@ -87,7 +87,7 @@ func (n *notifier) run(ctx context.Context) {
 		case e := <-n.steps:
 			n.step(ctx, e)
 		case <-tick.C:
-			n.notify(ctx, float64(seconds), fmt.Sprintf("%s has run for %d s", n.name, seconds), nil)
+			n.notify(ctx, 1000*seconds, fmt.Sprintf("%s has run for %d s", n.name, seconds), nil)
 			seconds++
 		}
 	}
@@ -109,16 +109,12 @@ func (n *notifier) step(ctx context.Context, e registry.Event) {
 	n.notify(ctx, n.last, said(e), mcp.Meta{EventKey: stepOf(e)})
 }
 
-// minStep is by how much the progress grows at least: the protocol requires that it grows.
-const minStep = 0.001
-
-func (n *notifier) notify(ctx context.Context, progress float64, message string, meta mcp.Meta) {
-	if progress > 0 || n.last > 0 || meta != nil {
-		progress = max(progress, n.last+minStep)
-	}
-	n.last = progress
+// notify sends a notification after so many thousandths of seconds, or the next one: the
+// protocol requires that the progress grows.
+func (n *notifier) notify(ctx context.Context, thousandths int, message string, meta mcp.Meta) {
+	n.last = max(thousandths, n.last+1)
 	// It is no fault if the client has disconnected.
-	_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{Meta: meta, ProgressToken: n.token, Progress: progress, Message: message})
+	_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{Meta: meta, ProgressToken: n.token, Progress: float64(n.last) / 1000, Message: message})
 }
 
 // said is a step as a line for people.
