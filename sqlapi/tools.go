@@ -107,7 +107,7 @@ func (t *toolsHandler) definition(name string) *tools.Definition {
 	if def := t.registry.Current().Get(name); def != nil {
 		return def
 	}
-	for _, def := range t.registry.MetaTools() {
+	for _, def := range append(t.registry.MetaTools(), t.registry.DescribeTool()) {
 		if def.Name == name {
 			return def
 		}

@@ -54,5 +54,6 @@ func TestPlanner(t *testing.T) {
 		t.Errorf("a client's tool_describe: %d %s", r.status, r.body)
 	}
 	c.want(c.do("POST", "/v1/tools/tool_describe:invoke", `{"args":{"tool_ids":["word_count"]}}`), 200, `"tool_id":"word_count"`, `"parameters":{`)
+	c.want(c.do("GET", "/v1/tools/tool_describe", ""), 200, `"tool_ids"`)
 	c.want(c.do("POST", "/v1/tools/tool_describe:invoke", `{"args":{"tool_ids":[]}}`), 400, "tool_ids has 0 names; it takes 1 to 20")
 }
