@@ -56,7 +56,7 @@ func TestRemoteTools(t *testing.T) {
 		t.Errorf("tools: %s", got)
 	}
 	def := p.do("GET", "/v1/tools/hq__twice", "").body
-	for _, part := range []string{`"description":"Doubles a number."`, `"required":["n"]`, `"tags":["numbers"]`, `"source":"mcp:hq"`} {
+	for _, part := range []string{`"description":"Doubles a number."`, `"required":["n"]`, `"tags":["numbers"]`, `"source":"mcp:hq"`, `"read_only":true`} {
 		if !strings.Contains(def, part) {
 			t.Errorf("%s is not in %s", part, def)
 		}
@@ -67,6 +67,9 @@ func TestRemoteTools(t *testing.T) {
 	p.want(p.do("POST", "/v1/tools/hq__many:invoke", `{}`), 200, `"preview":[{"n":0},{"n":1}]`, `"truncated":true`, `"returned":2`)
 	p.want(p.do("POST", "/v1/tools/hq__sql:invoke", `{"args":{"query":"SELECT nn FROM spiced.tools"}}`), 200, `"code":"not_found"`, `"hint":"there are columns such as name`)
 	p.want(p.do("POST", "/v1/tools/hq__text:invoke", `{}`), 404, `tool_not_found`)
+	if got := p.sql(`SELECT CAST(tool_invoke('hq__twice', '{"n": 4}') AS INT) AS r`); got != `[{"r":8}]` {
+		t.Errorf("from SQL: %s", got)
+	}
 	recorded := hq.do("POST", "/v1/sql", "SELECT tool, surface, flow_id, step_id FROM spiced.tool_calls WHERE request_id = 'far-1'", "X-API-Key", hqKey)
 	hq.want(recorded, 200, `[{"tool":"twice","surface":"mcp","flow_id":"f7","step_id":"s8"}]`)
 	if c := p.component("hq"); c.Endpoint != "spiced:"+hq.url && !strings.Contains(fmt.Sprint(c), hq.url) {
