@@ -52,6 +52,7 @@ func TestRemoteTools(t *testing.T) {
 	hq := start(t, folder(t, "spicepod.yaml", strings.Replace(hqPod, "%", "0", 1)))
 	p := start(t, folder(t, "spicepod.yaml", branch(hq.url, "limits: { max_bytes: 50KiB }", `available: "tool.name != 'hq__text' || 'numbers' in tool.tags"`)))
 	p.connected("hq")
+	p.eventually("to have the tools", func() bool { return len(hqTools(p)) > 2 })
 	if got := hqTools(p); !slices.Equal(got, []string{"hq__fail", "hq__many", "hq__twice"}) {
 		t.Errorf("tools: %s", got)
 	}
@@ -104,6 +105,7 @@ func TestRemoteChanges(t *testing.T) {
 	hq := start(t, dir, "--http", address)
 	p := start(t, folder(t, "spicepod.yaml", strings.Replace(haversine(t), podHead, branch("http://"+address), 1)))
 	p.connected("hq")
+	p.eventually("to have the tools", func() bool { return len(hqTools(p)) > 2 })
 
 	var calls sync.WaitGroup
 	var count, stop atomic.Int64
