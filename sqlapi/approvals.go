@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -61,23 +60,28 @@ func (h *approvalsHandler) decide(w http.ResponseWriter, r *http.Request, who ca
 	if err != nil {
 		return err
 	}
-	var d approval.Decision
-	if err := decodeObject(body, &d); err != nil {
+	d, err := decodeDecision(body)
+	if err != nil {
 		return err
-	}
-	switch {
-	case d.Decision != approval.Approve && d.Decision != approval.Deny:
-		return newError(errcode.InvalidRequest, `write "approve" or "deny"`, "the decision is %q", truncate.Ellipsis(string(d.Decision), maxShown))
-	case len(d.Note) > approval.MaxNote:
-		return newError(errcode.InvalidRequest, "", "the note has %d bytes; the limit is %d", len(d.Note), approval.MaxNote)
-	case !utf8.ValidString(d.Note):
-		return newError(errcode.InvalidRequest, "", "the note is not UTF-8")
 	}
 	a, err := store.Decide(r.Context(), h.keys(), r.PathValue("id"), d, who)
 	if err != nil {
 		return approvalFault(err)
 	}
 	return writeJSON(w, http.StatusOK, a)
+}
+
+func decodeDecision(body []byte) (d approval.Decision, err error) {
+	if err := decodeObject(body, &d); err != nil {
+		return d, err
+	}
+	switch {
+	case d.Decision != approval.Approve && d.Decision != approval.Deny:
+		return d, newError(errcode.InvalidRequest, `write "approve" or "deny"`, "the decision is %q", truncate.Ellipsis(string(d.Decision), maxShown))
+	case len(d.Note) > approval.MaxNote:
+		return d, newError(errcode.InvalidRequest, "", "the note has %d bytes; the limit is %d", len(d.Note), approval.MaxNote)
+	}
+	return d, nil
 }
 
 // approvalFault is what is sent of an error of the store.

@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/availability"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -40,6 +41,22 @@ func (a *attempt) availability() registry.Availability {
 		o.Functions = append(o.Functions, t)
 	}
 	return o
+}
+
+// checkApprovers warns of approvals that no one can give, and of approvers without effect.
+func (b *build) checkApprovers() {
+	auth := b.pod.Runtime.Auth
+	warn := func(path, component, message, hint string) {
+		p := b.pod.Problem(path, message, hint)
+		p.Severity, p.Component = spicepod.Warning, component
+		b.problem(p)
+	}
+	switch rules := b.policy.Approvals(); {
+	case b.keys.Enabled() && len(rules) > 0 && len(auth.Approvers) == 0:
+		warn(rules[0].Path, rules[0].Declared, "no one can approve calls: keys are required and there are no approvers", "write the names of principals in runtime.auth.approvers")
+	case auth != nil && !b.keys.Enabled() && len(auth.Approvers) > 0:
+		warn("runtime.auth.approvers", "", "approvers have no effect: without keys, everyone decides", "declare runtime.auth.api-key, or remove them")
+	}
 }
 
 // checkToolsets reports names in toolsets that no tool or function has: an expression that

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -117,6 +118,37 @@ toolsets:
 	for space, want := range map[string]bool{"": false, "s": true} {
 		if _, err := ask(in(t, space), r.Runtime, "SELECT f(1)"); (err == nil) != want {
 			t.Errorf("space %q: %v", space, err)
+		}
+	}
+}
+
+// Approvals that no one can give, and approvers without effect, are warned of.
+func TestApproversAreChecked(t *testing.T) {
+	const pod = `version: v1
+kind: Spicepod
+name: pod
+runtime:
+  functions: { enabled: true }
+  auth: { %s }
+functions:
+  - { name: f, from: sql, description: F., requires_approval: true, signature: { returns: int64 }, body: "1" }
+`
+	const keys = "api-key: { principals: [{ name: ann, key: ann-key-0123456789-0123456789 }] }"
+	for auth, want := range map[string]string{
+		keys: "no one can approve calls: keys are required and there are no approvers",
+		"approvers: [ann], api-key: { enabled: false }": "approvers have no effect: without keys, everyone decides",
+		"approvers: [ann], " + keys:                     "",
+	} {
+		r := start(t, files{"spicepod.yaml": fmt.Sprintf(pod, auth)})
+		var got []string
+		for _, p := range r.LastReport().Problems {
+			if p.Line == 0 || p.Severity != spicepod.Warning {
+				t.Errorf("%+v", p)
+			}
+			got = append(got, p.Message)
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("%s: %q", auth, got)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package auth_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/test/golden"
+	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 // TestProblems compares what is wrong with Spicepods, as a user sees it, with
@@ -81,5 +83,34 @@ func TestFaultsOpenNoDoor(t *testing.T) {
 				t.Errorf("the good key is known: %t", ok)
 			}
 		})
+	}
+}
+
+// Approvers are principals with a name.
+func TestApprovers(t *testing.T) {
+	keys, problems := auth.NewKeyring(podtest.Load(t, `
+runtime:
+  auth:
+    approvers: [bi, key-1, by, ""]
+    api-key:
+      keys: [`+keyOne+`]
+      principals: [{ name: bi, key: `+keyTwo+` }]
+`), nil)
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Message+"; "+p.Hint)
+	}
+	want := []string{
+		`there is no principal "key-1"; write the name of an entry of runtime.auth.api-key.principals`,
+		`there is no principal "by"; did you mean "bi"?`,
+		`there is no principal ""; write the name of an entry of runtime.auth.api-key.principals`,
+	}
+	if !slices.Equal(got, want) || !problems.HasErrors() {
+		t.Errorf("%q", got)
+	}
+	for name, is := range map[string]bool{"bi": true, "key-1": false, "by": false, "": false, "BI": false} {
+		if keys.Approver(name) != is {
+			t.Errorf("%q approves: %v", name, !is)
+		}
 	}
 }

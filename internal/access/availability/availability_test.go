@@ -149,6 +149,76 @@ func TestLastGoodExpression(t *testing.T) {
 	}
 }
 
+// What requires approval: by functions, built-in tools and MCP servers. A failure requires it.
+func TestApprovals(t *testing.T) {
+	policy, problems := availability.Compile(podtest.Load(t, `
+functions:
+  - { name: Pay, from: sql, body: "1", signature: { returns: int64 }, requires_approval: true }
+  - { name: open, from: sql, body: "1", signature: { returns: int64 }, requires_approval: false }
+  - { name: fee, from: sql, body: "1", signature: { returns: int64 }, requires_approval: "ctx.user_id.startsWith('a')" }
+tools:
+  - { from: "builtin:sql", name: query, requires_approval: "ctx.agent != null" }
+  - { from: "mcp:https://shop.example", name: shop, requires_approval: tool.risk != 'read' }
+`), nil)
+	if len(problems) > 0 || len(policy.Approvals()) != 4 || len(policy.All()) != 0 {
+		t.Fatal(problems, policy.Approvals())
+	}
+	for _, c := range []struct {
+		tool      availability.Tool
+		ctx       availability.Context
+		want, err bool
+	}{
+		{availability.Tool{Name: "pay", Source: "function"}, availability.Context{}, true, false},
+		{availability.Tool{Name: "open", Source: "function"}, availability.Context{}, false, false},
+		{availability.Tool{Name: "fee", Source: "function"}, availability.Context{UserID: "bob"}, false, false},
+		{availability.Tool{Name: "fee", Source: "function"}, availability.Context{}, true, true},
+		{availability.Tool{Name: "query", Source: "builtin"}, availability.Context{Agent: "x"}, true, false},
+		{availability.Tool{Name: "pay", Source: "builtin"}, availability.Context{}, false, false},
+		{availability.Tool{Name: "shop__buy", Source: "mcp:Shop", Risk: availability.Write}, availability.Context{}, true, false},
+		{availability.Tool{Name: "shop__look", Source: "mcp:shop", Risk: availability.Read}, availability.Context{}, false, false},
+		{availability.Tool{Name: "pay", Source: "mcp:other"}, availability.Context{}, false, false},
+	} {
+		got, failed := false, error(nil)
+		if rule := policy.Approval(&c.tool); rule != nil {
+			got, failed = rule.Requires(&c.ctx, &c.tool)
+		}
+		if got != c.want || (failed != nil) != c.err {
+			t.Errorf("%s %+v: %v %v", c.tool.Name, c.ctx, got, failed)
+		}
+	}
+}
+
+// An expression with a fault requires approval, unless there is a last good one.
+func TestFaultsOfApprovals(t *testing.T) {
+	pod := func(expression string) string {
+		return fmt.Sprintf(`
+functions:
+  - { name: f, from: sql, body: "1", signature: { returns: int64 }, requires_approval: %q }
+`, expression)
+	}
+	tool := &availability.Tool{Name: "f", Source: "function"}
+	requires := func(p *availability.Policy) bool {
+		got, _ := p.Approval(tool).Requires(&availability.Context{}, tool)
+		return got
+	}
+	bad, problems := availability.Compile(podtest.Load(t, pod("ctx.spaceid != null")), nil)
+	if len(problems) != 1 || problems[0].Line == 0 || problems[0].Component != "function f" ||
+		problems[0].Message != `requires_approval: ctx has no field "spaceid"` || !strings.Contains(problems[0].Hint, `did you mean "space_id"?`) {
+		t.Fatalf("%+v", problems)
+	}
+	if !requires(bad) {
+		t.Error("a fault does not require approval")
+	}
+	good, _ := availability.Compile(podtest.Load(t, pod("ctx.space_id != null")), nil)
+	last, problems := availability.Compile(podtest.Load(t, pod("ctx.spaceid != null")), good)
+	if len(problems) != 1 || requires(last) {
+		t.Error("the last good expression does not decide")
+	}
+	if _, problems := availability.Compile(podtest.Load(t, pod("ctx.space_id")), nil); len(problems) != 1 || !strings.Contains(problems[0].Message, "it must give true or false") {
+		t.Error(problems)
+	}
+}
+
 func TestRules(t *testing.T) {
 	policy, problems := availability.Compile(podtest.Load(t, `
 functions:
