@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/source/mysql"
@@ -48,7 +49,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
 	roots = append(roots, datasets.Roots(pod)...)
-	if err := db.useExtensions(pod, &o); err != nil {
+	if err := db.useExtensions(ctx, pod, &o); err != nil {
 		return nil, err
 	}
 	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {
@@ -71,10 +72,23 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	return db, nil
 }
 
-// useExtensions adds the extensions that the datasets need, with what they read.
-func (db *database) useExtensions(pod *spicepod.Pod, o *engine.Options) (err error) {
+// installTime is how long the installation of an extension may take.
+const installTime = 2 * time.Minute
+
+// useExtensions adds the extensions that the datasets need, with what they read. One that
+// cannot be installed is missing: the datasets that need it say so.
+func (db *database) useExtensions(ctx context.Context, pod *spicepod.Pod, o *engine.Options) (err error) {
 	for _, name := range extension.Needed(datasets.Extensions(pod)...) {
 		e := extension.Get(name, pod.Runtime.Extensions.Directory)
+		if e.Path == "" && pod.Runtime.Extensions.Install {
+			limited, cancel := context.WithTimeout(ctx, installTime)
+			if e.Path, err = engine.InstallExtension(limited, name, ""); err != nil {
+				db.log.Error("cannot install an extension of DuckDB", "extension", name, "error", err)
+			} else {
+				db.log.Info("installed an extension of DuckDB", "extension", name, "file", e.Path)
+			}
+			cancel()
+		}
 		if name == mysql.Extension && e.Path != "" {
 			if db.mysql, err = mysql.NewProxy(db.log); err != nil {
 				return fmt.Errorf("make a socket for DuckDB: %w", err)
