@@ -65,11 +65,11 @@ func TestMySQLTypes(t *testing.T) {
 		t.Run(c.declared, func(t *testing.T) {
 			w.t = t
 			table := fmt.Sprintf("t%d", i)
-			s.Exec(fmt.Sprintf("CREATE TABLE %s (id int, v %s)", table, c.declared), "INSERT INTO "+table+" VALUES (-1, NULL)")
+			statements := []string{fmt.Sprintf("CREATE TABLE %s (id int, v %s)", table, c.declared), "INSERT INTO " + table + " VALUES (-1, NULL)"}
 			for id, v := range c.values {
-				s.Exec(fmt.Sprintf("INSERT INTO %s VALUES (%d, %s)", table, id, mysqlValue(c.declared, v)))
+				statements = append(statements, fmt.Sprintf("INSERT INTO %s VALUES (%d, %s)", table, id, mysqlValue(c.declared, v)))
 			}
-			s.Exec("GRANT SELECT ON " + table + " TO reader")
+			s.Exec(append(statements, "GRANT SELECT ON "+table+" TO reader")...)
 			if problems := w.reload("datasets:\n- {name: t, from: 'mysql:" + table + "', " + mysqlParams(s) + "}\n- {name: copied, from: 'mysql:" + table + "', " + mysqlParams(s) + ", acceleration: {}}\n"); len(problems) > 0 {
 				t.Fatal(problems)
 			}

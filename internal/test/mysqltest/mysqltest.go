@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +45,9 @@ type Server struct {
 	options []string
 	run     *syscall.Credential
 	process *exec.Cmd
+
+	mu      sync.Mutex
+	queries *Session // of Value; nil: none yet
 }
 
 // Start starts a server that ends with the test. Options are those of its command line.
@@ -170,6 +174,10 @@ func (s *Server) Stop() {
 	if s.process == nil {
 		return
 	}
+	s.mu.Lock()
+	s.queries.end()
+	s.queries = nil
+	s.mu.Unlock()
 	s.process.Process.Kill() // a shutdown would wait for statements
 	s.process.Wait()
 	s.process = nil
@@ -203,11 +211,19 @@ func (s *Server) on(database string, statements ...string) {
 	}
 }
 
-// Value returns what a query of root selects, as the server's client writes it.
+// Value returns what a query of root selects, as the server's client writes it. All of them
+// are in one session, since the start of a client takes longer than a query.
 func (s *Server) Value(query string) string {
 	s.t.Helper()
-	out, err := s.client("test", "SET time_zone = '+00:00';"+query)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queries == nil {
+		s.queries = s.session("--raw")
+	}
+	out, err := s.queries.run("SET time_zone = '+00:00';" + query)
 	if err != nil {
+		s.queries.end()
+		s.queries = nil
 		s.t.Fatalf("%s: %v", query, err)
 	}
 	return strings.TrimSuffix(out, "\n")
@@ -229,30 +245,46 @@ type Session struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
+	failure bytes.Buffer // read after the process has ended
 	serial  int
+}
+
+// session starts a client, which ends with the test.
+func (s *Server) session(options ...string) *Session {
+	s.t.Helper()
+	args := append([]string{"--no-defaults", "--socket=" + s.Socket, "--user=root", "--batch", "--skip-column-names", "--unbuffered", "--default-character-set=utf8mb4"}, options...)
+	session := &Session{t: s.t, process: s.prepare("mariadb", append(args, "test")...)}
+	session.process.Stderr = &session.failure
+	var out io.ReadCloser
+	var err error
+	if session.in, err = session.process.StdinPipe(); err == nil {
+		out, err = session.process.StdoutPipe()
+	}
+	if err == nil {
+		err = session.process.Start()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	session.out = bufio.NewReader(out)
+	s.t.Cleanup(session.end)
+	return session
+}
+
+// end ends the client.
+func (s *Session) end() {
+	if s == nil || s.process.ProcessState != nil {
+		return
+	}
+	s.in.Close()
+	s.process.Process.Kill()
+	s.process.Wait()
 }
 
 // Begin begins a transaction of root. It ends with the test.
 func (s *Server) Begin() *Session {
 	s.t.Helper()
-	c := s.prepare("mariadb", "--no-defaults", "--socket="+s.Socket, "--user=root", "--batch", "--skip-column-names", "--unbuffered", "test")
-	in, err := c.StdinPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		in.Close()
-		c.Process.Kill()
-		c.Wait()
-	})
-	session := &Session{t: s.t, process: c, in: in, out: bufio.NewReader(out)}
+	session := s.session()
 	session.Exec("START TRANSACTION")
 	return session
 }
@@ -260,16 +292,26 @@ func (s *Server) Begin() *Session {
 // Exec runs statements, which must not fail, and waits for their end.
 func (s *Session) Exec(statements ...string) {
 	s.t.Helper()
+	if _, err := s.run(strings.Join(statements, ";\n")); err != nil {
+		s.t.Fatalf("%s: %v", statements, err)
+	}
+}
+
+// run runs statements and returns what the client writes.
+func (s *Session) run(sql string) (string, error) {
 	s.serial++
-	end := fmt.Sprintf("end %d", s.serial)
-	fmt.Fprintf(s.in, "%s;\nSELECT '%s';\n", strings.Join(statements, ";\n"), end)
+	end := fmt.Sprintf("end %d of %p\n", s.serial, s)
+	fmt.Fprintf(s.in, "%s;\nSELECT '%s';\n", strings.TrimRight(sql, "; \n"), strings.TrimSuffix(end, "\n"))
+	var out strings.Builder
 	for {
 		line, err := s.out.ReadString('\n')
 		if err != nil {
-			s.t.Fatalf("%s: the client has ended: %v", statements, err)
+			s.end()
+			return "", fmt.Errorf("the client has ended: %w: %s", err, &s.failure)
 		}
-		if line == end+"\n" {
-			return
+		if line == end {
+			return out.String(), nil
 		}
+		out.WriteString(line)
 	}
 }
