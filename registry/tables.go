@@ -153,17 +153,17 @@ type Stat struct {
 func (r *Registry) Stats(c *Catalog, scope tools.Scope) []Stat {
 	list := []Stat{}
 	for _, def := range c.Visible(scope) {
-		list = append(list, r.stat(def))
+		list = append(list, stat(r.opts.Usage, def))
 	}
 	return list
 }
 
-func (r *Registry) stat(def *tools.Definition) Stat {
+func stat(u *usage.Recorder, def *tools.Definition) Stat {
 	s := Stat{Name: def.Name, Description: def.Description, ParameterCount: ParameterCount(def), Owner: def.Owner, Source: def.Source}
-	if r.opts.Usage == nil {
+	if u == nil {
 		return s
 	}
-	t := r.opts.Usage.Totals(def.Name)
+	t := u.Totals(def.Name)
 	s.TotalInvocations, s.Errors, s.Searches = t.Calls, t.Errors(), t.Returned
 	if !t.LastAt.IsZero() {
 		s.LastCalledAt = &t.LastAt
@@ -183,7 +183,7 @@ func ParameterCount(def *tools.Definition) int {
 func toolRows(r reader) []row {
 	var rows []row
 	for _, def := range r.view.definitions {
-		s := r.stat(def)
+		s := stat(r.opts.Usage, def)
 		last := any(nil)
 		if s.LastCalledAt != nil {
 			last = sqlTime(*s.LastCalledAt)

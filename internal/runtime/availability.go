@@ -44,7 +44,7 @@ func (a *attempt) availability() registry.Availability {
 }
 
 // checkApprovers warns of approvals that no one can give, and of approvers without effect.
-func (b *build) checkApprovers() {
+func checkApprovers(b *build) {
 	auth := b.pod.Runtime.Auth
 	warn := func(path, component, message, hint string) {
 		p := b.pod.Problem(path, message, hint)

@@ -80,7 +80,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 	policy, problems := availability.Compile(b.pod, b.old.policy)
 	b.policy = policy
 	b.problems(problems)
-	b.checkApprovers()
+	checkApprovers(b)
 	if err := b.s.db.wait(); err != nil {
 		return err
 	}
