@@ -96,3 +96,20 @@ func TestHabitsOfOtherSystems(t *testing.T) {
 		}
 	}
 }
+
+// TestPositionOfLiterals: the error about a literal that cannot be cast has its position, unless
+// several literals could be meant.
+func TestPositionOfLiterals(t *testing.T) {
+	db := fixture(t, Options{})
+	for sql, column := range map[string]int{
+		"SELECT twice('x')":                  14,
+		"SELECT 'y', twice('it''s')":         19,
+		"SELECT 'x', twice('x')":             0,
+		"SELECT CAST('a' || 'b' AS INTEGER)": 8, // DuckDB's
+	} {
+		_, err := texts(t.Context(), db, sql)
+		if e := asError(t, err); e.Column != column || !strings.Contains(e.Message, "convert string") {
+			t.Errorf("%s: %v at column %d, want %d", sql, e, e.Column, column)
+		}
+	}
+}

@@ -50,6 +50,58 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat Names) {
 	}
 }
 
+// improveRemote is improve for an error of another process, which knows the declared
+// functions of the statement alone.
+func (db *DB) improveRemote(out *Error, sql string, cat Names) {
+	if out.Missing != ObjectFunction || out.Hint != "" || out.Offset < 0 {
+		return
+	}
+	if name := calledAt(sql, out.Offset); name != "" {
+		out.Hint = nearest.Hint(name, append(cat.FunctionNames(), db.builtins.allowed()...), "")
+	}
+}
+
+// calledAt returns the name of the function that is called at an offset, without its schema,
+// or "".
+func calledAt(sql string, offset int) string {
+	name := ""
+	for _, t := range sqltree.Scan(sql[offset:]) {
+		switch {
+		case t.IsName():
+			name = t.Name(sql[offset:])
+		case !t.Is(sql[offset:], "."):
+			return name
+		}
+	}
+	return name
+}
+
+// unconverted is DuckDB's error about a text that it cannot cast.
+var unconverted = regexp.MustCompile(`(?s)^Could not convert string '(.*)' to `)
+
+// located is the error with the position of the literal that cannot be cast, if it has none
+// and one literal alone has the text. An error that hides values has to hide them before: the
+// position tells that the value is that of the literal.
+func (e *Error) located(sql string) *Error {
+	m := unconverted.FindStringSubmatch(e.Message)
+	if e.Offset >= 0 || m == nil {
+		return e
+	}
+	at, want := -1, Literal(m[1])
+	for _, t := range sqltree.Scan(sql) {
+		if t.Kind == sqltree.String && t.Text(sql) == want {
+			if at >= 0 {
+				return e
+			}
+			at = t.Start
+		}
+	}
+	if at < 0 {
+		return e
+	}
+	return e.at(sql, at)
+}
+
 // quoted adds to the hint about a column that is not there that it may be a text in the
 // quotes of another system.
 func (e *Error) quoted(sql string) {

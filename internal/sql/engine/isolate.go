@@ -189,5 +189,6 @@ func (p *producer) explainRemote(err error) error {
 	if e.Offset >= 0 {
 		e.at(p.req.SQL, p.verdict.origin(e.Offset))
 	}
-	return p.redact(&e)
+	p.db.improveRemote(&e, p.req.SQL, p.catalog.namesFor(p.req, p.catalog.hides(p.rows.ctx, &p.req)))
+	return p.redact(&e).located(p.req.SQL)
 }

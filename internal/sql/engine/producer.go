@@ -481,5 +481,5 @@ func (p *producer) explainAt(e *duckError, origin func(int) int) error {
 	out := e.describe(p.req.SQL, origin)
 	out.Ran = p.ran
 	p.db.improve(out, e, p.verdict, p.catalog.namesFor(p.req, p.catalog.hides(p.rows.ctx, &p.req)))
-	return p.redact(out)
+	return p.redact(out).located(p.req.SQL)
 }

@@ -277,6 +277,21 @@ func (w *world) declareCalls(t *testing.T, names ...string) {
 	w.publish(t, engine.Contents{Functions: functions, Dependencies: always(script...)}, script...)
 }
 
+func TestErrorsOfAWorkerHaveHintsAndPositions(t *testing.T) {
+	w := newWorld(t)
+	w.declareCalls(t, "greeting")
+	for sql, want := range map[string]string{
+		"SELECT 1, greting('x')":        `there is no function "greting" (line 1, column 11); did you mean "greeting"?`,
+		"SELECT levenstein('a', 'b')":   `there is no function "levenstein" (line 1, column 8); did you mean "levenshtein"?`,
+		"SELECT main.nothinglikeit('')": `there is no function "nothinglikeit" (line 1, column 8)`,
+		"SELECT CAST('x' AS INTEGER)":   `Could not convert string 'x' to INT32 (line 1, column 8)`,
+	} {
+		if got := w.isolated(sql, wait.Limit); got.Err == nil || got.Err.Error() != want {
+			t.Errorf("%s: got %v, want %s", sql, got.Err, want)
+		}
+	}
+}
+
 func TestAWorkerReadsItsFoldersOnly(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	w := newWorld(t, func(o *isolate.Options) { o.Roots = []string{root} })

@@ -87,7 +87,7 @@ var rules = []struct{ class, text, state string }{
 	{"Binder", `(LIMIT|OFFSET).* (cannot|must not) be negative`, LimitValue},
 	{"Binder", `Subquery returns [0-9]+ columns|Set operations can only apply|Column name/value mismatch|.*values lists? must all be|.*expected [0-9]+ columns but|STAR expression`, Syntax},
 	{"Binder", `No function matches|Macro .* does not support the supplied arguments|Could not choose a best candidate`, NoFunction},
-	{"", `there is no parameter|the statement has [0-9]+ parameters, got`, UndefinedParameter},
+	{"", `there is no parameter|the statement has [0-9]+ parameters?, got`, UndefinedParameter},
 	{"Binder", `table .* has [0-9]+ columns but [0-9]+ values`, Syntax},
 }
 
