@@ -243,11 +243,12 @@ func (p *program) component(tool string) component {
 	return component{}
 }
 
-// connected waits until all servers of the names are.
+// connected waits until all servers of the names are, and their tools can be called.
 func (p *program) connected(servers ...string) {
 	p.t.Helper()
 	for _, s := range servers {
 		p.eventually("to connect to "+s, func() bool { return p.component(s).Status == "Ready" })
+		p.eventually("to have the tools of "+s, func() bool { return strings.Contains(p.do("GET", "/v1/tools", "").body, `"`+s+"__") })
 	}
 }
 
