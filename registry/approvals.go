@@ -120,6 +120,10 @@ func (a *attempt) approve(ctx context.Context, in tools.Input) error {
 	if a.call.Automatic {
 		return tools.NewError(errcode.ApprovalRequired, a.entry.def.Name+" needs approval, which the runtime does not ask for", "")
 	}
+	if a.call.Scope.Caller.Protocol == caller.SQL { // its other calls may have run
+		return tools.NewError(errcode.Refused, a.entry.def.Name+" requires approval, which a call in a statement cannot ask for",
+			"call the tool itself, for example with POST /v1/tools/"+a.entry.def.Name+":invoke")
+	}
 	p, err := a.ask(ctx, in)
 	if err != nil {
 		return approvalError(err)
@@ -167,7 +171,7 @@ func (a *attempt) planned(ctx context.Context, in tools.Input) json.RawMessage {
 }
 
 // decided reports a pending approval and waits for its decision, for as long as the Spicepod
-// says. Within a statement it does not wait: that would hold a thread of DuckDB.
+// says.
 func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Approval, error) {
 	if a.emit != nil && a.reported != p.ID {
 		a.reported = p.ID
@@ -176,7 +180,7 @@ func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Ap
 		})
 	}
 	who, wait := a.call.Scope.Caller, a.patience()
-	if who.Protocol == caller.SQL || wait <= 0 || ctx.Value(askingKey{}) != nil {
+	if wait <= 0 || ctx.Value(askingKey{}) != nil {
 		return p, nil
 	}
 	waiting, entry := a.registry.opts.Activity.Begin(ctx, activity.Work{

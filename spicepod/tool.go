@@ -89,7 +89,7 @@ type RuntimeTools struct {
 	Settings map[string]any `yaml:"settings" doc:"Values for the expressions of available, as ctx.settings: booleans, numbers, texts, and lists of one of these."`
 
 	SessionPin            time.Duration `yaml:"session_pin" default:"1h" doc:"How long a chat session without requests keeps the list of tools that it began with; 0 means that each request gets the current one. See docs/agents.md."`
-	ApprovalWait          time.Duration `yaml:"approval_wait" default:"0s" doc:"How long a call that needs approval waits for the decision before it fails with approval_required. Calls within SQL statements do not wait."`
+	ApprovalWait          time.Duration `yaml:"approval_wait" default:"0s" doc:"How long a call that needs approval waits for the decision before it fails with approval_required."`
 	ApprovalExpiry        time.Duration `yaml:"approval_expiry" default:"1h" doc:"How long after it was asked for an approval can be given and used."`
 	MaxApprovals          int           `yaml:"max_approvals" default:"1000" min:"1" doc:"Approvals that may be open: pending, or approved and not used."`
 	MaxApprovalsPerCaller int           `yaml:"max_approvals_per_caller" default:"100" min:"1" doc:"Of these, for one key or, without keys, one address."`

@@ -36,6 +36,9 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 		if codes++; rows[errcode.Code(text)] != 1 {
 			t.Errorf("%s has no row", text)
 		}
+		if !errcode.Code(text).Known() {
+			t.Errorf("%s is not known", text)
+		}
 		return true
 	})
 	if codes < 20 {

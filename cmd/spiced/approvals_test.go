@@ -194,13 +194,11 @@ func TestApprovalsInStatements(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", "SELECT guests(1) AS n", append(keyOf("web"), "X-Spiced-Space", "ann")...), 200, `[{"n":1}]`)
 	p.want(p.do("POST", "/v1/sql", "SELECT guests(1) AS n", append(keyOf("web"), "X-Spiced-Space", "guests")...), 400, refused)
 
-	// tool_invoke asks, in a row as well; the repeat of the statement uses the approval.
-	const call = "SELECT tool_invoke('refund', {amount: 3}) AS r FROM range(1)"
-	r = p.do("POST", "/v1/sql", call, bob...)
-	p.want(r, 400, "a person has to approve it (apr_")
-	p.want(p.decide(p.approvals(bob...)[0].ID, "approve", keyOf("ann")...), 200)
-	p.want(p.do("POST", "/v1/sql", call, bob...), 200, `"r":"paid 3.0"`)
-	p.want(p.do("POST", "/v1/sql", call, bob...), 400, "has to approve")
+	// A statement may make several calls, of which some would have run: tool_invoke is refused.
+	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: i}) AS r FROM range(2) t(i)", bob...), 400, "refund requires approval, which a call in a statement cannot ask for")
+	if n := len(p.approvals(bob...)); n != 0 {
+		t.Errorf("statements asked for %d approvals", n)
+	}
 
 	// PostgreSQL: simple, prepared.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -459,6 +457,13 @@ func TestApprovalsByElicitation(t *testing.T) {
 			t.Errorf("tool_invoke: asked %q, got %s", asked, got)
 		}
 		asked = nil
+		if got := call(s, "refund", map[string]any{"amount": 5, "note": strings.Repeat("n", 3000)}); !strings.Contains(got, "has to approve") || len(asked) != 0 {
+			t.Errorf("arguments that no form shows: asked %q, got %s", asked, got)
+		}
+		if call(s, "refund", map[string]any{"amount": 100*len(revision) + 10, "note": "\u202e"}); len(asked) != 1 || !strings.Contains(asked[0], `"\u202e"`) {
+			t.Errorf("hidden characters: asked %q", asked)
+		}
+		asked = nil
 		if got := call(connect(keys), "refund", map[string]any{"amount": 1}); !strings.Contains(got, "has to approve") || len(asked) != 0 {
 			t.Errorf("with keys: asked %q, got %s", asked, got)
 		}
@@ -555,6 +560,4 @@ func TestApprovalsOfCallersThatLeave(t *testing.T) {
 	if a := p.approvals(keyOf("bob")...)[0]; a.Status != "pending" {
 		t.Errorf("%+v", a)
 	}
-	// In a statement it does not wait.
-	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: 1})", keyOf("bob")...), 400, "has to approve it")
 }

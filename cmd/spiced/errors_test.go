@@ -37,6 +37,13 @@ functions:
     description: Doubles a number.
     signature: { args: [{ name: x, type: int64 }], returns: int64 }
     body: x * 2
+  - name: pay
+    from: sql
+    description: Pays an amount.
+    risk: write
+    requires_approval: true
+    signature: { args: [{ name: amount, type: int64 }], returns: int64 }
+    body: amount
 models:
   - { name: helper, from: "openai:gpt", params: { openai_api_key: THE_KEY, endpoint: "MODEL_URL/v1", max_retries: 0 } }
   - { name: hasty, from: "openai:gpt", params: { openai_api_key: THE_KEY, endpoint: "MODEL_URL/v1", timeout: 300ms, max_retries: 0 } }
@@ -160,6 +167,20 @@ var everyError = []provoked{
 		return r
 	}},
 	{"invalid_result", request("POST", "/v1/tools/peer__lie", "{}"), nil},
+
+	{"approval_required", invocation("pay", `{"args": {"amount": 1}}`), func(w *errorWorld) reply {
+		w.decide("approve", `{"args": {"amount": 1}}`)
+		return w.do("POST", "/v1/tools/pay:invoke", `{"args": {"amount": 1}}`)
+	}},
+	{"approval_denied", func(w *errorWorld) reply {
+		w.decide("deny", `{"args": {"amount": 2}}`)
+		return w.do("POST", "/v1/tools/pay:invoke", `{"args": {"amount": 2}}`)
+	}, nil},
+	{"approval_decided", func(w *errorWorld) reply {
+		id := w.decide("deny", `{"args": {"amount": 3}}`)
+		return w.do("POST", "/v1/approvals/"+id, `{"decision": "approve"}`)
+	}, nil},
+	{"approval_not_found", request("GET", "/v1/approvals/nosuch", ""), request("GET", "/v1/approvals", "")},
 
 	{"model_not_found", chatWith("helpr", hello), chatWith("helper", hello)},
 	{"model_not_loaded", chatWith("keyless", hello), nil},
@@ -315,6 +336,22 @@ func errorOf(t *testing.T, r reply) (code, message string) {
 		return body.Error.Code, body.Error.Message
 	}
 	return body.Code, body.Message
+}
+
+// decide makes a call that needs approval, decides about it, and returns the approval's id.
+func (w *errorWorld) decide(decision, body string) string {
+	w.t.Helper()
+	var answer struct {
+		Error struct {
+			ApprovalID string `json:"approval_id"`
+		}
+	}
+	r := w.do("POST", "/v1/tools/pay:invoke", body)
+	if err := json.Unmarshal([]byte(r.body), &answer); err != nil {
+		w.t.Fatalf("%v: %s", err, r.body)
+	}
+	w.want(w.do("POST", "/v1/approvals/"+answer.Error.ApprovalID, `{"decision": "`+decision+`"}`), http.StatusOK)
+	return answer.Error.ApprovalID
 }
 
 // active are the ids of the statements that run or wait.

@@ -242,14 +242,16 @@ func (b *build) unasked(tool string) bool {
 
 // connecting reports whether the first attempt to reach an MCP server runs.
 func connecting(servers []*mcpclient.Server, server string) bool {
-	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool { return strings.EqualFold(s.Name(), server) && s.Connecting() })
+	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool {
+		return sqltree.Fold(s.Name()) == sqltree.Fold(server) && s.Connecting()
+	})
 }
 
 // hasTool reports whether an MCP server has a tool of that name, which no catalog may have yet.
 func hasTool(servers []*mcpclient.Server, server, name string) bool {
 	name = strings.ReplaceAll(name, "/", "__")
 	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool {
-		return strings.EqualFold(s.Name(), server) && slices.ContainsFunc(s.Tools(), func(t tools.Tool) bool { return strings.EqualFold(t.Definition().Name, name) })
+		return sqltree.Fold(s.Name()) == sqltree.Fold(server) && slices.ContainsFunc(s.Tools(), func(t tools.Tool) bool { return sqltree.Fold(t.Definition().Name) == sqltree.Fold(name) })
 	})
 }
 

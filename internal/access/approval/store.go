@@ -75,7 +75,8 @@ func (e *entry) shown(now time.Time) Approval {
 
 // Open opens the store with what an earlier run has left in the folder. Approvals that a
 // key without a name has asked for are left out: its number may be another key's now. If a
-// file is damaged, it is set aside with a warning, and no approval of it counts.
+// file is damaged, it is set aside with a warning, and no approval of it counts. If the folder
+// cannot be written, changes fail until it can.
 func Open(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -103,7 +104,8 @@ func Open(o Options) (*Store, error) {
 	s.prune(now)
 	s.journal = j
 	if err := s.rewrite(); err != nil {
-		return nil, err
+		o.Log.Warn("the approvals cannot be written; calls that need approval fail until they can", "error", err)
+		j.broken = err
 	}
 	return s, nil
 }
@@ -322,17 +324,19 @@ func (s *Store) List(keys Keys, who caller.Caller) []Approval {
 func (s *Store) Await(ctx context.Context, id string, wait time.Duration) (Approval, error) {
 	s.mu.Lock()
 	e := s.byID[id]
-	s.mu.Unlock()
 	if e == nil {
+		s.mu.Unlock()
 		return Approval{}, unknown(id)
 	}
+	decided := e.decided
+	s.mu.Unlock()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return Approval{}, ctx.Err()
 	case <-timer.C:
-	case <-e.decided:
+	case <-decided:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

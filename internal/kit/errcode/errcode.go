@@ -49,6 +49,18 @@ const (
 	StreamBroken    Code = "stream_broken"    // its answer ended early, or was invalid
 )
 
+// Known reports whether the code is one of these. Others send codes, too.
+func (c Code) Known() bool {
+	switch c {
+	case Parse, NotFound, Argument, Refused, Execution, Timeout, Cancelled, Limit, Busy, Loading, Internal,
+		InvalidArguments, ToolNotFound, ToolUnavailable, InvalidResult, ApprovalRequired, ApprovalDenied,
+		InvalidRequest, RequestTooLarge, RateLimited, ShuttingDown, ModelNotFound, ModelNotLoaded,
+		ProviderError, ProviderRefused, ProviderTimeout, StreamBroken:
+		return true
+	}
+	return false
+}
+
 // Retryable reports whether the same call may succeed later.
 func (c Code) Retryable() bool {
 	switch c {

@@ -10,8 +10,9 @@ package truncate
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 )
 
 const ellipsis = "…"
@@ -58,7 +59,7 @@ func Runes(s string, n int) string {
 // most n bytes and an ellipsis, so that text from outside is safe to show.
 func Line(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if visible.Hidden(r) {
 			return ' '
 		}
 		return r

@@ -20,9 +20,10 @@ func (s *session) peerError(r *mcp.CallToolResult) *tools.Error {
 	}
 	e.Message = truncate.Ellipsis(s.target.redact(e.Message), maxErrorText)
 	e.Hint = truncate.Ellipsis(s.target.redact(e.Hint), maxErrorText)
-	e.DidYouMean = nil // they are names of the other runtime
+	e.DidYouMean = nil    // they are names of the other runtime
+	e.NeedsApproval = nil // its approvals are given there; the message has the id
 	switch {
-	case e.Code == errcode.Internal: // it is no bug of this runtime
+	case e.Code == errcode.Internal, !e.Code.Known(): // it is no bug of this runtime
 		e.Code = errcode.Execution
 	case slices.Contains([]errcode.Code{errcode.Cancelled, errcode.ToolNotFound}, e.Code): // it is not this caller's request
 		e.Code, e.Retryable = errcode.ToolUnavailable, true

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/access/approval"
-	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -21,7 +21,8 @@ import (
 // questionID is the id of the question in a result.
 const questionID = "approval"
 
-// maxShownArguments is the size of arguments in a question; the approval has all of them.
+// maxShownArguments is the most bytes of arguments in a question. No one is asked about longer
+// ones: the approval has all of them.
 const maxShownArguments = 2 << 10
 
 // asker asks about calls of a registry.
@@ -59,47 +60,59 @@ func (a asker) asking(ctx context.Context, req *mcp.CallToolRequest, scope tools
 		return call(ctx), nil
 	}
 	ctx = registry.WithAsking(ctx)
-	if answer, ok := req.Params.InputResponses[questionID].(*mcp.ElicitResult); ok {
-		a.decide(ctx, req.Params.RequestState, answer, scope)
-		return call(ctx), nil
-	}
 	r = call(ctx)
 	if r.Error == nil || r.Error.NeedsApproval == nil {
 		return r, nil
 	}
-	if req.ProtocolVersion() >= sessionless {
-		return r, &mcp.CallToolResult{
-			InputRequests: mcp.InputRequestMap{questionID: question(r.Error)}, RequestState: r.Error.ApprovalID,
-		}
-	}
-	answer, err := req.Session.Elicit(ctx, question(r.Error))
-	if err != nil { // the client has left, or cannot ask after all
+	ask := question(r.Error)
+	if ask == nil {
 		return r, nil
 	}
-	a.decide(ctx, r.Error.ApprovalID, answer, scope)
+	answer, answered := req.Params.InputResponses[questionID].(*mcp.ElicitResult)
+	switch {
+	case answered && req.Params.RequestState == r.Error.ApprovalID: // the question was about this call
+	case req.ProtocolVersion() >= sessionless:
+		return r, &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{questionID: ask}, RequestState: r.Error.ApprovalID}
+	default:
+		var err error
+		if answer, err = req.Session.Elicit(ctx, ask); err != nil { // the client has left, or cannot ask after all
+			return r, nil
+		}
+	}
+	if !a.decide(ctx, r.Error.ApprovalID, answer, scope) {
+		return r, nil
+	}
 	return call(ctx), nil
 }
 
-// decide takes an answer over. If that fails, as when someone else has decided meanwhile, the
-// call that follows says what counts.
-func (a asker) decide(ctx context.Context, id string, answer *mcp.ElicitResult, scope tools.Scope) {
-	d := approval.Decision{Decision: approval.Deny}
-	switch {
-	case answer.Action == "accept" && answer.Content["approve"] == true:
+// decide takes an answer over, and reports whether it is one. If it cannot be taken, as when
+// someone else has decided meanwhile, the call that follows says what counts.
+func (a asker) decide(ctx context.Context, id string, answer *mcp.ElicitResult, scope tools.Scope) bool {
+	var d approval.Decision
+	switch approve, ok := answer.Content["approve"].(bool); {
+	case answer.Action == "decline", answer.Action == "accept" && ok && !approve:
+		d.Decision = approval.Deny
+	case answer.Action == "accept" && ok:
 		d.Decision = approval.Approve
-	case answer.Action != "accept" && answer.Action != "decline":
-		return // closed without a decision
+	default:
+		return false // closed, or filled in wrongly
 	}
 	if err := a.registry.Decide(ctx, id, d, scope.Caller); err != nil {
 		a.log.Debug("a decision about a call was not taken", "approval", id, "error", err)
 	}
+	return true
 }
 
-// question asks about a call that needs approval.
+// question asks about a call that needs approval; nil if its arguments are too long to be
+// shown to their end.
 func question(e *tools.Error) *mcp.ElicitParams {
+	arguments := visible.Escape(string(e.WouldRun.Arguments))
+	if len(arguments) > maxShownArguments {
+		return nil
+	}
 	return &mcp.ElicitParams{
 		Mode:            "form",
-		Message:         fmt.Sprintf("Run %s with %s?", e.WouldRun.Tool, truncate.Ellipsis(string(e.WouldRun.Arguments), maxShownArguments)),
+		Message:         fmt.Sprintf("Run %s with %s? (%s)", e.WouldRun.Tool, arguments, e.ApprovalID),
 		RequestedSchema: json.RawMessage(`{"type":"object","properties":{"approve":{"type":"boolean","title":"Approve","description":"Whether the call may run, once."}},"required":["approve"]}`),
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -175,7 +176,14 @@ func (a toolAnswer) failure() error {
 	if len(a.Error.Example) > 0 && a.Error.Hint == "" {
 		a.Error.Hint = fmt.Sprintf("for example --json '%s'", a.Error.Example)
 	}
-	return a.Error
+	return safe(a.Error)
+}
+
+// safe is an error of a server without what would move the cursor or begin a line.
+func safe(e *tools.Error) *tools.Error {
+	shown := *e
+	shown.Message, shown.Hint = visible.Escape(e.Message), visible.Escape(e.Hint)
+	return &shown
 }
 
 // invoke calls the tool. raw is the whole answer.
@@ -247,18 +255,18 @@ func escaped(name string) string {
 func refusal(status int, body []byte) error {
 	var e tools.Error
 	if json.Unmarshal(body, &e) == nil && e.Message != "" {
-		return &e
+		return safe(&e)
 	}
 	return fmt.Errorf("the server answered %d %s: %s", status, http.StatusText(status), truncate.Line(string(body), maxShownJSON))
 }
 
-// writeIndented writes JSON with all digits, indented.
+// writeIndented writes JSON with all digits, indented, and nothing hidden.
 func writeIndented(w io.Writer, raw []byte) error {
 	var b bytes.Buffer
 	if err := json.Indent(&b, bytes.TrimSpace(raw), "", "  "); err != nil {
 		return errors.New("the server's answer is not JSON")
 	}
 	b.WriteByte('\n')
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, visible.EscapeJSON(b.String()))
 	return err
 }

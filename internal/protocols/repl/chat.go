@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 )
 
 // Limits of a chat.
@@ -225,7 +226,7 @@ func (e toolEvent) shown() string {
 	case "agent_start":
 		return fmt.Sprintf("%sbegins: %s\n", who, brief(e.Text))
 	case "approval_required":
-		return fmt.Sprintf("%s? %s %s needs approval: %s\n", who, printable(e.Tool), truncate.Runes(printable(strings.ReplaceAll(string(e.Arguments), "\n", " ")), maxAskedJSON), printable(e.ApprovalID))
+		return fmt.Sprintf("%s? %s %s needs approval: %s\n", who, printable(e.Tool), truncate.Runes(visible.Escape(string(e.Arguments)), maxAskedJSON), printable(e.ApprovalID))
 	case "tool_result", "agent_tool_result":
 		if e.OK {
 			return fmt.Sprintf("%s← %s %.1f ms\n", who, printable(e.Tool), e.LatencyMS)

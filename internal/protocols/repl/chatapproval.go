@@ -7,6 +7,9 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 )
 
 // asker asks the person at the terminal about calls that need approval; nil: there is none.
@@ -17,9 +20,13 @@ type asker struct {
 }
 
 // approve asks about a call that waits, and sends what the person decides. Without an answer
-// nothing is decided.
+// nothing is decided, nor about arguments that are not shown to their end.
 func (a *asker) approve(ctx context.Context, e toolEvent) error {
 	if a == nil || !e.MayDecide {
+		return nil
+	}
+	if utf8.RuneCountInString(visible.Escape(string(e.Arguments))) > maxAskedJSON {
+		fmt.Fprintf(a.notes, "  its arguments are too long to be shown here: read them with GET /v1/approvals/%s, and decide with POST\n", printable(e.ApprovalID))
 		return nil
 	}
 	line, err := a.lines.ReadLine(ctx, fmt.Sprintf("  Run %s once? [y/N] ", printable(e.Tool)))

@@ -185,6 +185,9 @@ func unreachable(ctx context.Context, address string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if u, bad := url.Parse(address); bad == nil {
+		address = u.Redacted()
+	}
 	return fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", address, httpx.Cause(err))
 }
 

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 )
 
 // ServerError is the server's response to a failed statement.
@@ -116,7 +117,7 @@ func (e *StatementError) caret(b *strings.Builder, failed *ServerError) {
 // not control the terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || !unicode.IsControl(r) {
+		if r == '\n' || !visible.Hidden(r) {
 			return r
 		}
 		return ' '

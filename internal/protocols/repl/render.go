@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 )
 
 // Limits of a layout.
@@ -48,7 +49,7 @@ func (r *renderer) run(body io.Reader) error {
 		return cutOff(err)
 	}
 	for i := range r.columns {
-		r.columns[i].Name = visible(r.columns[i].Name)
+		r.columns[i].Name = visible.Escape(r.columns[i].Name)
 	}
 	if len(r.columns) == 2 && r.columns[0].Name == "explain_key" && r.columns[1].Name == "explain_value" {
 		return r.each(in, r.plan)
@@ -83,7 +84,7 @@ func (r *renderer) plan(cells []*string) {
 		return
 	}
 	for line := range strings.Lines(*cells[1]) {
-		r.write(visible(strings.TrimRight(line, "\r\n")) + "\n")
+		r.write(visible.Escape(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 }
 
@@ -288,34 +289,7 @@ func shown(cell *string) string {
 	if cell == nil {
 		return "NULL"
 	}
-	return visible(*cell)
-}
-
-// visible escapes what moves the cursor or changes the direction of text.
-func visible(text string) string {
-	if strings.IndexFunc(text, hidden) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, c := range text {
-		switch {
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case hidden(c):
-			fmt.Fprintf(&b, `\u%04x`, c)
-		default:
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
-}
-
-func hidden(c rune) bool {
-	return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
+	return visible.Escape(*cell)
 }
 
 // fold cuts text into pieces of at most width cells.

@@ -75,6 +75,6 @@ func (c *Catalog) refuseGated(ctx context.Context, req *Request, v *verdict) err
 		return nil
 	}
 	name := v.gated[i].function.Name
-	return NewError(errcode.Refused, fmt.Sprintf("call the tool: SELECT tool_invoke('%s', {…}), or POST /v1/tools/%s:invoke", name, name),
+	return NewError(errcode.Refused, fmt.Sprintf("call the tool itself, for example with POST /v1/tools/%s:invoke", name),
 		"a call of %s requires approval, which a statement cannot ask for", name).at(req.SQL, v.gated[i].offset)
 }

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -67,10 +66,7 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Address == "" {
 		o.Address = reserve.Address(t)
 	}
-	l, err := net.Listen("tcp", o.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := reserve.Listen(t, o.Address)
 	s.Address = l.Addr().String()
 	opts := []grpc.ServerOption{
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

@@ -43,10 +43,7 @@ func Open(t testing.TB, target string) *Gate {
 // Reopen opens the gate again, at its address.
 func (g *Gate) Reopen() {
 	g.t.Helper()
-	l, err := net.Listen("tcp", g.Address)
-	if err != nil {
-		g.t.Fatalf("open the gate: %v", err)
-	}
+	l := reserve.Listen(g.t, g.Address)
 	g.mu.Lock()
 	g.listener, g.left = l, -1
 	g.mu.Unlock()

@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
 // The ports that are given. Linux chooses higher ones for listeners at port 0 and for outgoing
@@ -28,6 +31,20 @@ func Address(t testing.TB) string {
 	}
 	t.Cleanup(unlock)
 	return address
+}
+
+// Listen listens at an address at which the process may have listened before: a process that
+// is being started has the descriptors of this one for a moment, with the old listener.
+func Listen(t testing.TB, address string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	for end := time.Now().Add(wait.Limit); err != nil; l, err = net.Listen("tcp", address) {
+		if time.Now().After(end) {
+			t.Fatalf("listen at %s: %v", address, err)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	return l
 }
 
 // Port is the port of an address.
