@@ -143,31 +143,40 @@ func (a *attempt) approve(ctx context.Context, in tools.Input) error {
 	return nil
 }
 
-// ask returns the approval of the call.
+// ask returns the approval of the call. A call that cannot run, because of its arguments, is
+// not asked about.
 func (a *attempt) ask(ctx context.Context, in tools.Input) (approval.Approval, error) {
 	def := a.entry.def
+	plan, err := a.planned(ctx, in)
+	if err != nil {
+		return approval.Approval{}, err
+	}
 	return a.registry.opts.Approvals.Ask(ctx, approval.Call{
 		Tool: def.Name, Checksum: def.Checksum, Risk: def.Risk, Arguments: in.Raw, Caller: a.call.Scope.Caller,
-		Plan: func() json.RawMessage { return a.planned(ctx, in) },
+		Plan: plan,
 	}, a.catalog.Approvals.Limits)
 }
 
 // planTimeout limits a plan that is shown to approvers.
 const planTimeout = 2 * time.Second
 
-// planned is what the call would run, or nil.
-func (a *attempt) planned(ctx context.Context, in tools.Input) json.RawMessage {
+// planned is what the call would run; nil if that is not known. The error is about the
+// arguments.
+func (a *attempt) planned(ctx context.Context, in tools.Input) (json.RawMessage, error) {
 	p, ok := a.entry.tool.(tools.Planner)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
 	plan, err := p.Plan(a.within(ctx), in)
-	if err != nil {
-		return nil
+	switch e := (*tools.Error)(nil); {
+	case errors.As(err, &e) && (e.Code == errcode.InvalidArguments || e.Code == errcode.Argument):
+		return nil, e
+	case err != nil:
+		return nil, nil
 	}
-	return plan
+	return plan, nil
 }
 
 // decided reports a pending approval and waits for its decision, for as long as the Spicepod
@@ -250,7 +259,10 @@ func refusal(p approval.Approval) *tools.Error {
 // approvalError is the error of a call whose approval could not be asked for or used.
 func approvalError(err error) error {
 	var e *approval.Error
+	var own *tools.Error
 	switch {
+	case errors.As(err, &own):
+		return own
 	case !errors.As(err, &e):
 		return &tools.Error{Code: errcode.Internal, Message: "the approval of the call cannot be stored", Hint: "the log has more", Cause: err}
 	case e.Large:

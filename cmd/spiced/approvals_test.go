@@ -196,8 +196,10 @@ func TestApprovalsInStatements(t *testing.T) {
 
 	// A statement may make several calls, of which some would have run: tool_invoke is refused.
 	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: i}) AS r FROM range(2) t(i)", bob...), 400, "refund requires approval, which a call in a statement cannot ask for")
+	// A call that its arguments do not permit is not asked about.
+	p.want(p.do("POST", "/v1/tools/pages:invoke", `{"args": {"n": 99999999999999999999}}`, bob...), 400, "out of the range of int64")
 	if n := len(p.approvals(bob...)); n != 0 {
-		t.Errorf("statements asked for %d approvals", n)
+		t.Errorf("%d approvals were asked for", n)
 	}
 
 	// PostgreSQL: simple, prepared.

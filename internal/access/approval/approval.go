@@ -2,9 +2,9 @@
 // person decided about it.
 //
 //	store, err := approval.Open(approval.Options{Dir: dir})
-//	a, err := store.Ask(call, limits)          // pending, or what was decided
-//	a, err = store.Decide(a.ID, decision, who) // a person
-//	used, err := store.Use(a.ID)               // once, before the call runs
+//	a, err := store.Ask(ctx, call, limits)                // pending, or what was decided
+//	a, err = store.Decide(ctx, keys, a.ID, decision, who) // a person
+//	used, err := store.Use(ctx, a.ID, who)                // once, before the call runs
 //
 // An approval is for one call: of one caller, of one tool with one checksum, with
 // arguments whose canonical JSON is the same. It can be used once, until it expires.
@@ -62,8 +62,7 @@ type Call struct {
 	Risk      spicepod.Risk
 	Arguments json.RawMessage // canonical JSON
 	Caller    caller.Caller
-	// Plan returns what the call would run, or nil. It is called if the approval is new.
-	Plan func() json.RawMessage
+	Plan      json.RawMessage // what the call would run, or nil
 }
 
 // key identifies equal calls of equal callers.

@@ -158,10 +158,8 @@ func (s *Store) Ask(ctx context.Context, c Call, l Limits) (Approval, error) {
 		return Approval{}, &Error{Large: true, Message: fmt.Sprintf("the arguments have %d bytes; a call that needs approval may have %d", len(c.Arguments), MaxArguments), Hint: "ask for less"}
 	}
 	e := newEntry(c, key)
-	if c.Plan != nil {
-		if e.Plan = c.Plan(); len(e.Plan) > MaxPlan {
-			e.Plan = nil
-		}
+	if len(c.Plan) <= MaxPlan {
+		e.Plan = c.Plan
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
