@@ -109,7 +109,7 @@ func TestApprovals(t *testing.T) {
 
 	// What it is not for.
 	for _, arguments := range []string{
-		`{"amount":7.0}`, `{"amount":70}`, `{"amount":7,"note":" "}`, `{"amount":7,"amount":8}`, `{"amount":"7.5"}`, `{"amount":7,"note":"\u0000"}`, `{"amount":7e0}`,
+		`{"amount":7.0}`, `{"amount":70}`, `{"amount":7,"note":" "}`, `{"amount":7,"amount":8}`, `{"amount":"7.5"}`, `{"amount":7,"note":"\u200b"}`, `{"amount":7e0}`,
 	} {
 		if other := p.needs("refund", arguments, bob...); other == id {
 			t.Errorf("%s is the call that was approved", arguments)
@@ -197,7 +197,7 @@ func TestApprovalsInStatements(t *testing.T) {
 	// A statement may make several calls, of which some would have run: tool_invoke is refused.
 	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: i}) AS r FROM range(2) t(i)", bob...), 400, "refund requires approval, which a call in a statement cannot ask for")
 	// A call that its arguments do not permit is not asked about.
-	p.want(p.do("POST", "/v1/tools/pages:invoke", `{"args": {"n": 99999999999999999999}}`, bob...), 400, "out of the range of int64")
+	p.want(p.do("POST", "/v1/tools/guests:invoke", `{"args": {"n": 99999999999999999999}}`, bob...), 400, "out of the range of int64")
 	if n := len(p.approvals(bob...)); n != 0 {
 		t.Errorf("%d approvals were asked for", n)
 	}
