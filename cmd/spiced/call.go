@@ -73,6 +73,8 @@ func (f *callFlags) read(cmd *cobra.Command, args []string) (pod []string, err e
 	switch {
 	case f.list && (f.schema || f.hasJSON || f.hasArgs):
 		return nil, usageError{errors.New("--list takes no arguments of a tool")}
+	case f.list && cmd.Flags().Changed("url") && len(args) > 0:
+		return nil, usageError{fmt.Errorf("--list lists all tools: leave %q out", args[0])}
 	case f.hasJSON && f.hasArgs:
 		return nil, usageError{errors.New("give the arguments with --arg or with --json, not both")}
 	case !f.list && len(args) == 0:
@@ -132,6 +134,9 @@ func (f *callFlags) arguments(in io.Reader) (json.RawMessage, error) {
 	}
 	if len(text) > tools.MaxArguments {
 		return nil, usageError{fmt.Errorf("--json has more than %d MiB", tools.MaxArguments>>20)}
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, usageError{errors.New("--json is empty: write an object, such as {}")}
 	}
 	value, err := tools.Canonical([]byte(text))
 	if err != nil {

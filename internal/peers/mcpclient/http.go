@@ -144,6 +144,8 @@ func (w *web) note(r *http.Request, res *http.Response) {
 		text = "the server no longer knows the session " + said
 	case res.StatusCode == http.StatusForbidden && w.target.peer:
 		text = fmt.Sprintf("it refused the request %s; check params.%s, and runtime.mcp.allowed_hosts of the other runtime, which must name %s", said, paramKey, w.target.url.Hostname())
+	case res.StatusCode == http.StatusUnauthorized && w.target.header.Get("X-Api-Key") == "" && w.target.header.Get("Authorization") == "":
+		text = fmt.Sprintf("the server needs a key %s; set params.%s", said, w.target.keyParam())
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
 		text = fmt.Sprintf("the server refused the key %s; check params.%s", said, w.target.keyParam())
 	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusMethodNotAllowed:

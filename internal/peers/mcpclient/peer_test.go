@@ -146,5 +146,12 @@ func TestPeerThatRefuses(t *testing.T) {
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
 			t.Errorf("%d: %v, want %s", status, problems, want)
 		}
+		if status != http.StatusUnauthorized {
+			continue
+		}
+		want = "the server needs a key (401 Unauthorized); set params.api_key"
+		if _, problems = w.Prepare(t.Context(), w.pod("  - { name: open, from: 'spiced:"+s.URL+"' }\n")); len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+			t.Errorf("without a key: %v, want %s", problems, want)
+		}
 	}
 }
