@@ -243,9 +243,8 @@ var everyError = []provoked{
 	}, nil},
 }
 
-// TestErrorsAndRemedies provokes the errors of docs/errors.md over HTTP: each has the status
-// of its row and a message, and where the row advises to do something else or to try again,
-// that succeeds.
+// TestErrorsAndRemedies provokes the errors of docs/errors.md over HTTP. It checks the status
+// and the message of each, and that the remedy in the table works.
 func TestErrorsAndRemedies(t *testing.T) {
 	t.Parallel()
 	w := newErrorWorld(t)
@@ -318,7 +317,7 @@ func startLiar(t *testing.T) string {
 	return s.URL
 }
 
-// errorOf reads the error of any route: of ours, of a tool's result, and of a chat.
+// errorOf reads the error of a response, of a tool result or of a chat.
 func errorOf(t *testing.T, r reply) (code, message string) {
 	t.Helper()
 	type failure struct{ Code, Message string }
