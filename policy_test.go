@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"spicepod", "internal/sql/sqltree", "internal/sql/fingerprint", "internal/sql/value"},
 	{"internal/access"},
 	{"internal/sql"},
-	{"functions", "udf", "tools", "internal/data", "internal/find", "internal/peers"},
+	{"functions", "udf", "tools", "internal/bodies", "internal/data", "internal/find", "internal/peers"},
 	{"registry"},
 	{"internal/llm"},
 	{"sqlapi", "internal/protocols"},

@@ -95,6 +95,10 @@ func (d *decoder) check(v any, o *object) {
 		if v.Name != "" && !functionName.MatchString(v.Name) {
 			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 		}
+	case *Sandbox:
+		if v.Name != "" && !functionName.MatchString(v.Name) {
+			d.failPath("name", fmt.Sprintf("sandbox name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+		}
 	case *Agent:
 		d.checkAgent(v, o)
 	case *SearchTest:
@@ -310,6 +314,7 @@ func namedComponents(p *Pod) []named {
 	add("dataset", "datasets", len(p.Datasets), func(i int) string { return p.Datasets[i].Name })
 	add("view", "views", len(p.Views), func(i int) string { return p.Views[i].Name })
 	add("function", "functions", len(p.Functions), func(i int) string { return p.Functions[i].Name })
+	add("sandbox", "sandboxes", len(p.Sandboxes), func(i int) string { return p.Sandboxes[i].Name })
 	add("catalog", "catalogs", len(p.Catalogs), func(i int) string { return p.Catalogs[i].Name })
 	add("model", "models", len(p.Models), func(i int) string { return p.Models[i].Name })
 	add("embedding", "embeddings", len(p.Embeddings), func(i int) string { return p.Embeddings[i].Name })

@@ -40,13 +40,13 @@ type Condition string
 // BodyRef is left as declared.
 type Function struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name in SQL and as a tool: letters, digits, _ and -, at most 64."`
-	From        string         `yaml:"from" required:"true" doc:"Where the body comes from: sql, or another source that the runtime knows."`
+	From        string         `yaml:"from" required:"true" doc:"Where the body runs: sql; exec, in a sandbox; wasm; or http(s)://, the URL of a service."`
 	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. If false, the declaration is only checked."`
 	Description string         `yaml:"description" doc:"What the function does; shown to people and to models."`
 	Kind        FunctionKind   `yaml:"kind" enum:"scalar,table" default:"scalar" doc:"One value per call, or a table."`
 	Volatility  Volatility     `yaml:"volatility" enum:"immutable,stable,volatile" default:"volatile" doc:"Whether equal arguments give equal results."`
 	Signature   Signature      `yaml:"signature" required:"true" doc:"Inputs and output."`
-	Body        string         `yaml:"body" doc:"The SQL: one expression for a scalar function, one SELECT for a table function."`
+	Body        string         `yaml:"body" doc:"The code. SQL is one expression for a scalar function, one SELECT for a table function."`
 	BodyRef     string         `yaml:"body_ref" file:"Body" doc:"File with the body, relative to the file that names it. Instead of body."`
 	Version     string         `yaml:"version" default:"0.1.0" doc:"Version of the function."`
 	Tags        []string       `yaml:"tags" doc:"Words to find the function by."`
@@ -61,6 +61,12 @@ type Function struct {
 	Dispatch    string         `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, which is the default, or after the model's answer."`
 	Parallel    *bool          `yaml:"parallel" default:"true" doc:"Whether a chat may run several calls of the function at once."`
 	Metrics     any            `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the function."`
+
+	Sandbox      string   `yaml:"sandbox" doc:"The entry of sandboxes that an exec or wasm body runs in. Without it: default."`
+	Dependencies []string `yaml:"dependencies" doc:"Packages that the body needs, in addition to those of its sandbox, as pip takes them: pandas, or pandas==2.2.3."`
+	Secrets      []string `yaml:"secrets" doc:"Names of environment variables that the body reads, in addition to those of its sandbox."`
+	Entrypoint   string   `yaml:"entrypoint" doc:"The function of the code that a call runs. Without it: the function's name."`
+	Async        bool     `yaml:"async" default:"false" doc:"Whether a call may also run as a job: POST to :invoke with Prefer: respond-async answers 202."`
 
 	Risk             Risk      `yaml:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back. Without it: read. Results of the others are not cached."`
 	RequiresApproval Condition `yaml:"requires_approval" doc:"Whether a person has to approve each call: true, or a CEL expression over ctx and tool. See docs/approvals.md."`

@@ -17,6 +17,7 @@ type Pod struct {
 	Datasets  []Dataset  `yaml:"datasets" component:"dataset" doc:"Tables read from files, databases and URLs."`
 	Views     []View     `yaml:"views" component:"view" doc:"Named queries over datasets."`
 	Functions []Function `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
+	Sandboxes []Sandbox  `yaml:"sandboxes" component:"sandbox" doc:"Where the code of functions with from: exec runs."`
 
 	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
 	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customized built-in tools, and MCP servers."`

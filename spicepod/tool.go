@@ -69,6 +69,9 @@ type Limits struct {
 	MaxBytes    Size          `yaml:"max_bytes" doc:"Maximum size of a result, as JSON."`
 	Concurrency int           `yaml:"concurrency" min:"0" doc:"Concurrent calls; any further one fails with too_many_requests."`
 
+	MaxCalls  int `yaml:"max_calls" min:"0" doc:"Calls that one statement may make of a function that is not SQL or of a tool with as_sql, each with other arguments; a statement that needs more fails."`
+	BatchRows int `yaml:"batch_rows" min:"0" doc:"Rows that one call of a function that is not SQL gets at most. Without it: 2048."`
+
 	MaxCallsPerSession int `yaml:"max_calls_per_session" min:"0" doc:"Calls in a session: of an MCP client, of a chat request, or of all requests with one session ID (X-Spiced-Session). Any further one fails with limit_exceeded. It keeps a model from repeating itself; callers choose their session IDs."`
 }
 
