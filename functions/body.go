@@ -78,6 +78,9 @@ func (b *body) renderEdits(t Target, all []edit) (string, func(int) int) {
 
 // callOffset is the offset at which the body calls the function, or -1.
 func (b *body) callOffset(name string) int {
+	if b.parsed == nil { // it is not SQL
+		return -1
+	}
 	for _, c := range b.parsed.st.Calls {
 		if fold(c.Name) == fold(name) {
 			return c.Offset - b.parsed.start

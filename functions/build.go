@@ -33,6 +33,9 @@ type site struct {
 
 // build checks the parsed body of u against the functions compiled so far.
 func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
+	if !u.read.IsSQL() {
+		return c.buildCode(u)
+	}
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
 	problems := slices.Clone(f.warnings)

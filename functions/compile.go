@@ -181,7 +181,7 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 	readable := len(r.problems) == 0
 	r.signature(f, d)
 	u.problems = r.problems
-	if readable {
+	if readable && f.IsSQL() {
 		if err := c.readBody(ctx, f, len(u.problems) > 0); err != nil {
 			u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, err))
 		}
@@ -189,12 +189,15 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 	if len(u.problems) > 0 {
 		return
 	}
+	u.read = f
+	if !f.IsSQL() {
+		return
+	}
 	for _, call := range f.body.parsed.st.Calls {
 		if name := fold(call.Name); !slices.Contains(f.calls, name) {
 			f.calls = append(f.calls, name)
 		}
 	}
-	u.read = f
 }
 
 // readBody parses the body of f. Without types, it also checks what [builder] would
@@ -218,7 +221,7 @@ func (c *compiler) readBody(ctx context.Context, f *Function, untyped bool) (err
 // leaf builds and proves a unit that needs only DuckDB's own functions, while others
 // are read. c.done is still empty.
 func (c *compiler) leaf(ctx context.Context, u *unit) {
-	if u.read == nil || len(u.read.body.parsed.st.Relations) > 0 ||
+	if u.read == nil || !u.read.IsSQL() || len(u.read.body.parsed.st.Relations) > 0 ||
 		slices.ContainsFunc(u.read.calls, func(name string) bool { return c.units[name] != nil || c.reuse.Get(name) != nil }) {
 		return
 	}

@@ -129,7 +129,7 @@ func TestFaultsOutsideBodies(t *testing.T) {
 		{"aggregate name", "- { name: sum, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "already registered"},
 		{"grammar name", "- { name: coalesce, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "already registered"},
 		{"our name", "- { name: list_udfs, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "because a table function with this name is already registered"},
-		{"scheme", "- { name: f, from: 'wasm:./x.wasm', signature: { args: [], returns: int64 } }", "the `from` scheme 'wasm' is unsupported. Supported schemes in this build: {`sql`}"},
+		{"scheme", "- { name: f, from: 'perl:./x', signature: { args: [], returns: int64 } }", "the `from` scheme 'perl' is unsupported. Supported schemes in this build: {`sql`, `exec`, `wasm`, `http`, `https`}"},
 		{"duplicate argument", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }, { name: X, type: int64 }], returns: int64 } }", "duplicate"},
 		{"no return type", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }] } }", "return type is required for a scalar SQL function"},
 		{"scalar with columns", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }], returns: [{ name: v, type: int64 }] } }", "not a table column list"},

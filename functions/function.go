@@ -27,6 +27,7 @@ type Function struct {
 	Position   spicepod.Position
 
 	body     body
+	code     *Code             // nil: the body is SQL
 	warnings spicepod.Problems // about the signature
 	facts    facts
 	proven   bool              // its types are checked: it uses only DuckDB's own functions
@@ -34,7 +35,7 @@ type Function struct {
 	uses     map[string]string // checksums of the functions it calls, by folded name
 }
 
-// Parsed returns the parse tree of the body.
+// Parsed returns the parse tree of the body, which is SQL.
 func (f *Function) Parsed() *sqltree.Statement { return f.body.parsed.st }
 
 // Arg is a scalar argument.

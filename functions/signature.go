@@ -3,7 +3,9 @@ package functions
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -143,8 +145,9 @@ func (r *reader) returns(f *Function, d *spicepod.Function) {
 // source checks the source of the body and that there is one.
 func (r *reader) source(d *spicepod.Function) {
 	switch scheme := d.Scheme(); {
-	case scheme != "sql":
-		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`sql`}.", scheme)
+	case !slices.Contains(schemes, scheme):
+		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`%s`}.", scheme, strings.Join(schemes, "`, `"))
+	case scheme != "sql": // what runs it checks it
 	case d.Body == "" && d.BodyRef == "":
 		r.fail("", "add body: with one SQL expression", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.")
 	case len(d.Body) > MaxBody:

@@ -236,7 +236,8 @@ func anyCallee(f *functions.Function, set *functions.Set, is func(*functions.Fun
 var queryWords = []string{"select", "from", "values", "table", "with", "pivot", "unpivot", "describe", "show", "summarize"}
 
 func mayQuery(f *functions.Function) bool {
-	return slices.ContainsFunc(sqltree.Scan(f.Source), func(t sqltree.Token) bool {
-		return t.Kind == sqltree.Ident && slices.Contains(queryWords, strings.ToLower(t.Text(f.Source)))
+	text := f.SQL()
+	return slices.ContainsFunc(sqltree.Scan(text), func(t sqltree.Token) bool {
+		return t.Kind == sqltree.Ident && slices.Contains(queryWords, strings.ToLower(t.Text(text)))
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
-	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -40,7 +39,7 @@ type build struct {
 	order    []component
 
 	embeddings *embeddings.Set
-	servers    []*mcpclient.Server
+	outside
 	access
 }
 
@@ -87,6 +86,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 	b.compileFunctions(ctx)
 	b.compileViews(ctx)
 	b.arrange()
+	makeBodies(ctx, b)
 	b.wait()
 	return cmp.Or(b.test(ctx), ctx.Err())
 }
@@ -208,7 +208,7 @@ func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
-		Embeddings: b.embeddings, servers: b.servers,
+		Embeddings: b.embeddings, outside: outside{servers: b.servers},
 		order: slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
 	}
 }

@@ -111,6 +111,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		wait, cancel = context.WithTimeout(ctx, l.patience)
 	}
 	defer cancel()
+	defer releaseBodies(b)
 	if err := b.prepare(ctx, wait); errors.Is(err, errTests) {
 		return report.Problems
 	} else if err != nil {

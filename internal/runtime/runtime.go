@@ -29,7 +29,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/models"
-	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
@@ -82,7 +81,7 @@ type Generation struct {
 	Published  time.Time
 
 	toolState
-	servers []*mcpclient.Server
+	outside
 	order   []component // functions and views, each after what it uses
 	access
 	waiting *waiting // what does not serve yet

@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/approval"
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
+	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/usage"
@@ -49,6 +50,7 @@ type services struct {
 	data     *datasets.Manager
 	results  *results.Store
 	tools    toolServices
+	bodies   *bodies.Set
 	closing  sync.WaitGroup // replaced embedding models
 }
 
@@ -116,6 +118,8 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		return nil, fmt.Errorf("open stored results: %w", err)
 	}
 	s.db.UseRefs(s.results)
+	s.bodies = bodies.NewSet()
+	s.db.HandleBatches(s.bodies.Call)
 	return s, s.openTools(opts, reload)
 }
 
@@ -215,6 +219,9 @@ func (s *services) close() {
 	}
 	if s.db != nil {
 		s.db.close()
+	}
+	if s.bodies != nil {
+		s.bodies.Close()
 	}
 	s.state.close()
 }

@@ -51,11 +51,11 @@ func (b *build) readTraits() *traits {
 	for _, c := range b.order {
 		t.reads[c] = b.reads(t, c)
 		if f := c.function; f != nil {
-			own := b.textTraits(t, c, f.Source)
+			own := b.textTraits(t, c, f.SQL())
 			own.Volatile = own.Volatile || f.Volatility == spicepod.Volatile
 			own.Stable = own.Stable || f.Volatility == spicepod.Stable
 			t.add(f.Engine, own)
-			if own.Fetches {
+			if own.Fetches && f.IsSQL() {
 				t.function(f.Name).Asks = t.asksOf(f.Parsed())
 			}
 		} else {

@@ -123,6 +123,7 @@ type DB struct {
 	running  sync.Map       // connection id → *nativeCalls of the statement
 	native   unsafe.Pointer // see registerNative
 	streams  streams
+	batches  batches
 
 	refs Refs // nil: no results are stored
 }
@@ -269,6 +270,7 @@ func (db *DB) Close() {
 		db.helpers.wait()
 		mapping.Close(&db.raw)
 		db.freeNative()
+		db.freeBatches()
 	}
 	db.tempDir.Remove()
 }

@@ -183,6 +183,10 @@ func (p *producer) explainRemote(err error) error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	e := *AsError(err)
+	if own := failedBy(p.rows.ctx, e.Message); own != nil {
+		own.Ran = true
+		return p.redact(own)
+	}
 	if e.Crashed {
 		p.db.crashes.add(p.rows.ctx, p.catalog.Generation, p.req.SQL)
 	}

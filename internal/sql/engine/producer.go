@@ -478,6 +478,10 @@ func (p *producer) explain(err error) error {
 
 // explainAt explains an error about a text that has its origin in the statement.
 func (p *producer) explainAt(e *duckError, origin func(int) int) error {
+	if own := failedBy(p.rows.ctx, e.message); own != nil {
+		own.Ran = true
+		return p.redact(own)
+	}
 	out := e.describe(p.req.SQL, origin)
 	out.Ran = p.ran
 	p.db.improve(out, e, p.verdict, p.catalog.namesFor(p.req, p.catalog.hides(p.rows.ctx, &p.req)))

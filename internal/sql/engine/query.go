@@ -155,6 +155,7 @@ func (db *DB) query(ctx context.Context, req Request) (*Rows, error) {
 		return nil, err
 	}
 	limits := db.limits(req.Limits)
+	ctx = withStatement(ctx)
 	var clock *clock
 	var cancel context.CancelFunc
 	if req.Parts {

@@ -76,7 +76,7 @@ func (s *Stage) Progress() float64 {
 // Run calls f and interrupts what it runs on the stage when ctx ends; the error is
 // then that of ctx.
 func (s *Stage) Run(ctx context.Context, f func() error) error {
-	s.db.streams.contexts.Store(s.c.id, ctx)
+	s.db.streams.contexts.Store(s.c.id, withStatement(ctx))
 	defer s.db.streams.contexts.Delete(s.c.id)
 	return interruptible(ctx, s.c, f)
 }

@@ -70,20 +70,39 @@ func (b *Batcher) Schema() *arrow.Schema { return b.schema }
 // until emit returns: its memory is reused.
 func (b *Batcher) Add(chunk *engine.Chunk, emit func(arrow.RecordBatch) error) error {
 	for from := 0; from < chunk.Len(); from += appendRows {
-		n := min(appendRows, chunk.Len()-from)
-		size := 0
-		for i, c := range b.columns {
-			if err := c.append(chunk.Column(i), from, n); err != nil {
-				return err
-			}
-			size += c.size()
+		if err := b.add(chunk, from, min(appendRows, chunk.Len()-from), emit); err != nil {
+			return err
 		}
-		b.rows += n
-		if size >= batchBytes || b.rows >= batchRows {
-			if err := b.Emit(emit); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// AddRows adds some rows of a chunk, in ascending order, as Add does.
+func (b *Batcher) AddRows(chunk *engine.Chunk, rows []int, emit func(arrow.RecordBatch) error) error {
+	for len(rows) > 0 {
+		n := 1
+		for n < min(len(rows), appendRows) && rows[n] == rows[0]+n {
+			n++
 		}
+		if err := b.add(chunk, rows[0], n, emit); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// add adds n rows.
+func (b *Batcher) add(chunk *engine.Chunk, from, n int, emit func(arrow.RecordBatch) error) error {
+	size := 0
+	for i, c := range b.columns {
+		if err := c.append(chunk.Column(i), from, n); err != nil {
+			return err
+		}
+		size += c.size()
+	}
+	if b.rows += n; size >= batchBytes || b.rows >= batchRows {
+		return b.Emit(emit)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func NewReader(ctx context.Context, batches Batches, fields []arrow.Field) *Read
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Reader{fields: fields, batches: batches, cancel: cancel, ahead: make(chan ahead, 1), stop: make(chan struct{})}
 	for _, f := range fields {
-		r.types = append(r.types, typeOf(f.Type))
+		r.types = append(r.types, TypeOf(f.Type))
 	}
 	go r.readAhead(ctx)
 	return r
@@ -197,4 +197,15 @@ func (r *Reader) Close() {
 		r.batch.Release()
 		r.batch = nil
 	}
+}
+
+// Column returns a chunk whose only column has the values of an array, at most
+// [engine.ChunkRows]. It shares the memory of the array.
+func Column(t *engine.Type, a arrow.Array) (chunk *engine.Chunk, err error) {
+	err = Guard(func() error {
+		v, err := vector(t, a)
+		chunk = engine.NewChunk(a.Len(), []engine.Vector{v}, nil)
+		return err
+	})
+	return chunk, err
 }

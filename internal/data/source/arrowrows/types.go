@@ -11,7 +11,7 @@ import (
 func Columns(schema *arrow.Schema) []engine.Column {
 	columns := make([]engine.Column, schema.NumFields())
 	for i, f := range schema.Fields() {
-		columns[i] = engine.Column{Name: f.Name, Type: typeOf(f.Type)}
+		columns[i] = engine.Column{Name: f.Name, Type: TypeOf(f.Type)}
 	}
 	return columns
 }
@@ -30,14 +30,14 @@ var simple = map[arrow.Type]engine.TypeID{
 // maxArray is DuckDB's limit of the elements of an ARRAY.
 const maxArray = 100_000
 
-// typeOf returns DuckDB's type for a type of Arrow.
-func typeOf(t arrow.DataType) *engine.Type {
+// TypeOf returns DuckDB's type for a type of Arrow.
+func TypeOf(t arrow.DataType) *engine.Type {
 	if id, ok := simple[t.ID()]; ok {
 		return &engine.Type{ID: id}
 	}
 	switch t := t.(type) {
 	case arrow.ExtensionType:
-		return typeOf(t.StorageType())
+		return TypeOf(t.StorageType())
 	case arrow.DecimalType:
 		if p, s := t.GetPrecision(), t.GetScale(); p >= 1 && p <= 38 && s >= 0 && s <= p {
 			return &engine.Type{ID: engine.Decimal, Width: int(p), Scale: int(s)}
@@ -56,14 +56,14 @@ func typeOf(t arrow.DataType) *engine.Type {
 		}[t.Unit]}
 	case *arrow.FixedSizeListType:
 		if t.Len() >= 1 && t.Len() <= maxArray {
-			return &engine.Type{ID: engine.Array, Size: int(t.Len()), Elem: typeOf(t.Elem())}
+			return &engine.Type{ID: engine.Array, Size: int(t.Len()), Elem: TypeOf(t.Elem())}
 		}
 	case *arrow.MapType:
-		return &engine.Type{ID: engine.Map, Elem: &engine.Type{ID: engine.Struct, Fields: []engine.Field{{Name: "key", Type: typeOf(t.KeyType())}, {Name: "value", Type: typeOf(t.ItemType())}}}}
+		return &engine.Type{ID: engine.Map, Elem: &engine.Type{ID: engine.Struct, Fields: []engine.Field{{Name: "key", Type: TypeOf(t.KeyType())}, {Name: "value", Type: TypeOf(t.ItemType())}}}}
 	case *arrow.StructType:
 		return structOf(t)
 	case arrow.ListLikeType:
-		return &engine.Type{ID: engine.List, Elem: typeOf(t.Elem())}
+		return &engine.Type{ID: engine.List, Elem: TypeOf(t.Elem())}
 	}
 	return &engine.Type{ID: engine.Varchar}
 }
@@ -78,7 +78,7 @@ func structOf(t *arrow.StructType) *engine.Type {
 			return &engine.Type{ID: engine.Varchar}
 		}
 		seen[f.Name] = true
-		out.Fields = append(out.Fields, engine.Field{Name: f.Name, Type: typeOf(f.Type)})
+		out.Fields = append(out.Fields, engine.Field{Name: f.Name, Type: TypeOf(f.Type)})
 	}
 	if len(out.Fields) == 0 {
 		return &engine.Type{ID: engine.Varchar}

@@ -1,0 +1,133 @@
+package functions
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Code describes a body that is not SQL to what runs it: see package bodies. Its types are
+// those that Arrow has as well; DuckDB converts the declared types to them and back.
+type Code struct {
+	ID      string          // of this version of the function
+	Args    []engine.Column // the table inputs, each a list of its rows, and then the arguments
+	Returns *engine.Type    // of a value; of a table function, a list of its rows
+}
+
+// schemes are where bodies may run.
+var schemes = []string{"sql", "exec", "wasm", "http", "https"}
+
+// IsSQL reports whether the body is SQL.
+func (f *Function) IsSQL() bool { return f.Declared.Scheme() == "sql" }
+
+// SQL is the body as SQL: of a function that is not SQL, a call of what runs it.
+func (f *Function) SQL() string {
+	if f.code != nil {
+		return f.body.text
+	}
+	return f.Source
+}
+
+// Code describes a body that is not SQL; it is nil for SQL.
+func (f *Function) Code() *Code { return f.code }
+
+// buildCode builds a function that is not SQL: its body is a call of the native function for
+// its type, see [engine.BatchName].
+func (c *compiler) buildCode(u *unit) (*Function, spicepod.Problems) {
+	f := *u.read
+	f.uses = map[string]string{}
+	f.facts = facts{counts: make([]int, len(f.Args)), size: 1, random: f.Volatility == spicepod.Volatile}
+	for i := range f.facts.counts {
+		f.facts.counts[i] = 1
+	}
+	f.Checksum = f.codeChecksum()
+	f.code = f.newCode()
+	f.body.text = f.code.call(&f)
+	f.Engine = f.engineFunction()
+	f.proven = true // its type is the declared one
+	return &f, f.warnings
+}
+
+// newCode returns the code with its types.
+func (f *Function) newCode() *Code {
+	code := &Code{ID: f.Name + "@" + f.Checksum}
+	for _, t := range f.Tables {
+		code.Args = append(code.Args, engine.Column{Name: t.Name, Type: rowsType(t.Columns)})
+	}
+	for _, a := range f.Args {
+		code.Args = append(code.Args, engine.Column{Name: a.Name, Type: carried(a.Type)})
+	}
+	if code.Returns = rowsType(f.Columns); !f.IsTable() {
+		code.Returns = carried(f.Returns)
+	}
+	return code
+}
+
+// carried is the type in which Arrow carries values of a declared one.
+func carried(t *Type) *engine.Type { return arrowrows.TypeOf(format.ArrowType(t.Duck())) }
+
+// rowsType is the type of a list of rows.
+func rowsType(columns []OutputColumn) *engine.Type {
+	row := &engine.Type{ID: engine.Struct}
+	for _, c := range columns {
+		row.Fields = append(row.Fields, engine.Field{Name: c.Name, Type: carried(c.Type)})
+	}
+	return &engine.Type{ID: engine.List, Elem: row}
+}
+
+// call is the body as SQL.
+func (code *Code) call(f *Function) string {
+	list := []string{engine.Literal(code.ID)}
+	for i, arg := range code.Args {
+		name := engine.Identifier(arg.Name)
+		switch {
+		case i < len(f.Tables):
+			name = "(SELECT coalesce(list(" + name + "), []) FROM " + name + ")"
+		case f.IsTable():
+			name = reservedTable + "." + name
+		}
+		list = append(list, "CAST("+name+" AS "+arg.Type.String()+")")
+	}
+	call := engine.BatchName(code.Returns) + "(" + strings.Join(list, ", ") + ")"
+	if !f.IsTable() {
+		return call
+	}
+	columns := make([]string, len(f.Columns))
+	for i, c := range f.Columns {
+		columns[i] = "r." + engine.Identifier(c.Name)
+	}
+	from := ""
+	if len(f.Args) > 0 {
+		from = " FROM " + reservedTable
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT unnest(" + call + ") AS r" + from + ")"
+}
+
+// codeChecksum covers everything in the declaration that affects the result of a call.
+func (f *Function) codeChecksum() string {
+	d := f.Declared
+	sum := sha256.Sum256([]byte(spicepod.Fingerprint(struct {
+		Checksum, From, Sandbox, Entrypoint string
+		Dependencies, Secrets               []string
+		Params                              spicepod.Params
+		Limits                              spicepod.Limits
+	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, d.Dependencies, d.Secrets, d.Params, d.Limits})))
+	return hex.EncodeToString(sum[:])[:16]
+}
+
+// CodeTypes are the types of the values of the functions that are not SQL, for
+// [engine.DB.AddBatches].
+func (s *Set) CodeTypes() []*engine.Type {
+	var list []*engine.Type
+	for _, f := range s.All() {
+		if f.code != nil {
+			list = append(list, f.code.Returns)
+		}
+	}
+	return list
+}

@@ -1,0 +1,223 @@
+package bodies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Function is one version of a function.
+type Function struct {
+	set     *Set
+	id      string
+	name    string
+	args    []engine.Column
+	returns *engine.Type
+	arrow   arrow.DataType // of the values
+	body    body.Body
+
+	settings
+	slots chan struct{} // nil: any number of calls at once
+
+	batchers sync.Pool // of *format.Batcher
+	calls    sync.WaitGroup
+	users    int // guarded by the set
+}
+
+// settings say how a function is called.
+type settings struct {
+	distinct  bool // rows with equal arguments share a call
+	immutable bool // and statements share values
+	maxCalls  int  // of a statement; 0: no limit
+	batchRows int
+	timeout   time.Duration
+}
+
+func newFunction(s *Set, f *functions.Function, b body.Body) *Function {
+	code, d := f.Code(), f.Declared
+	added := &Function{
+		set: s, id: code.ID, name: f.Name, args: code.Args, returns: code.Returns, arrow: format.ArrowType(code.Returns), body: b, users: 1,
+		settings: settings{distinct: distinct(f), maxCalls: d.Limits.MaxCalls, batchRows: body.MaxRows, timeout: body.DefaultTimeout},
+	}
+	added.immutable = added.distinct && f.Volatility == spicepod.Immutable
+	if n := d.Limits.BatchRows; n > 0 {
+		added.batchRows = min(n, body.MaxRows)
+	}
+	if d.Limits.Timeout > 0 {
+		added.timeout = d.Limits.Timeout
+	}
+	if n := d.Limits.Concurrency; n > 0 {
+		added.slots = make(chan struct{}, n)
+	}
+	added.batchers.New = func() any { return format.NewBatcher(added.args) }
+	return added
+}
+
+// distinct reports whether rows with equal arguments share a call: the function only reads,
+// and a call costs more than the search for equal ones. A volatile function without
+// arguments is called for each row, as random() is.
+func distinct(f *functions.Function) bool {
+	d := f.Declared
+	return (d.Risk == "" || d.Risk == spicepod.RiskRead) && d.Scheme() != "wasm" &&
+		(f.Volatility != spicepod.Volatile || len(f.Code().Args) > 0)
+}
+
+func (f *Function) close() {
+	f.calls.Wait()
+	_ = f.body.Close() // nothing can be done about it
+}
+
+// call computes the values of a vector of rows.
+func (f *Function) call(ctx context.Context, args *engine.Chunk) (*engine.Chunk, error) {
+	values, err := f.values(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return arrowrows.Column(f.returns, values)
+}
+
+// values returns the values of the rows.
+func (f *Function) values(ctx context.Context, args *engine.Chunk) (arrow.Array, error) {
+	m := f.memo(ctx)
+	if !f.distinct {
+		if err := m.count(f, args.Len()); err != nil {
+			return nil, err
+		}
+		rows := make([]int, args.Len())
+		for i := range rows {
+			rows[i] = i
+		}
+		return f.compute(ctx, args, rows)
+	}
+	refs, own, err := m.find(f, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(own.rows) > 0 {
+		own.values, own.err = f.compute(ctx, args, own.rows)
+		close(own.done)
+		if own.err == nil && f.immutable {
+			f.keep(own)
+		}
+	}
+	for _, r := range refs {
+		if err := r.from.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return gather(f.arrow, refs)
+}
+
+// compute calls the body for some rows, batch after batch.
+func (f *Function) compute(ctx context.Context, args *engine.Chunk, rows []int) (arrow.Array, error) {
+	batcher := f.batchers.Get().(*format.Batcher)
+	var parts []arrow.Array
+	done := 0
+	emit := func(batch arrow.RecordBatch) error {
+		values, err := f.callBody(ctx, batch)
+		if err != nil {
+			return f.explain(err, args, rows[done:])
+		}
+		parts = append(parts, values)
+		done += int(batch.NumRows())
+		return nil
+	}
+	for part := range slices.Chunk(rows, f.batchRows) {
+		if err := errors.Join(batcher.AddRows(args, part, emit), batcher.Emit(emit)); err != nil {
+			return nil, err // the batcher, which has rows left, is dropped
+		}
+	}
+	f.batchers.Put(batcher)
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return array.Concatenate(parts, memory.DefaultAllocator)
+}
+
+// callBody calls the body for one batch.
+func (f *Function) callBody(ctx context.Context, batch arrow.RecordBatch) (values arrow.Array, err error) {
+	if f.slots != nil {
+		select {
+		case f.slots <- struct{}{}:
+			defer func() { <-f.slots }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			values, err = nil, fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	values, err = f.body.Call(limited, batch)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && limited.Err() != nil:
+		return nil, engine.NewError(errcode.Timeout, "make it faster, or raise limits.timeout of the function", "a call took longer than %s", f.timeout)
+	case err != nil:
+		return nil, err
+	case values.Len() != int(batch.NumRows()):
+		return nil, fmt.Errorf("it returned %d values for a batch of %d rows", values.Len(), batch.NumRows())
+	case !arrow.TypeEqual(values.DataType(), f.arrow):
+		return nil, fmt.Errorf("it returned values of type %s; it is declared to return %s", values.DataType(), f.arrow)
+	}
+	return values, nil
+}
+
+// shownArguments is how much of the arguments of a row an error shows.
+const shownArguments = 200
+
+// explain names the function, and the row if the error is one of a row.
+func (f *Function) explain(err error, args *engine.Chunk, rows []int) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	where := ""
+	if e, ok := errors.AsType[*body.Error](err); ok && e.Row >= 0 && e.Row < len(rows) {
+		where = " for " + f.arguments(args, rows[e.Row])
+	}
+	e := engine.NewError(errcode.Execution, "", "function '%s' failed%s: %s", f.name, where, err)
+	if own, ok := errors.AsType[*engine.Error](err); ok {
+		e.Code, e.Hint = own.Code, own.Hint
+	}
+	return e
+}
+
+// arguments renders a row as a call has it: (city := "Rome", days := 3).
+func (f *Function) arguments(args *engine.Chunk, row int) string {
+	text := []byte("(")
+	for i, a := range f.args {
+		if i > 0 {
+			text = append(text, ", "...)
+		}
+		text = append(append(text, a.Name...), " := "...)
+		if v := args.Column(i); v.Valid(row) {
+			text = format.JSON(text, v, row)
+		} else {
+			text = append(text, "NULL"...)
+		}
+		if len(text) > shownArguments {
+			return truncate.Ellipsis(string(text), shownArguments)
+		}
+	}
+	return string(append(text, ')'))
+}

@@ -1,0 +1,116 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/bodies"
+	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// newBody makes the body of a function. The error of a wrong declaration is a
+// [spicepod.Problem] or [spicepod.Problems].
+type newBody func(ctx context.Context, spec body.Spec) (body.Body, error)
+
+// kinds are the kinds of bodies that are not SQL, by scheme.
+func (s *services) kinds() map[string]newBody {
+	return map[string]newBody{}
+}
+
+// outside is what a generation uses outside of DuckDB.
+type outside struct {
+	servers []*mcpclient.Server
+	bodies  acquired
+}
+
+// acquired are the IDs of functions in [services.bodies] that a generation or a build keeps
+// there.
+type acquired map[string]bool
+
+// makeBodies makes the bodies of the new functions that are not SQL. A function whose body
+// cannot be made is replaced by its last good version, or left out.
+func makeBodies(ctx context.Context, b *build) {
+	b.bodies = acquired{}
+	for id := range b.old.bodies {
+		b.bodies[id] = b.s.bodies.Acquire(id) // of the last good versions
+	}
+	var failed []component
+	for _, f := range b.set.All() {
+		if f.Code() == nil || b.bodies[f.Code().ID] {
+			continue
+		}
+		if err := makeBody(ctx, b, f); err != nil {
+			reportBody(b, f, err)
+			failed = append(failed, component{function: f})
+		}
+	}
+	if len(failed) > 0 {
+		b.exclude(failed)
+	}
+}
+
+// makeBody makes the body of one function.
+func makeBody(ctx context.Context, b *build, f *functions.Function) error {
+	construct := b.s.kinds()[f.Declared.Scheme()]
+	if construct == nil {
+		return fmt.Errorf("functions from %q are not served by this build", f.Declared.Scheme())
+	}
+	code := f.Code()
+	if err := b.s.db.AddBatches(code.Returns); err != nil {
+		return err
+	}
+	made, err := construct(ctx, bodies.SpecOf(f, b.pod))
+	if err != nil {
+		return err
+	}
+	b.s.bodies.Add(f, made)
+	b.bodies[code.ID] = true
+	return nil
+}
+
+// reportBody reports why a body could not be made.
+func reportBody(b *build, f *functions.Function, err error) {
+	list, declared := errors.AsType[spicepod.Problems](err)
+	if p, one := errors.AsType[spicepod.Problem](err); one {
+		list, declared = spicepod.Problems{p}, true
+	}
+	if !declared {
+		list = spicepod.Problems{b.pod.Problem(f.Path+".from", err.Error(), "")}
+	}
+	for _, p := range list {
+		p.Component = f.Component()
+		b.problem(p)
+	}
+}
+
+// releaseBodies ends the use of the bodies by the build: those of the generation that it
+// published are kept until the next one is, and statements no longer see it.
+func releaseBodies(b *build) {
+	g := b.s.Current()
+	if g == nil || g.bodies != nil || g == b.old { // the build has failed
+		b.s.release(b.bodies)
+		return
+	}
+	g.bodies = acquired{}
+	for _, f := range g.Functions.All() {
+		if code := f.Code(); code != nil {
+			g.bodies[code.ID] = true
+			delete(b.bodies, code.ID)
+		}
+	}
+	b.s.release(b.bodies)
+	old := b.old.bodies
+	b.s.db.Drained(func() { go b.s.release(old) })
+}
+
+func (s *services) release(ids acquired) {
+	for id, has := range ids {
+		if has {
+			s.bodies.Release(id)
+		}
+	}
+}
