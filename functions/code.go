@@ -11,14 +11,6 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Code describes a body that is not SQL to what runs it: see package bodies. Its types are
-// those that Arrow has as well; DuckDB converts the declared types to them and back.
-type Code struct {
-	ID      string          // of this version of the function
-	Args    []engine.Column // the table inputs, each a list of its rows, and then the arguments
-	Returns *engine.Type    // of a value; of a table function, a list of its rows
-}
-
 // schemes are where bodies may run.
 var schemes = []string{"sql", "exec", "wasm", "http", "https"}
 
@@ -33,8 +25,11 @@ func (f *Function) SQL() string {
 	return f.Source
 }
 
-// Code describes a body that is not SQL; it is nil for SQL.
-func (f *Function) Code() *Code { return f.code }
+// Code describes a body that is not SQL to what runs it, see package bodies; it is nil for
+// SQL. Its types are those that Arrow has as well: DuckDB converts the declared types to them
+// and back. The arguments are the table inputs, each a list of its rows, and then those of
+// the signature. A value of a table function is a list of its rows.
+func (f *Function) Code() *engine.BatchFunction { return f.code }
 
 // buildCode builds a function that is not SQL: its body is a call of the native function for
 // its type, see [engine.BatchName].
@@ -47,15 +42,15 @@ func (c *compiler) buildCode(u *unit) (*Function, spicepod.Problems) {
 	}
 	f.Checksum = f.codeChecksum()
 	f.code = f.newCode()
-	f.body.text = f.code.call(&f)
+	f.body.text = f.codeCall()
 	f.Engine = f.engineFunction()
 	f.proven = true // its type is the declared one
 	return &f, f.warnings
 }
 
 // newCode returns the code with its types.
-func (f *Function) newCode() *Code {
-	code := &Code{ID: f.Name + "@" + f.Checksum}
+func (f *Function) newCode() *engine.BatchFunction {
+	code := &engine.BatchFunction{ID: f.Name + "@" + f.Checksum}
 	for _, t := range f.Tables {
 		code.Args = append(code.Args, engine.Column{Name: t.Name, Type: rowsType(t.Columns)})
 	}
@@ -80,8 +75,9 @@ func rowsType(columns []OutputColumn) *engine.Type {
 	return &engine.Type{ID: engine.List, Elem: row}
 }
 
-// call is the body as SQL.
-func (code *Code) call(f *Function) string {
+// codeCall is the body as SQL.
+func (f *Function) codeCall() string {
+	code := f.code
 	list := []string{engine.Literal(code.ID)}
 	for i, arg := range code.Args {
 		name := engine.Identifier(arg.Name)

@@ -27,8 +27,8 @@ type Function struct {
 	Position   spicepod.Position
 
 	body     body
-	code     *Code             // nil: the body is SQL
-	warnings spicepod.Problems // about the signature
+	code     *engine.BatchFunction // nil: the body is SQL
+	warnings spicepod.Problems     // about the signature
 	facts    facts
 	proven   bool              // its types are checked: it uses only DuckDB's own functions
 	calls    []string          // folded names of everything the body calls

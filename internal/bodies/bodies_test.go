@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
@@ -60,10 +62,44 @@ func integers(f func(int64) (int64, error)) func(context.Context, arrow.RecordBa
 	}
 }
 
+// workerVariable makes this binary a worker.
+const workerVariable = "SPICED_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(workerVariable) != "" {
+		if err := isolate.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// world is a database whose statements may run in workers.
+type world struct {
+	*engine.DB
+	isolated bool
+	set      *Set
+	pool     *isolate.Pool
+}
+
+// everywhere runs a test in this process and with workers.
+func everywhere(t *testing.T, test func(t *testing.T, isolated bool)) {
+	for _, isolated := range []bool{false, true} {
+		t.Run(map[bool]string{false: "here", true: "isolated"}[isolated], func(t *testing.T) { test(t, isolated) })
+	}
+}
+
 // open publishes the functions of a Spicepod, each with that body.
-func open(t *testing.T, declared string, c *code) (*engine.DB, *Set) {
+func open(t *testing.T, declared string, c *code, isolated bool) *world {
 	t.Helper()
-	db, err := engine.Open(t.Context(), engine.Options{Threads: 4})
+	pool, err := isolate.New(isolate.Options{Command: []string{os.Args[0]}, Env: []string{workerVariable + "=1"}, Workers: 1, Memory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	db, err := engine.Open(t.Context(), engine.Options{Threads: 4, Isolator: pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +115,16 @@ func open(t *testing.T, declared string, c *code) (*engine.DB, *Set) {
 	if err := db.AddBatches(compiled.CodeTypes()...); err != nil {
 		t.Fatal(err)
 	}
-	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Functions: compiled.Engine()}), func(tx *engine.Tx) error {
+	dependencies := func(_ []engine.Relation, names []string) (list []*engine.Dependency, ok bool) {
+		for _, name := range names {
+			f := compiled.Get(name)
+			d := engine.NewDependency("function "+name, f.DDL(functions.Published()), f.Drop())
+			d.Batch = f.Code()
+			list = append(list, d)
+		}
+		return list, true
+	}
+	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Functions: compiled.Engine(), Dependencies: dependencies}), func(tx *engine.Tx) error {
 		for _, f := range compiled.All() {
 			if f.Code() != nil {
 				set.Add(f, c)
@@ -93,13 +138,13 @@ func open(t *testing.T, declared string, c *code) (*engine.DB, *Set) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db, set
+	return &world{db, isolated, set, pool}
 }
 
 // query returns the rows of a statement, each as its JSON would be in DuckDB's text.
-func query(t *testing.T, db *engine.DB, sql string) (string, error) {
+func query(t *testing.T, db *world, sql string) (string, error) {
 	t.Helper()
-	rows, err := db.Query(t.Context(), engine.Request{SQL: "SELECT coalesce(string_agg(row_text, ' '), '') FROM (SELECT CAST(t AS VARCHAR) AS row_text FROM (" + sql + ") AS t)"})
+	rows, err := db.Query(t.Context(), engine.Request{Isolate: db.isolated, SQL: "SELECT coalesce(string_agg(row_text, ' '), '') FROM (SELECT CAST(t AS VARCHAR) AS row_text FROM (" + sql + ") AS t)"})
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +161,7 @@ func query(t *testing.T, db *engine.DB, sql string) (string, error) {
 	return text, nil
 }
 
-func value(t *testing.T, db *engine.DB, sql string) string {
+func value(t *testing.T, db *world, sql string) string {
 	t.Helper()
 	text, err := query(t, db, sql)
 	if err != nil {
@@ -126,7 +171,9 @@ func value(t *testing.T, db *engine.DB, sql string) string {
 }
 
 // TestTypes passes values of every type through a body and compares them in DuckDB.
-func TestTypes(t *testing.T) {
+func TestTypes(t *testing.T) { everywhere(t, testTypes) }
+
+func testTypes(t *testing.T, isolated bool) {
 	types := map[string]string{
 		"int8": "range % 100", "int16": "range * 3", "int32": "range * 70000", "int64": "range * 900000000000000",
 		"uint8": "range % 200", "uint16": "range", "uint32": "range * 100000", "uint64": "range * 900000000000000",
@@ -150,7 +197,7 @@ func TestTypes(t *testing.T) {
 		names[name] = f
 		fmt.Fprintf(&declared, "- {name: %s, from: exec, body: x, signature: {args: [{name: x, type: \"%s\"}], returns: \"%[2]s\"}}\n", f, name)
 	}
-	db, _ := open(t, declared.String(), c)
+	db := open(t, declared.String(), c, isolated)
 	for name, f := range names {
 		typ, _ := functions.ParseType(name)
 		values := fmt.Sprintf("SELECT CASE WHEN range %% 5 = 3 THEN NULL ELSE CAST(%s AS %s) END AS x, range FROM range(5000)", types[name], typ.SQL())
@@ -165,11 +212,16 @@ const twice = "- {name: twice, from: exec, body: x, signature: {args: [{name: x,
 
 // TestDuplicates counts the calls of a statement whose rows repeat their arguments, on four
 // threads.
-func TestDuplicates(t *testing.T) {
+func TestDuplicates(t *testing.T) { everywhere(t, testDuplicates) }
+
+func testDuplicates(t *testing.T, isolated bool) {
 	c := &code{call: integers(func(n int64) (int64, error) { return 2 * n, nil })}
-	db, _ := open(t, twice+"}\n", c)
+	db := open(t, twice+"}\n", c, isolated)
 	if got := value(t, db, "SELECT sum(twice(range * 7919 % 1000)) AS s FROM range(1000000)"); got != "{'s': 999000000}" {
 		t.Error(got)
+	}
+	if ran := db.pool.Stats().Started > 0; ran != isolated {
+		t.Errorf("a worker ran the statement: %v", ran)
 	}
 	if n := c.rows.Load(); n != 1000 {
 		t.Errorf("%d calls for 1,000 distinct arguments", n)
@@ -180,9 +232,11 @@ func TestDuplicates(t *testing.T) {
 }
 
 // TestImmutable counts the calls of statements with the same arguments.
-func TestImmutable(t *testing.T) {
+func TestImmutable(t *testing.T) { everywhere(t, testImmutable) }
+
+func testImmutable(t *testing.T, isolated bool) {
 	c := &code{call: integers(func(n int64) (int64, error) { return 2 * n, nil })}
-	db, _ := open(t, twice+", volatility: immutable}\n", c)
+	db := open(t, twice+", volatility: immutable}\n", c, isolated)
 	for range 3 {
 		if got := value(t, db, "SELECT sum(twice(range)) AS s FROM range(3000)"); got != "{'s': 8997000}" {
 			t.Error(got)
@@ -194,23 +248,27 @@ func TestImmutable(t *testing.T) {
 }
 
 // TestWrites calls a function that changes something once for each row.
-func TestWrites(t *testing.T) {
+func TestWrites(t *testing.T) { everywhere(t, testWrites) }
+
+func testWrites(t *testing.T, isolated bool) {
 	c := &code{call: integers(func(n int64) (int64, error) { return n, nil })}
-	db, _ := open(t, twice+", risk: write}\n", c)
+	db := open(t, twice+", risk: write}\n", c, isolated)
 	value(t, db, "SELECT sum(twice(1)) AS s FROM range(100)")
 	if n := c.rows.Load(); n != 100 {
 		t.Errorf("%d calls, want 100", n)
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestLimits(t *testing.T) { everywhere(t, testLimits) }
+
+func testLimits(t *testing.T, isolated bool) {
 	c := &code{call: integers(func(n int64) (int64, error) {
 		if n == 4242 {
 			return 0, errors.New("no such thing")
 		}
 		return n, nil
 	})}
-	db, _ := open(t, twice+", limits: {max_calls: 10, batch_rows: 4}}\n", c)
+	db := open(t, twice+", limits: {max_calls: 10, batch_rows: 4}}\n", c, isolated)
 	if value(t, db, "SELECT sum(twice(range % 10)) AS s FROM range(100)"); c.batches.Load() != 3 {
 		t.Errorf("%d batches of at most 4 rows for 10 calls, want 3", c.batches.Load())
 	}
@@ -229,10 +287,12 @@ func TestLimits(t *testing.T) {
 }
 
 // TestBadBodies checks what becomes of bodies that do not do what they promise.
-func TestBadBodies(t *testing.T) {
+func TestBadBodies(t *testing.T) { everywhere(t, testBadBodies) }
+
+func testBadBodies(t *testing.T, isolated bool) {
 	var call func(context.Context, arrow.RecordBatch) (arrow.Array, error)
 	c := &code{call: func(ctx context.Context, batch arrow.RecordBatch) (arrow.Array, error) { return call(ctx, batch) }}
-	db, _ := open(t, twice+", limits: {timeout: 50ms}}\n", c)
+	db := open(t, twice+", limits: {timeout: 50ms}}\n", c, isolated)
 	text := func(values ...string) arrow.Array {
 		b := array.NewStringBuilder(memory.DefaultAllocator)
 		b.AppendValues(values, nil)
@@ -262,7 +322,9 @@ func TestBadBodies(t *testing.T) {
 }
 
 // TestCancelled ends a statement while its function runs.
-func TestCancelled(t *testing.T) {
+func TestCancelled(t *testing.T) { everywhere(t, testCancelled) }
+
+func testCancelled(t *testing.T, isolated bool) {
 	entered, ended := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	c := &code{call: func(ctx context.Context, _ arrow.RecordBatch) (arrow.Array, error) {
@@ -271,10 +333,10 @@ func TestCancelled(t *testing.T) {
 		close(ended)
 		return nil, ctx.Err()
 	}}
-	db, _ := open(t, twice+"}\n", c)
+	db := open(t, twice+"}\n", c, isolated)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-entered; cancel() }()
-	if rows, err := db.Query(ctx, engine.Request{SQL: "SELECT twice(1)", Whole: true}); err == nil {
+	if rows, err := db.Query(ctx, engine.Request{SQL: "SELECT twice(1)", Whole: true, Isolate: isolated}); err == nil {
 		rows.Close()
 		t.Error("the statement was not cancelled")
 	}
@@ -286,11 +348,13 @@ func TestCancelled(t *testing.T) {
 }
 
 // TestTables calls a table function with a table and an argument.
-func TestTables(t *testing.T) {
+func TestTables(t *testing.T) { everywhere(t, testTables) }
+
+func testTables(t *testing.T, isolated bool) {
 	c := &code{call: func(_ context.Context, batch arrow.RecordBatch) (arrow.Array, error) {
 		return array.Concatenate([]arrow.Array{batch.Column(0)}, memory.DefaultAllocator)
 	}}
-	db, _ := open(t, `- name: copied
+	db := open(t, `- name: copied
   from: exec
   kind: table
   body: x
@@ -298,7 +362,7 @@ func TestTables(t *testing.T) {
     tables: [{name: t, columns: [{name: a, type: int64}, {name: b, type: utf8}]}]
     args: [{name: n, type: int64}]
     returns: [{name: a, type: int64}, {name: b, type: utf8}]
-`, c)
+`, c, isolated)
 	got := value(t, db, "WITH w AS (SELECT range AS a, 'x' || range AS b FROM range(3000)) SELECT count(*) AS n, sum(a) AS s, max(b) AS m FROM copied(w, 1)")
 	if want := "{'n': 3000, 's': 4498500, 'm': x999}"; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -311,7 +375,7 @@ func TestTables(t *testing.T) {
 // TestRelease closes a body when its last user has left.
 func TestRelease(t *testing.T) {
 	c := &code{call: integers(func(n int64) (int64, error) { return n, nil })}
-	_, set := open(t, twice+"}\n", c)
+	set := open(t, twice+"}\n", c, false).set
 	id := ""
 	for id = range set.functions {
 	}

@@ -2,7 +2,6 @@ package bodies
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -101,12 +100,6 @@ func (s *Set) Close() {
 	s.closing.Wait()
 }
 
-func (s *Set) get(id string) *Function {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.functions[id]
-}
-
 // enter returns the function of that ID for a call that ends with leave, or nil.
 func (s *Set) enter(id string) (f *Function, leave func()) {
 	s.mu.Lock()
@@ -119,22 +112,13 @@ func (s *Set) enter(id string) (f *Function, leave func()) {
 }
 
 // Call computes the values of one vector of rows. It is the [engine.BatchHandler].
-func (s *Set) Call(ctx context.Context, id string, args *engine.Chunk) (*engine.Chunk, error) {
+func (s *Set) Call(ctx context.Context, id string, _ *engine.Type, args *engine.Chunk) (*engine.Chunk, error) {
 	f, leave := s.enter(id)
 	if f == nil {
 		return nil, engine.NewError(errcode.Execution, "run it again", "a function that the statement calls has changed")
 	}
 	defer leave()
 	return f.call(ctx, args)
-}
-
-// Columns returns the types of the arguments and values of a function.
-func (s *Set) Columns(id string) (args []engine.Column, returns *engine.Type, err error) {
-	f := s.get(id)
-	if f == nil {
-		return nil, nil, fmt.Errorf("there is no function %q", id)
-	}
-	return f.args, f.returns, nil
 }
 
 func (s *Set) cachedValue(id string, row []byte) arrow.Array {

@@ -135,7 +135,11 @@ func (s *resolver) function(called string) *engine.Dependency {
 		return d
 	}
 	if f := s.g.Functions.Get(called); f != nil {
-		return s.add(name, f.DDL(functions.Published().WithKeys(keyColumns(s.g.Datasets))), f.Drop(), s.all(f.Uses.Relations, f.Uses.Functions)...)
+		d := s.add(name, f.DDL(functions.Published().WithKeys(keyColumns(s.g.Datasets))), f.Drop(), s.all(f.Uses.Relations, f.Uses.Functions)...)
+		if d != nil {
+			d.Batch = f.Code()
+		}
+		return d
 	}
 	if f := udf.Named(s.g.toolFunctions, called); f != nil {
 		return s.add(name, []string{f.DDL()}, []string{f.Drop()})

@@ -82,7 +82,7 @@ type Generation struct {
 
 	toolState
 	outside
-	order   []component // functions and views, each after what it uses
+	order []component // functions and views, each after what it uses
 	access
 	waiting *waiting // what does not serve yet
 	listing bool     // a catalog is being listed for the first time

@@ -26,9 +26,17 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// BatchHandler computes a value for each row of args, with the function of that ID. The result has one column, of the type of the function; the caller destroys
-// it. ctx ends with the statement, which the error fails.
-type BatchHandler func(ctx context.Context, id string, args *Chunk) (*Chunk, error)
+// BatchHandler computes a value for each row of args, with the function of that ID. The
+// result has one column of type returns; the caller destroys it. ctx ends with the statement,
+// which the error fails.
+type BatchHandler func(ctx context.Context, id string, returns *Type, args *Chunk) (*Chunk, error)
+
+// BatchFunction is a function that a [BatchHandler] computes.
+type BatchFunction struct {
+	ID      string
+	Args    []Column
+	Returns *Type
+}
 
 // maxBatchTypes is how many types of values there may be: DuckDB cannot drop a native
 // function.
@@ -157,14 +165,11 @@ func (f *batchFunction) answer(conn uint64, input mapping.DataChunk, output mapp
 		return nil
 	}
 	args := &Chunk{rows: chunk.rows, cols: chunk.cols[1:]}
-	result, err := f.db.batches.call(WithNesting(ctx, Nesting(ctx)+1), string(chunk.Column(0).Bytes(0)), args)
+	result, err := f.db.Batch(ctx, string(chunk.Column(0).Bytes(0)), f.returns, args)
 	if err != nil {
-		return failStatement(ctx, err)
+		return err
 	}
 	defer result.Destroy()
-	if result.Len() != args.Len() || len(result.cols) != 1 || result.Column(0).Type.String() != f.returns.String() {
-		return errors.New("internal error: the values do not fit the rows")
-	}
 	to := Vector{Type: f.returns}
 	to.load(output)
 	to.fill(result.Column(0), result.Len())

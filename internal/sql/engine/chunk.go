@@ -19,6 +19,9 @@ type Chunk struct {
 // Len is the number of rows.
 func (c *Chunk) Len() int { return c.rows }
 
+// Columns is the number of columns.
+func (c *Chunk) Columns() int { return len(c.cols) }
+
 // Column returns column i.
 func (c *Chunk) Column(i int) *Vector { return &c.cols[i] }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -37,6 +38,9 @@ type Job struct {
 	Corrupts bool
 	// Native answers the statement's calls of [Native].
 	Native func(ctx context.Context, handler, input string) (string, error)
+	// Batch answers its calls of the functions in the Dependencies that are not SQL. Their
+	// arguments have the types of the [BatchFunction].
+	Batch BatchHandler
 }
 
 // RemoteRows are the rows of a job.
@@ -59,6 +63,8 @@ type Dependency struct {
 	Create  []string // SQL statements
 	Drop    []string // SQL statements that undo Create
 	File    bool     // it holds a file open
+
+	Batch *BatchFunction // that Create calls; nil: none
 }
 
 // NewDependency makes an object that uses others.
@@ -111,6 +117,18 @@ func (db *DB) Native(ctx context.Context, handler, input string) (string, error)
 	return h.(Handler)(WithNesting(ctx, Nesting(ctx)+1), input)
 }
 
+// Batch calls a function as a statement would. It is a [BatchHandler].
+func (db *DB) Batch(ctx context.Context, id string, returns *Type, args *Chunk) (*Chunk, error) {
+	result, err := db.batches.call(WithNesting(ctx, Nesting(ctx)+1), id, returns, args)
+	if err != nil {
+		return nil, failStatement(ctx, err)
+	}
+	if result.Len() != args.Len() || len(result.cols) != 1 || result.Column(0).Type.String() != returns.String() {
+		return nil, errors.New("internal error: the values do not fit the rows")
+	}
+	return result, nil
+}
+
 // Quiet waits at most patience until DuckDB runs no statement, including closed
 // and failed ones, and reports whether that is the case. No statement may begin
 // meanwhile.
@@ -144,7 +162,7 @@ func (p *producer) isolate() error {
 	p.disconnect()
 	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
 		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
-		Limits: p.rows.limits, Parts: p.req.Parts, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native,
+		Limits: p.rows.limits, Parts: p.req.Parts, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native, Batch: p.db.Batch,
 	})
 	if err != nil {
 		return p.explainRemote(err)

@@ -43,6 +43,11 @@ func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 		Timeout: x.job.Limits.Timeout, Parts: x.job.Parts, MaxRows: x.job.Limits.MaxRows, MaxBytes: x.job.Limits.MaxBytes,
 	}
 	x.created, q.Files, q.Definitions = w.missing(x.job.Dependencies)
+	for _, d := range x.created {
+		if d.Batch != nil {
+			q.Batches = append(q.Batches, d.Batch.Returns)
+		}
+	}
 	_ = w.out.send(kindQuery, q) // if the worker is gone, receive returns the reason
 	f, err := x.receive(ctx)
 	if err != nil {
@@ -133,10 +138,15 @@ func (x *execution) receive(ctx context.Context) (frame, error) {
 			if !ok {
 				return f, x.crashed()
 			}
-			if f.kind != kindCall {
+			take := x.take
+			switch f.kind {
+			case kindCall:
+			case kindBatch:
+				take = x.takeBatch
+			default:
 				return f, nil
 			}
-			if err := x.take(ctx, f); err != nil {
+			if err := take(ctx, f); err != nil {
 				return f, x.violation(err)
 			}
 		case <-ctx.Done():
@@ -225,16 +235,23 @@ func (x *execution) take(ctx context.Context, f frame) error {
 	if err != nil {
 		return err
 	}
-	if c.Number != x.worker.served {
-		return fmt.Errorf("%w: a call of statement %d during statement %d", errFrame, c.Number, x.worker.served)
+	return x.answer(c.Number, func() {
+		output, err := x.native(ctx, c)
+		reply(x.worker, c.ID, output, err)
+	})
+}
+
+// answer answers a call of statement number in parallel.
+func (x *execution) answer(number int, reply func()) error {
+	if number != x.worker.served {
+		return fmt.Errorf("%w: a call of statement %d during statement %d", errFrame, number, x.worker.served)
 	}
 	if x.pending.Add(1) > maxCalls {
 		return fmt.Errorf("%w: more than %d calls at once", errFrame, maxCalls)
 	}
 	x.calls.Go(func() {
 		defer x.pending.Add(-1)
-		output, err := x.native(ctx, c)
-		reply(x.worker, c.ID, output, err)
+		reply()
 	})
 	return nil
 }
@@ -305,6 +322,9 @@ func (x *execution) abort() {
 			var c call
 			_ = json.Unmarshal(f.payload, &c)
 			reply(x.worker, c.ID, "", context.Canceled)
+		case kindBatch:
+			b, _, _ := cutHead[batch](f)
+			replyValues(x.worker, b.ID, nil, context.Canceled)
 		}
 	}
 }

@@ -70,7 +70,7 @@ type server struct {
 
 	cancel context.CancelFunc // of the last statement; for read
 	lastID atomic.Uint64      // of a call
-	calls  sync.Map           // id → chan answer
+	calls  sync.Map           // id → chan answer, or chan frame of kindValues
 }
 
 // statement is a query with a context that begins when it arrives: a cancellation
@@ -93,6 +93,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	if s.db, err = engine.Open(ctx, s.options(begin)); err != nil {
 		return &failure{Message: err.Error()}
 	}
+	s.db.HandleBatches(s.callBatch)
 	for i, sql := range begin.Script {
 		if err := s.db.Exec(ctx, sql); err != nil {
 			return &failure{Message: fmt.Sprintf("statement %d of the setup: %s", i+1, err)}
@@ -155,6 +156,12 @@ func (s *server) take(ctx context.Context, f frame) error {
 		a, err := decodeJSON[answer](f)
 		if ch, ok := s.calls.LoadAndDelete(a.ID); ok && err == nil {
 			ch.(chan answer) <- a
+		}
+		return err
+	case kindValues:
+		a, _, err := cutHead[answer](f)
+		if ch, ok := s.calls.LoadAndDelete(a.ID); ok && err == nil {
+			ch.(chan frame) <- f
 		}
 		return err
 	}

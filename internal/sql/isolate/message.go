@@ -26,12 +26,13 @@ type failure struct {
 
 // query is a judged statement, after what it needs.
 type query struct {
-	Number      int      // counts the worker's statements
-	Files       []string // statements that attach and detach files
-	Definitions []string // statements that create views and functions
-	SQL         string   // "" runs nothing else
-	Describe    bool     // instead of running it
-	Params      []byte   // see appendParams
+	Number      int            // counts the worker's statements
+	Files       []string       // statements that attach and detach files
+	Batches     []*engine.Type // of values, for which Definitions need native functions
+	Definitions []string       // statements that create views and functions
+	SQL         string         // "" runs nothing else
+	Describe    bool           // instead of running it
+	Params      []byte         // see appendParams
 	Tables      []engine.Table
 	Timeout     time.Duration
 	Parts       bool // see [engine.Request.Parts]
@@ -53,6 +54,14 @@ type answer struct {
 	ID     uint64
 	Output string
 	Error  *string `json:",omitempty"`
+}
+
+// batch is a call of a function that is not SQL; the rows follow it in the frame. It is
+// answered as a call is, with the values after the answer.
+type batch struct {
+	Number   int // of the query
+	ID       uint64
+	Function string
 }
 
 // end reports how a statement ended.

@@ -96,6 +96,9 @@ func (s *server) prepare(ctx context.Context, q query) error {
 			return err
 		}
 	}
+	if err := s.db.AddBatches(q.Batches...); err != nil {
+		return err
+	}
 	return s.db.Publish(ctx, engine.NewCatalog(engine.Contents{}), func(tx *engine.Tx) error {
 		for _, sql := range q.Definitions {
 			if err := tx.Exec(sql); err != nil {

@@ -20,6 +20,7 @@ const (
 	kindQuery  kind = 'Q' // query; the next one only after kindEnd
 	kindCancel kind = 'X' // nothing: ends the statement that runs, if any
 	kindAnswer kind = 'A' // answer
+	kindValues kind = 'V' // answer to kindBatch, and a column of values
 )
 
 // The frames of a worker.
@@ -30,6 +31,7 @@ const (
 	kindAbout   kind = 'B' // engine.Description, instead of columns and rows
 	kindRows    kind = 'D' // rows, see encoder
 	kindCall    kind = 'N' // call; may come at any time until kindEnd
+	kindBatch   kind = 'M' // batch and its rows; as kindCall
 	kindEnd     kind = 'E' // end: the statement is over
 )
 
@@ -47,6 +49,13 @@ const (
 	maxControl  = 16 << 20  // of a worker's frame other than rows
 	atOnce      = 1 << 20   // of a payload that is allocated before it has arrived
 )
+
+// tooLargeError is the largest payload of a frame that would be larger.
+type tooLargeError int
+
+func (most tooLargeError) Error() string {
+	return fmt.Sprintf("more than %d MiB do not fit in a frame", int(most)>>20)
+}
 
 var errFrame = errors.New("protocol violation")
 
@@ -90,7 +99,7 @@ func fromParent(kind) int { return maxFrame }
 
 func fromWorker(k kind) int {
 	switch k {
-	case kindRows:
+	case kindRows, kindBatch:
 		return maxFrame
 	case kindReady, kindFailed, kindColumns, kindAbout, kindCall, kindEnd:
 		return maxControl
@@ -104,7 +113,7 @@ func writeFrame(w io.Writer, k kind, payload []byte) error {
 		most = fromParent(k)
 	}
 	if len(payload) > most {
-		return fmt.Errorf("more than %d MiB do not fit in a frame", most>>20)
+		return tooLargeError(most)
 	}
 	var header [headerBytes]byte
 	binary.LittleEndian.PutUint32(header[:], uint32(len(payload)))

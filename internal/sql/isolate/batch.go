@@ -1,0 +1,149 @@
+package isolate
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+)
+
+// appendHead begins a payload of a head and a chunk: the length of the head as JSON, the
+// head, and padding.
+func appendHead(head any) ([]byte, error) {
+	text, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	e := encoder{buf: binary.LittleEndian.AppendUint32(nil, uint32(len(text)))}
+	e.buf = append(e.buf, text...)
+	e.pad()
+	return e.buf, nil
+}
+
+// appendChunk appends the first columns of a chunk.
+func appendChunk(buf []byte, chunk *engine.Chunk, columns int) []byte {
+	e := encoder{buf: buf}
+	e.number(chunk.Len())
+	e.pad()
+	for i := range columns {
+		e.vector(chunk.Column(i), []span{{0, chunk.Len()}})
+	}
+	return e.buf
+}
+
+// cutHead reads the head of a payload.
+func cutHead[T any](f frame) (head T, rest []byte, err error) {
+	n := len(f.payload)
+	if n < 4 {
+		return head, nil, errShort
+	}
+	end := 4 + int64(binary.LittleEndian.Uint32(f.payload))
+	padded := (end + 7) &^ 7
+	if padded > int64(n) {
+		return head, nil, errShort
+	}
+	head, err = decodeJSON[T](frame{f.kind, f.payload[4:end]})
+	return head, f.payload[padded:], err
+}
+
+// readChunk reads the only chunk of a payload.
+func readChunk(columns []engine.Column, payload []byte) (*engine.Chunk, error) {
+	d := newDecoder(columns, payload)
+	chunk, err := d.next()
+	switch {
+	case err != nil:
+		return nil, err
+	case chunk == nil || len(d.rest) > 0:
+		return nil, fmt.Errorf("%w: not one chunk", errFrame)
+	}
+	return chunk, nil
+}
+
+// callBatch asks the parent to call a function for the rows of args.
+func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type, args *engine.Chunk) (*engine.Chunk, error) {
+	number, _ := ctx.Value(numberKey{}).(int)
+	call := s.lastID.Add(1)
+	ch := make(chan frame, 1)
+	s.calls.Store(call, ch)
+	defer s.calls.Delete(call)
+	payload, err := appendHead(batch{number, call, id})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.out.write(kindBatch, appendChunk(payload, args, args.Columns())), s.out.flush()); err != nil {
+		return nil, fmt.Errorf("the arguments cannot be sent by the worker: %w", err)
+	}
+	select {
+	case f := <-ch:
+		a, rest, err := cutHead[answer](f)
+		switch {
+		case err != nil:
+			return nil, err
+		case a.Error != nil:
+			return nil, errors.New(*a.Error)
+		}
+		return readChunk([]engine.Column{{Type: returns}}, rest)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// takeBatch answers a call of a function that is not SQL, if the statement may call it.
+func (x *execution) takeBatch(ctx context.Context, f frame) error {
+	b, rest, err := cutHead[batch](f)
+	if err != nil {
+		return err
+	}
+	var function *engine.BatchFunction
+	for _, d := range x.job.Dependencies {
+		if d.Batch != nil && d.Batch.ID == b.Function {
+			function = d.Batch
+		}
+	}
+	if function == nil {
+		return fmt.Errorf("%w: a call of %q, which the statement does not use", errFrame, truncate.Ellipsis(b.Function, 100))
+	}
+	args, err := readChunk(function.Args, rest)
+	if err != nil {
+		return err
+	}
+	return x.answer(b.Number, func() {
+		values, err := x.batch(ctx, function, args)
+		replyValues(x.worker, b.ID, values, err)
+	})
+}
+
+func (x *execution) batch(ctx context.Context, f *engine.BatchFunction, args *engine.Chunk) (values *engine.Chunk, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("internal error in %s: %v", f.ID, v)
+		}
+	}()
+	return x.job.Batch(ctx, f.ID, f.Returns, args)
+}
+
+// replyValues answers a call, if the worker still runs.
+func replyValues(w *worker, id uint64, values *engine.Chunk, err error) {
+	a := answer{ID: id}
+	if err != nil {
+		text := truncate.Fit(err.Error(), engine.MaxMessage)
+		a.Error = &text
+	}
+	payload, headErr := appendHead(a)
+	if headErr != nil {
+		return // an answer is always JSON
+	}
+	if err == nil {
+		defer values.Destroy()
+		payload = appendChunk(payload, values, 1)
+	}
+	if large, ok := errors.AsType[tooLargeError](w.out.write(kindValues, payload)); ok {
+		replyValues(w, id, nil, large)
+		return
+	}
+	_ = w.out.flush()
+}
