@@ -131,10 +131,11 @@ func appendJSONFloat(buf []byte, f float64, bitSize int) []byte {
 	return appendFloat(buf, f, bitSize)
 }
 
-// appendEmbedded appends the text of a JSON column as it is, on one line, or as a
+func appendEmbedded(buf []byte, v *engine.Vector, i int) []byte { return AppendEmbedded(buf, v.Bytes(i)) }
+
+// AppendEmbedded appends the text of a JSON column as it is, on one line, or as a
 // string if it is not valid JSON: DuckDB accepts NaN, for example.
-func appendEmbedded(buf []byte, v *engine.Vector, i int) []byte {
-	s := v.Bytes(i)
+func AppendEmbedded(buf, s []byte) []byte {
 	if !json.Valid(s) || !utf8.Valid(s) {
 		return AppendString(buf, s)
 	}

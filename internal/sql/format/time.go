@@ -21,11 +21,7 @@ func timestampAppender(perSecond int64, zone string) appender {
 		if value.Infinite(at, value.Infinity) {
 			return value.AppendInfinity(buf, at)
 		}
-		seconds, fraction := value.FloorDiv(at, perSecond)
-		day, second := value.FloorDiv(seconds, 86_400)
-		buf = append(value.AppendDate(buf, day), 'T')
-		buf = value.AppendClock(buf, second, fraction*(1e9/perSecond))
-		return append(buf, zone...)
+		return append(value.AppendTimestamp(buf, at, perSecond), zone...)
 	}
 }
 

@@ -38,6 +38,13 @@ func AppendClock(buf []byte, seconds, nanos int64) []byte {
 	return appendFraction(appendTwo(buf, seconds%60), nanos)
 }
 
+// AppendTimestamp appends a finite timestamp, counted in a fraction of a second, as ISO 8601.
+func AppendTimestamp(buf []byte, at, perSecond int64) []byte {
+	seconds, fraction := FloorDiv(at, perSecond)
+	day, second := FloorDiv(seconds, secondsPerDay)
+	return AppendClock(append(AppendDate(buf, day), 'T'), second, fraction*(1e9/perSecond))
+}
+
 // AppendDuration appends hours, minutes and seconds as DuckDB and PostgreSQL do: hours
 // may have many digits, the fraction has no zeros at its end.
 func AppendDuration(buf []byte, micros int64) []byte {
