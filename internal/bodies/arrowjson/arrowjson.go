@@ -4,7 +4,7 @@
 //
 //	form, err := arrowjson.Of(t)
 //	buf = form.Append(buf, column, 3)
-//	values, err := form.Array(raw) // of a list in JSON
+//	values, err := form.Array(raw, 10) // of a list in JSON with 10 values
 package arrowjson
 
 import (

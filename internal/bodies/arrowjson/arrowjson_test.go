@@ -29,7 +29,7 @@ func form(t testing.TB, declared string) *arrowjson.Form {
 // written is a list in JSON after it was read as a type.
 func written(t testing.TB, f *arrowjson.Form, list string) string {
 	t.Helper()
-	a, err := f.Array([]byte(list))
+	a, err := f.Array([]byte(list), 1)
 	if err != nil {
 		t.Fatalf("%s: %s: %v", f.Type, list, err)
 	}
@@ -113,7 +113,7 @@ func TestParts(t *testing.T) {
 		"enum('a', 'b')":         {`"a"`, `"b"`, `"a"`},
 	} {
 		f := form(t, declared)
-		a, err := f.Array([]byte("[" + strings.Join(values, ",") + "]"))
+		a, err := f.Array([]byte("["+strings.Join(values, ",")+"]"), 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestWrongValues(t *testing.T) {
 		{"map<utf8, int64>", `[{"x":1,"x":2}]`, `key "x" appears twice`},
 		{"int64", `{"a":1}`, `not a list`},
 	} {
-		_, err := form(t, c.declared).Array([]byte(c.given))
+		_, err := form(t, c.declared).Array([]byte(c.given), 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: error %v, want %s", c.declared, c.given, err, c.want)
 		}
@@ -208,7 +208,7 @@ func FuzzArray(f *testing.F) {
 			return
 		}
 		f := form(t, types[which%len(types)])
-		a, err := f.Array([]byte(list))
+		a, err := f.Array([]byte(list), 1)
 		if err != nil {
 			return
 		}

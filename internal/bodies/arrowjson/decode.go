@@ -58,10 +58,12 @@ func (e *ValueError) Error() string { return fmt.Sprintf("value %d: %s", e.Index
 // Unwrap returns the cause.
 func (e *ValueError) Unwrap() error { return e.Err }
 
-// Array reads a list, which is valid JSON. An error is a [*ValueError], or that it is no list.
-func (f *Form) Array(list []byte) (arrow.Array, error) {
+// Array reads a list of about n values, which is valid JSON. An error is a [*ValueError], or
+// that it is no list.
+func (f *Form) Array(list []byte, n int) (arrow.Array, error) {
 	b := f.NewBuilder()
 	defer b.Release()
+	b.Reserve(n)
 	s := &scanner{data: list}
 	err := s.elements(func() error {
 		n := b.Len()

@@ -131,7 +131,9 @@ func appendJSONFloat(buf []byte, f float64, bitSize int) []byte {
 	return appendFloat(buf, f, bitSize)
 }
 
-func appendEmbedded(buf []byte, v *engine.Vector, i int) []byte { return AppendEmbedded(buf, v.Bytes(i)) }
+func appendEmbedded(buf []byte, v *engine.Vector, i int) []byte {
+	return AppendEmbedded(buf, v.Bytes(i))
+}
 
 // AppendEmbedded appends the text of a JSON column as it is, on one line, or as a
 // string if it is not valid JSON: DuckDB accepts NaN, for example.
