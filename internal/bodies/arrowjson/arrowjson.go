@@ -2,7 +2,7 @@
 // library and Spice write it: numbers with all their digits, dates and times as ISO 8601,
 // binary data as hexadecimal text, structs as objects with every member, NULL as null.
 //
-//	form, err := arrowjson.Of(t)
+//	form, err := arrowjson.Of(t, column.DataType())
 //	buf = form.Append(buf, column, 3)
 //	values, err := form.Array(raw, 10) // of a list in JSON with 10 values
 package arrowjson
@@ -33,22 +33,29 @@ type Form struct {
 // appender appends a value that is not null.
 type appender func(buf []byte, a arrow.Array, i int) []byte
 
-// Of returns the form of a type. UNION has none.
-func Of(t *engine.Type) (*Form, error) {
-	f := &Form{Type: t, Arrow: format.ArrowType(t)}
-	var err error
-	switch t.ID {
-	case engine.List, engine.Array:
-		err = f.list()
-	case engine.Struct:
-		err = f.object()
-	case engine.Map:
-		err = f.mapping()
+// Of returns the form of a type whose values Arrow carries as another type: those that Arrow
+// does not have are text. UNION has none.
+func Of(t *engine.Type, carried arrow.DataType) (*Form, error) {
+	f := &Form{Type: t, Arrow: carried}
+	switch carried := carried.(type) {
+	case arrow.ListLikeType:
+		if m, ok := carried.(*arrow.MapType); ok && t.ID == engine.Map {
+			return f, f.mapping(m)
+		}
+		if t.ID == engine.List || t.ID == engine.Array {
+			return f, f.list(carried)
+		}
+	case *arrow.StructType:
+		if t.ID == engine.Struct && len(t.Fields) == carried.NumFields() {
+			return f, f.object(carried)
+		}
 	default:
-		err = f.simple()
+		return f, f.simple()
 	}
-	return f, err
+	return nil, f.missing()
 }
+
+func (f *Form) missing() error { return fmt.Errorf("type %s has no form in JSON", f.Type) }
 
 // Append appends a value, which may be null.
 func (f *Form) Append(buf []byte, a arrow.Array, i int) []byte {
@@ -59,8 +66,12 @@ func (f *Form) Append(buf []byte, a arrow.Array, i int) []byte {
 }
 
 func (f *Form) simple() (err error) {
-	if f.append = appenders[f.Type.ID]; f.append == nil {
-		return fmt.Errorf("type %s has no form in JSON", f.Type)
+	f.append = appenders[f.Type.ID]
+	if f.Arrow.ID() == arrow.STRING && f.Type.ID == engine.UHugeInt {
+		f.append = appendDigits
+	}
+	if f.append == nil {
+		return f.missing()
 	}
 	if f.Type.JSON {
 		f.append = appendJSON
@@ -82,11 +93,7 @@ var appenders = map[engine.TypeID]appender{
 		return appendFloat(buf, a.(*array.Float64).Value(i), 64)
 	},
 	engine.HugeInt: appendDecimal, engine.Decimal: appendDecimal,
-	engine.UHugeInt: func(buf []byte, a arrow.Array, i int) []byte {
-		return a.(*array.Decimal256).Value(i).BigInt().Append(buf, 10)
-	},
-	engine.Varchar: appendText, engine.UUID: appendText, engine.Bit: appendText, engine.TimeTZ: appendText,
-	engine.Enum: appendWord,
+	engine.Varchar: appendText, engine.UUID: appendText, engine.Bit: appendText, engine.TimeTZ: appendText, engine.Enum: appendText,
 	engine.Blob: func(buf []byte, a arrow.Array, i int) []byte {
 		return append(hex.AppendEncode(append(buf, '"'), a.(*array.Binary).Value(i)), '"')
 	},
@@ -136,9 +143,9 @@ func appendJSON(buf []byte, a arrow.Array, i int) []byte {
 	return format.AppendEmbedded(buf, []byte(a.(*array.String).Value(i)))
 }
 
-func appendWord(buf []byte, a arrow.Array, i int) []byte {
-	d := a.(*array.Dictionary)
-	return format.AppendString(buf, d.Dictionary().(*array.String).Value(d.GetValueIndex(i)))
+// appendDigits appends a number that is carried as text.
+func appendDigits(buf []byte, a arrow.Array, i int) []byte {
+	return append(buf, a.(*array.String).Value(i)...)
 }
 
 func appendDate(buf []byte, a arrow.Array, i int) []byte {

@@ -11,6 +11,9 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/arrowjson"
+	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 func form(t testing.TB, declared string) *arrowjson.Form {
@@ -19,11 +22,17 @@ func form(t testing.TB, declared string) *arrowjson.Form {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := arrowjson.Of(typ.Duck())
+	f, err := arrowjson.Of(typ.Duck(), carried(typ.Duck()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// carried is the type in which Arrow carries values of a type.
+func carried(t *engine.Type) arrow.DataType {
+	columns := arrowrows.Columns(format.ArrowSchema([]engine.Column{{Name: "x", Type: t}}))
+	return format.ArrowType(columns[0].Type)
 }
 
 // written is a list in JSON after it was read as a type.
@@ -62,7 +71,7 @@ func TestValues(t *testing.T) {
 		{"uint16", `[65535]`, ""},
 		{"uint32", `[4294967295]`, ""},
 		{"uint64", `[18446744073709551615]`, ""},
-		{"hugeint", `[170141183460469231731687303715884105727,-170141183460469231731687303715884105728]`, ""},
+		{"hugeint", `[99999999999999999999999999999999999999,-170141183460469231731687303715884105]`, ""},
 		{"uhugeint", `[340282366920938463463374607431768211455,0]`, ""},
 		{"float32", `[1.5,0.1]`, ""},
 		{"float64", `[0.1,1e300,"2.5",-0.0,null,"NaN"]`, `[0.1,1e+300,2.5,-0,null,null]`},
@@ -149,6 +158,7 @@ func TestWrongValues(t *testing.T) {
 		{"struct<a: int64>", `[{"a":"x"}]`, `value 0: field "a": "x" is not a valid BIGINT`},
 		{"map<int64, int64>", `[{"x":1}]`, `key "x": "x" is not a valid BIGINT`},
 		{"map<utf8, int64>", `[{"x":1,"x":2}]`, `key "x" appears twice`},
+		{"hugeint", `[170141183460469231731687303715884105727]`, `is too large for DECIMAL(38,0)`},
 		{"int64", `{"a":1}`, `not a list`},
 	} {
 		_, err := form(t, c.declared).Array([]byte(c.given), 1)
@@ -168,7 +178,7 @@ func TestTypesWithoutForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := arrowjson.Of(typ.Duck()); err == nil || !strings.Contains(err.Error(), "has no form in JSON") {
+		if _, err := arrowjson.Of(typ.Duck(), carried(typ.Duck())); err == nil || !strings.Contains(err.Error(), "has no form in JSON") {
 			t.Errorf("%s: %v", declared, err)
 		}
 	}

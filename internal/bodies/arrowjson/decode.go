@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/functions"
@@ -94,31 +92,7 @@ func Elements(list []byte) (n int, err error) {
 
 // NewBuilder returns a builder of values of the type.
 func (f *Form) NewBuilder() array.Builder {
-	b := array.NewBuilder(memory.DefaultAllocator, f.Arrow)
-	addWords(f.Type, b)
-	return b
-}
-
-// addWords adds the words of ENUM types in their order.
-func addWords(t *engine.Type, b array.Builder) {
-	switch b := b.(type) {
-	case *array.BinaryDictionaryBuilder:
-		words := array.NewStringBuilder(memory.DefaultAllocator)
-		defer words.Release()
-		words.AppendValues(t.Values, nil)
-		list := words.NewStringArray()
-		defer list.Release()
-		_ = b.InsertStringDictValues(list) // of the right type
-	case *array.StructBuilder:
-		for i, f := range t.Fields {
-			addWords(f.Type, b.FieldBuilder(i))
-		}
-	case *array.MapBuilder:
-		addWords(t.Elem.Fields[0].Type, b.KeyBuilder())
-		addWords(t.Elem.Fields[1].Type, b.ItemBuilder())
-	case array.ListLikeBuilder:
-		addWords(t.Elem, b.ValueBuilder())
-	}
+	return array.NewBuilder(memory.DefaultAllocator, f.Arrow)
 }
 
 func simpleDecoder(t *engine.Type) (decoder, error) {
@@ -285,16 +259,13 @@ func store(t *engine.Type, v any, b array.Builder) error {
 	case *array.Uint64Builder:
 		b.Append(v.(uint64))
 	case *array.Decimal128Builder: // HUGEINT
-		n, _ := new(big.Int).SetString(v.(string), 10)
-		whole, _ := value.NewInt128(n)
-		b.Append(decimal128.New(whole.High, whole.Low))
-	case *array.Decimal256Builder: // UHUGEINT
-		n, _ := new(big.Int).SetString(v.(string), 10)
-		b.Append(decimal256.FromBigInt(n))
+		n, err := value.ParseDecimal(v.(string), value.MaxDigits, 0)
+		if err != nil {
+			return err
+		}
+		b.Append(decimal128.New(n.High, n.Low))
 	case *array.StringBuilder:
 		b.Append(v.(string))
-	case *array.BinaryDictionaryBuilder:
-		return b.AppendString(v.(string))
 	case *array.Date32Builder:
 		b.Append(arrow.Date32(v.(value.Date)))
 	case *array.TimestampBuilder:

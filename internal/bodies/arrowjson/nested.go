@@ -12,8 +12,8 @@ import (
 )
 
 // list is the form of lists and of arrays, which are lists of a size.
-func (f *Form) list() error {
-	elem, err := Of(f.Type.Elem)
+func (f *Form) list(carried arrow.ListLikeType) error {
+	elem, err := Of(f.Type.Elem, carried.Elem())
 	if err != nil {
 		return err
 	}
@@ -51,13 +51,13 @@ func (f *Form) list() error {
 
 // object is the form of structs. Members that the type does not have are ignored; those that
 // are missing are null.
-func (f *Form) object() error {
+func (f *Form) object(carried *arrow.StructType) error {
 	members := make([]*Form, len(f.Type.Fields))
 	keys := make([][]byte, len(members))
 	index := make(map[string]int, len(members))
 	for i, field := range f.Type.Fields {
 		var err error
-		if members[i], err = Of(field.Type); err != nil {
+		if members[i], err = Of(field.Type, carried.Field(i).Type); err != nil {
 			return err
 		}
 		if i > 0 {
@@ -104,9 +104,9 @@ func (f *Form) object() error {
 }
 
 // mapping is the form of maps: an object whose keys are the text of the map's keys.
-func (f *Form) mapping() error {
-	key, err1 := Of(f.Type.Elem.Fields[0].Type)
-	val, err2 := Of(f.Type.Elem.Fields[1].Type)
+func (f *Form) mapping(carried *arrow.MapType) error {
+	key, err1 := Of(f.Type.Elem.Fields[0].Type, carried.KeyType())
+	val, err2 := Of(f.Type.Elem.Fields[1].Type, carried.ItemType())
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}

@@ -73,7 +73,8 @@ type input struct {
 
 var _ body.Body = (*Service)(nil)
 
-// New makes the body of a function. An error about the declaration is a [*spicepod.Problem].
+// New makes the body of a function. An error about the declaration is
+// [spicepod.Problems].
 func New(_ context.Context, spec body.Spec, o Options) (body.Body, error) {
 	declared := spec.Declared
 	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + declared.Name, Params: declared.Params}
@@ -84,8 +85,8 @@ func New(_ context.Context, spec body.Spec, o Options) (body.Body, error) {
 	s.target = readTarget(e, declared.From)
 	s.set = readSettings(e, s.table)
 	s.forms(e, spec)
-	if p := e.Fault(); p != nil {
-		return nil, p
+	if e.Fault() != nil {
+		return nil, e.Problems
 	}
 	s.redact = httpx.Redaction([]string{s.set.bearer})
 	s.slots = make(chan struct{}, s.set.concurrency)
@@ -118,7 +119,7 @@ func transport(set settings, o Options) *http.Transport {
 func (s *Service) forms(e *spicepod.Entry, spec body.Spec) {
 	signature := spec.Declared.Signature
 	add := func(path, name string, t *engine.Type) {
-		form := compile(e, path, t)
+		form := compile(e, path, t, spec.Args.Field(len(s.inputs)).Type)
 		s.inputs = append(s.inputs, input{append(format.AppendString(nil, name), ':'), form})
 	}
 	for i, t := range signature.Tables {
@@ -130,17 +131,14 @@ func (s *Service) forms(e *spicepod.Entry, spec body.Spec) {
 	}
 	const returns = ".signature.returns"
 	if s.table {
-		s.result = compile(e, returns, rowsOf(e, returns, signature.Returns.Columns))
+		s.result = compile(e, returns, rowsOf(e, returns, signature.Returns.Columns), spec.Returns)
 	} else {
-		s.result = compile(e, returns, typeOf(e, returns, signature.Returns.Type))
-	}
-	if e.Fault() == nil && !arrow.TypeEqual(s.result.Arrow, spec.Returns) {
-		e.Fail(returns, "", "the result is %s, not %s", spec.Returns, s.result.Arrow)
+		s.result = compile(e, returns, typeOf(e, returns, signature.Returns.Type), spec.Returns)
 	}
 }
 
-func compile(e *spicepod.Entry, path string, t *engine.Type) *arrowjson.Form {
-	form, err := arrowjson.Of(t)
+func compile(e *spicepod.Entry, path string, t *engine.Type, carried arrow.DataType) *arrowjson.Form {
+	form, err := arrowjson.Of(t, carried)
 	if err != nil {
 		e.Fail(path, "use another type", "%s, which requests to a service are", err)
 	}

@@ -24,9 +24,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/spiced-sql/spiced/functions"
-	"github.com/spiced-sql/spiced/internal/bodies/arrowjson"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -45,22 +46,22 @@ func specOf(t testing.TB, pod *spicepod.Pod) body.Spec {
 		}
 		return &engine.Type{ID: engine.List, Elem: row}
 	}
-	var fields []arrow.Field
-	add := func(name string, typ *engine.Type) {
-		fields = append(fields, arrow.Field{Name: name, Type: form(t, typ).Arrow, Nullable: true})
-	}
+	var args []engine.Column
 	for _, in := range declared.Signature.Tables {
-		add(in.Name, table(in.Columns))
+		args = append(args, engine.Column{Name: in.Name, Type: table(in.Columns)})
 	}
 	for _, a := range declared.Signature.Args {
-		add(a.Name, duck(t, a.Type))
+		args = append(args, engine.Column{Name: a.Name, Type: duck(t, a.Type)})
 	}
-	spec.Args = arrow.NewSchema(fields, nil)
-	if spec.IsTable() {
-		spec.Returns = form(t, table(declared.Signature.Returns.Columns)).Arrow
-	} else {
-		spec.Returns = form(t, duck(t, declared.Signature.Returns.Type)).Arrow
+	carried := func(columns []engine.Column) *arrow.Schema {
+		return format.ArrowSchema(arrowrows.Columns(format.ArrowSchema(columns)))
 	}
+	spec.Args = carried(args)
+	returns := table(declared.Signature.Returns.Columns)
+	if !spec.IsTable() {
+		returns = duck(t, declared.Signature.Returns.Type)
+	}
+	spec.Returns = carried([]engine.Column{{Name: "x", Type: returns}}).Field(0).Type
 	return spec
 }
 
@@ -71,15 +72,6 @@ func duck(t testing.TB, declared string) *engine.Type {
 		t.Fatal(err)
 	}
 	return typ.Duck()
-}
-
-func form(t testing.TB, typ *engine.Type) *arrowjson.Form {
-	t.Helper()
-	f, err := arrowjson.Of(typ)
-	if err != nil {
-		return &arrowjson.Form{Arrow: arrow.Null} // refused by New
-	}
-	return f
 }
 
 const addOne = "signature: { args: [{ name: x, type: int64 }], returns: int64 }"
@@ -680,8 +672,13 @@ func TestFaultyDeclarations(t *testing.T) {
 		{"http://h", "", "signature: { args: [{ name: x, type: 'union(n int64)' }], returns: int64 }", `has no form in JSON, which requests to a service are`, ".signature.args[0].type"},
 	} {
 		_, err := New(t.Context(), specOf(t, declare(t, c.from, c.params, c.rest)), Options{})
-		var p *spicepod.Problem
-		if !errors.As(err, &p) || !strings.Contains(p.Message, c.want) || p.Path != "functions[0]"+c.path || p.Component != "function f" || p.Line == 0 {
+		var list spicepod.Problems
+		if !errors.As(err, &list) {
+			t.Errorf("%s %s: %v, want %s", c.from, c.params, err, c.want)
+			continue
+		}
+		p := list[0]
+		if !strings.Contains(p.Message, c.want) || p.Path != "functions[0]"+c.path || p.Component != "function f" || p.Line == 0 {
 			t.Errorf("%s %s: %v, want %s", c.from, c.params, err, c.want)
 		}
 	}
