@@ -8,7 +8,11 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+<<<<<<< HEAD
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+=======
+	"github.com/spiced-sql/spiced/internal/bodies/remote"
+>>>>>>> fa1ece43 (runtime, bodies: serve functions whose body is a service)
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -18,7 +22,10 @@ type newBody func(ctx context.Context, spec body.Spec) (body.Body, error)
 
 // kinds are the kinds of bodies that are not SQL, by scheme.
 func (s *services) kinds() map[string]newBody {
-	return map[string]newBody{}
+	service := func(ctx context.Context, spec body.Spec) (body.Body, error) {
+		return remote.New(ctx, spec, remote.Options{})
+	}
+	return map[string]newBody{"http": service, "https": service}
 }
 
 // outside is what a generation uses outside of DuckDB.

@@ -142,7 +142,7 @@ func (g guard) dial(ctx context.Context, network, address string) (net.Conn, err
 	dialer := net.Dialer{Timeout: dialTimeout}
 	for _, a := range addrs {
 		if why := g.refusal(a); why != "" {
-			refused = append(refused, fmt.Sprintf("%s is %s", a, why))
+			refused = append(refused, fmt.Sprintf("%s is %s", a.Unmap(), why))
 			continue
 		}
 		conn, err := dialer.DialContext(ctx, network, net.JoinHostPort(a.Unmap().String(), port))
