@@ -8,11 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
-<<<<<<< HEAD
-	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
-=======
 	"github.com/spiced-sql/spiced/internal/bodies/remote"
->>>>>>> fa1ece43 (runtime, bodies: serve functions whose body is a service)
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
