@@ -111,6 +111,9 @@ func functionRow(f *functions.Function) []any {
 
 // execution says how calls with constant arguments, as those of a tool are, run.
 func execution(f *functions.Function) string {
+	if f.Code() != nil {
+		return "called for batches of rows"
+	}
 	if f.Keeps() {
 		return placed(f) + "; a tool call keeps its plan if that is measured to be faster"
 	}

@@ -56,6 +56,8 @@ type ToolOptions struct {
 	// Results stores the results of table functions that are larger than a call may return;
 	// nil: their rows are truncated.
 	Results Results
+	// Batch calls functions that are not SQL; nil: statements do.
+	Batch engine.BatchHandler
 }
 
 func (o ToolOptions) traits(f *functions.Function) engine.Traits {
@@ -93,7 +95,11 @@ func Tool(db Querier, f *functions.Function, o ToolOptions) (tools.Tool, error) 
 	if f.IsTable() {
 		return newTableTool(c, o), nil
 	}
-	return newScalarTool(c, o), nil
+	scalar := newScalarTool(c, o)
+	if code := newCodeTool(scalar, o); code != nil {
+		return code, nil
+	}
+	return scalar, nil
 }
 
 // callee is the common part of the tools of scalar and of table functions.
@@ -207,6 +213,9 @@ func versioned(f *functions.Function, o ToolOptions) bool {
 // the same value for all calls. Calls whose bodies each read data share a statement only if
 // it reads no more than they do, see [functions.Function.Key].
 func shareable(f *functions.Function, o ToolOptions) bool {
+	if f.Code() != nil { // calls that succeeded would be made again after one that failed
+		return false
+	}
 	if _, _, _, ok := f.Key(); f.PerCall() && !ok {
 		return false
 	}

@@ -82,6 +82,7 @@ type world struct {
 	isolated bool
 	set      *Set
 	pool     *isolate.Pool
+	compiled *functions.Set
 }
 
 // everywhere runs a test in this process and with workers.
@@ -138,7 +139,7 @@ func open(t *testing.T, declared string, c *code, isolated bool) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{db, isolated, set, pool}
+	return &world{db, isolated, set, pool, compiled}
 }
 
 // query returns the rows of a statement, each as its JSON would be in DuckDB's text.

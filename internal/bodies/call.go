@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,7 +196,11 @@ func (f *Function) explain(err error, args *engine.Chunk, rows []int) error {
 	if e, ok := errors.AsType[*body.Error](err); ok && e.Row >= 0 && e.Row < len(rows) {
 		where = " for " + f.arguments(args, rows[e.Row])
 	}
-	e := engine.NewError(errcode.Execution, "", "function '%s' failed%s: %s", f.name, where, err)
+	message := fmt.Sprintf("function '%s' failed%s: %s", f.name, where, err)
+	if named := "function '" + f.name + "'"; where == "" && strings.Contains(err.Error(), named) {
+		message = err.Error()
+	}
+	e := engine.NewError(errcode.Execution, "", "%s", message)
 	if own, ok := errors.AsType[*engine.Error](err); ok {
 		e.Code, e.Hint = own.Code, own.Hint
 	}

@@ -267,3 +267,20 @@ func (v *Vector) setDecimal(i int, text string) error {
 	}
 	return store(v, i, n, true)
 }
+
+// NewRow returns a chunk of one row, which the caller destroys. The values are as in
+// [Input.Rows].
+func NewRow(columns []Column, values []any) (*Chunk, error) {
+	if len(columns) == 0 {
+		return &Chunk{rows: 1}, nil
+	}
+	chunk := newDuckChunk(columns)
+	for i := range columns {
+		if err := chunk.cols[i].set(0, values[i]); err != nil {
+			chunk.Destroy()
+			return nil, fmt.Errorf("column %s: %w", columns[i].Name, err)
+		}
+	}
+	chunk.setLen(1)
+	return chunk, nil
+}
