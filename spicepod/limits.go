@@ -7,6 +7,8 @@ const (
 	MaxFileBytes = 32 << 20
 	// MaxPartBytes is the size of each file named by ref, body_ref or sql_ref.
 	MaxPartBytes = 4 << 20
+	// MaxModuleBytes is the size of each file that is a WebAssembly module.
+	MaxModuleBytes = 32 << 20
 	// MaxTotalBytes is the size of all those files together.
 	MaxTotalBytes = 256 << 20
 	// MaxEnvBytes is the size of .env and of .env.local.

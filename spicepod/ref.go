@@ -201,7 +201,7 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 		return nil
 	}
 	d.index.files[path] = true
-	raw, err := readRegular(path, MaxPartBytes)
+	raw, err := readRegular(path, partLimit(path))
 	if err != nil {
 		d.fail(at, fmt.Sprintf("failed to read %s %q: %s", d.lastKey(), ref, reason(err)),
 			"the path is looked up from the folder of this file: "+filepath.Dir(d.src.path))
@@ -211,7 +211,10 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 		d.fail(at, fmt.Sprintf("the files named by ref, body_ref and sql_ref are larger than %s together", Size(MaxTotalBytes)), "")
 		return nil
 	}
-	text, fault, message := cleanText(raw)
+	text, fault, message := raw, -1, ""
+	if !IsModule(raw) {
+		text, fault, message = cleanText(raw)
+	}
 	p := &part{src: newSource(path, shownPath(d.home, path), text)}
 	d.parts[path] = p
 	if fault >= 0 {

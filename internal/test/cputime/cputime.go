@@ -15,17 +15,17 @@ import (
 // process count too.
 func Limit(t testing.TB, limit time.Duration) func() {
 	t.Helper()
-	start := used(t)
+	start := Used(t)
 	return func() {
 		t.Helper()
-		if took := used(t) - start; took > limit {
+		if took := Used(t) - start; took > limit {
 			t.Errorf("it took %s of CPU time, want at most %s", took, limit)
 		}
 	}
 }
 
-// used is the CPU time of the process: getrusage(2).
-func used(t testing.TB) time.Duration {
+// Used returns the CPU time of the process: getrusage(2).
+func Used(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

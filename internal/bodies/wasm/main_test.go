@@ -1,0 +1,137 @@
+package wasm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"go.uber.org/goleak"
+
+	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pod loads a Spicepod with these functions, beside the modules of testdata.
+func pod(t testing.TB, text string) *spicepod.Pod {
+	t.Helper()
+	dir := t.TempDir()
+	modules, err := filepath.Glob("testdata/*.wasm")
+	if err != nil || len(modules) == 0 {
+		t.Fatal("no modules", err)
+	}
+	for _, m := range modules {
+		data, err := os.ReadFile(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(m)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "spicepod.yaml")
+	if err := os.WriteFile(file, []byte("version: v1\nkind: Spicepod\nname: test\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := spicepod.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// specOf returns the specification of a declared function.
+func specOf(t testing.TB, p *spicepod.Pod, i int) body.Spec {
+	t.Helper()
+	f := p.Functions[i]
+	spec := body.Spec{Pod: p, Path: fmt.Sprintf("functions[%d]", i), Declared: f, Checksum: spicepod.Fingerprint(f)}
+	var fields []arrow.Field
+	for _, table := range f.Signature.Tables {
+		fields = append(fields, arrow.Field{Name: table.Name, Type: rows(t, table.Columns), Nullable: true})
+	}
+	for _, a := range f.Signature.Args {
+		fields = append(fields, arrow.Field{Name: a.Name, Type: typeOf(t, a.Type), Nullable: true})
+	}
+	spec.Args = arrow.NewSchema(fields, nil)
+	if f.Kind == spicepod.KindTable {
+		spec.Returns = rows(t, f.Signature.Returns.Columns)
+	} else {
+		spec.Returns = typeOf(t, f.Signature.Returns.Type)
+	}
+	return spec
+}
+
+func typeOf(t testing.TB, text string) arrow.DataType {
+	t.Helper()
+	typ, err := functions.ParseType(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return format.ArrowType(typ.Duck())
+}
+
+func rows(t testing.TB, columns []spicepod.Column) arrow.DataType {
+	t.Helper()
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c.Name, Type: typeOf(t, c.Type), Nullable: true}
+	}
+	return arrow.ListOf(arrow.StructOf(fields...))
+}
+
+// function is a function of the tests: its declaration in one line, without its name.
+func function(t testing.TB, declaration string) *Body {
+	t.Helper()
+	b, err := New(t.Context(), specOf(t, pod(t, "functions:\n- {name: f, from: wasm, "+declaration+"}\n"), 0), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// batch makes a batch of JSON rows.
+func batch(t testing.TB, schema *arrow.Schema, rows string) arrow.RecordBatch {
+	t.Helper()
+	if schema.NumFields() == 0 {
+		return array.NewRecordBatch(schema, nil, int64(strings.Count(rows, "{")))
+	}
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// call calls a function with JSON rows and returns its values as JSON.
+func call(t testing.TB, b *Body, rows string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	a, err := b.Call(ctx, batch(t, b.spec.Args, rows))
+	if err != nil {
+		return "", err
+	}
+	if !arrow.TypeEqual(a.DataType(), b.spec.Returns) {
+		t.Fatalf("the values have the type %s, want %s", a.DataType(), b.spec.Returns)
+	}
+	text, err := a.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "\n", ""), nil
+}

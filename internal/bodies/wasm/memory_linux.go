@@ -1,0 +1,21 @@
+package wasm
+
+import "golang.org/x/sys/unix"
+
+// pooled reports whether memories are kept between calls.
+const pooled = true
+
+// reserve returns an address range of zeros, of which only the pages that are written take
+// memory, or nil.
+func reserve(size uint64) []byte {
+	region, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil
+	}
+	return region
+}
+
+// clean gives the pages back, and reports whether they are zeros again.
+func clean(region []byte) bool { return unix.Madvise(region, unix.MADV_DONTNEED) == nil }
+
+func release(region []byte) { _ = unix.Munmap(region) }

@@ -1,0 +1,259 @@
+package wasm
+
+import (
+	"encoding/binary"
+)
+
+// The import that a metered module has in addition: it is called when the fuel of a slice
+// is used up, and returns that of the next one.
+const (
+	meterModule = "spiced"
+	meterName   = "tick"
+)
+
+// maxCost is the largest cost of a call of a function or an iteration of a loop. A loop
+// around a long switch does not run all that is in it.
+const maxCost = 100
+
+// meter returns the module with code that counts fuel, and with limits on its memories and
+// tables. wazero counts nothing, and where it can interrupt a module, each iteration of a
+// loop costs a call out of it; see decision 0062.
+func (m *module) meter(maxPages, maxElements uint64) ([]byte, error) {
+	out := []byte("\x00asm\x01\x00\x00\x00")
+	// Sections that may be absent come where the order of sections wants them.
+	added := map[byte]bool{sectionType: true, sectionImport: true, sectionGlobal: true}
+	add := func(id byte, payload []byte) {
+		out = append(out, id)
+		out = append(binary.AppendUvarint(out, uint64(len(payload))), payload...)
+		delete(added, id)
+	}
+	before := func(id byte) {
+		for _, missing := range []byte{sectionType, sectionImport, sectionGlobal} {
+			if added[missing] && missing < id {
+				payload, _ := m.rewrite(section{missing, []byte{0}}, 0, 0)
+				add(missing, payload)
+			}
+		}
+	}
+	for _, s := range m.sections {
+		if s.id == sectionCustom {
+			continue
+		}
+		before(s.id)
+		payload, err := m.rewrite(s, maxPages, maxElements)
+		if err != nil {
+			return nil, err
+		}
+		add(s.id, payload)
+	}
+	before(sectionExport)
+	return out, nil
+}
+
+// rewrite returns the payload of a section.
+func (m *module) rewrite(s section, maxPages, maxElements uint64) ([]byte, error) {
+	r := &reader{data: s.payload}
+	var out []byte
+	switch s.id {
+	case sectionType:
+		out = appended(r, []byte{0x60, 0, 1, typeI64})
+	case sectionImport:
+		tick := append([]byte{byte(len(meterModule))}, meterModule...)
+		tick = append(append(tick, byte(len(meterName))), meterName...)
+		out = appended(r, binary.AppendUvarint(append(tick, externFunction), uint64(len(m.types))))
+	case sectionGlobal:
+		out = appended(r, []byte{typeI64, 1, 0x42, 0, 0x0B})
+	case sectionTable:
+		out = m.vector(r, func(out []byte) []byte { return bounded(append(out, r.byte()), r, maxElements) })
+	case sectionMemory:
+		out = m.vector(r, func(out []byte) []byte { return bounded(out, r, maxPages) })
+	case sectionExport:
+		out = m.vector(r, func(out []byte) []byte { return m.rewriteExport(out, r) })
+	case sectionStart:
+		out = m.appendFunction(nil, r)
+	case sectionElement:
+		out = m.vector(r, func(out []byte) []byte { return m.rewriteElement(out, r) })
+	case sectionCode:
+		out = m.vector(r, func(out []byte) []byte { return m.rewriteCode(out, r) })
+	default:
+		return s.payload, nil
+	}
+	return out, r.err
+}
+
+// appended returns a vector with one more element.
+func appended(r *reader, element []byte) []byte {
+	n := r.u32()
+	out := binary.AppendUvarint(nil, uint64(n)+1)
+	return append(append(out, r.data[r.at:]...), element...)
+}
+
+// vector returns a vector of which each element is rewritten.
+func (m *module) vector(r *reader, f func(out []byte) []byte) []byte {
+	n := r.u32()
+	out := binary.AppendUvarint(nil, uint64(n))
+	for ; n > 0 && r.err == nil; n-- {
+		out = f(out)
+	}
+	if r.err == nil && r.at != len(r.data) {
+		r.fail("a section is longer than its elements")
+	}
+	return out
+}
+
+// bounded appends limits that are not above most.
+func bounded(out []byte, r *reader, most uint64) []byte {
+	least, declared, ok := r.limits()
+	if ok && declared < most {
+		most = declared
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(append(out, 1), least), most)
+}
+
+// appendFunction appends the index of a function, which follows that of the meter unless it
+// is imported.
+func (m *module) appendFunction(out []byte, r *reader) []byte {
+	n := r.u32()
+	if int(n) >= m.importedFunctions {
+		n++
+	}
+	return binary.AppendUvarint(out, uint64(n))
+}
+
+func (m *module) rewriteExport(out []byte, r *reader) []byte {
+	name := r.bytes(r.u32())
+	out = append(binary.AppendUvarint(out, uint64(len(name))), name...)
+	kind := r.byte()
+	if out = append(out, kind); kind == externFunction {
+		return m.appendFunction(out, r)
+	}
+	return binary.AppendUvarint(out, uint64(r.u32()))
+}
+
+// rewriteElement rewrites a segment of functions for a table.
+func (m *module) rewriteElement(out []byte, r *reader) []byte {
+	flags := r.u32()
+	out = binary.AppendUvarint(out, uint64(flags))
+	passive, explicit, expressions := flags&1 != 0, flags&2 != 0, flags&4 != 0
+	if flags > 7 {
+		r.fail("unknown kind of element segment")
+	}
+	if !passive && explicit {
+		out = binary.AppendUvarint(out, uint64(r.u32())) // the table
+	}
+	if !passive {
+		out = m.rewriteExpression(out, r)
+	}
+	if passive || explicit {
+		out = append(out, r.byte()) // the type
+	}
+	n := r.u32()
+	out = binary.AppendUvarint(out, uint64(n))
+	for ; n > 0 && r.err == nil; n-- {
+		if expressions {
+			out = m.rewriteExpression(out, r)
+		} else {
+			out = m.appendFunction(out, r)
+		}
+	}
+	return out
+}
+
+// rewriteExpression rewrites a constant expression.
+func (m *module) rewriteExpression(out []byte, r *reader) []byte {
+	for r.err == nil {
+		op := r.byte()
+		out = m.rewriteInstruction(out, r, op)
+		if op == 0x0B {
+			break
+		}
+	}
+	return out
+}
+
+// rewriteInstruction appends an instruction with the functions that it names.
+func (m *module) rewriteInstruction(out []byte, r *reader, op byte) []byte {
+	out = append(out, op)
+	switch op {
+	case 0x10, 0xD2: // call, ref.func
+		return m.appendFunction(out, r)
+	case 0x23, 0x24: // global.get, global.set
+		n := r.u32()
+		if int(n) >= m.globals { // the next one is the fuel
+			r.fail("unknown global")
+		}
+		return binary.AppendUvarint(out, uint64(n))
+	}
+	from := r.at
+	r.skipImmediates(op)
+	return append(out, r.data[min(from, r.at):r.at]...)
+}
+
+// rewriteCode rewrites the code of a function.
+func (m *module) rewriteCode(out []byte, r *reader) []byte {
+	code := &reader{data: r.bytes(r.u32()), base: r.base + r.at}
+	var body []byte
+	from := code.at
+	code.each(func() { code.u32(); code.byte() })
+	body = append(body, code.data[from:code.at]...)
+	body, cost := m.charge(body)
+	costs := []cell{cost} // of the function and the loops that are open
+	blocks := []bool{false}
+	for code.err == nil && len(blocks) > 0 {
+		op := code.byte()
+		switch op {
+		case 0x02, 0x04: // block, if
+			blocks = append(blocks, false)
+		case 0x03: // loop
+			from := code.at
+			code.leb(5)
+			body = append(append(body, op), code.data[from:code.at]...)
+			body, cost = m.charge(body)
+			blocks, costs = append(blocks, true), append(costs, cost)
+			continue
+		case 0x0B: // end
+			if last := len(blocks) - 1; blocks[last] {
+				costs[len(costs)-1].set(body)
+				costs = costs[:len(costs)-1]
+			}
+			blocks = blocks[:len(blocks)-1]
+		}
+		costs[len(costs)-1].n++
+		body = m.rewriteInstruction(body, code, op)
+	}
+	costs[0].set(body)
+	if code.err == nil && code.at != len(code.data) {
+		code.fail("code after the end of a function")
+	}
+	if code.err != nil {
+		r.at, r.err = len(r.data), code.err
+	}
+	return append(binary.AppendUvarint(out, uint64(len(body))), body...)
+}
+
+// cell is the position of a cost in the code, and what it is.
+type cell struct{ at, n int }
+
+func (c cell) set(body []byte) {
+	n := min(max(c.n, 1), maxCost)
+	// two bytes whatever the number is
+	body[c.at], body[c.at+1] = byte(n&0x7F)|0x80, byte(n>>7)
+}
+
+// charge appends code that takes a cost from the fuel, and asks for more if there is none:
+//
+//	global.set $fuel (i64.sub (global.get $fuel) (i64.const cost))
+//	if (i64.lt_s (global.get $fuel) (i64.const 0))
+//	  global.set $fuel (call $tick)
+//	  if (i64.eqz (global.get $fuel)) unreachable end
+//	end
+func (m *module) charge(body []byte) ([]byte, cell) {
+	set := binary.AppendUvarint([]byte{0x24}, uint64(m.globals))
+	get := binary.AppendUvarint([]byte{0x23}, uint64(m.globals))
+	call := binary.AppendUvarint([]byte{0x10}, uint64(m.importedFunctions))
+	body = append(append(body, get...), 0x42, 0, 0, 0x7D)
+	cost := cell{at: len(body) - 3}
+	body = append(append(append(body, set...), get...), 0x42, 0, 0x53, 0x04, 0x40)
+	body = append(append(append(append(body, call...), set...), get...), 0x50, 0x04, 0x40, 0x00, 0x0B, 0x0B)
+	return body, cost
+}

@@ -1,0 +1,395 @@
+// Package wasm runs bodies that are WebAssembly modules: functions with `from: wasm`.
+//
+//	b, err := wasm.New(ctx, spec, wasm.Options{Cache: folder})
+//	…
+//	values, err := b.Call(ctx, batch)
+//
+// A module is one of three:
+//   - It takes and returns numbers: a function of the module is called for each row.
+//   - It has Spice's exports: it gets and returns Arrow IPC streams.
+//   - It is a command with WASI: it reads rows as JSON from its input and writes values to
+//     its output. Its function names a sandbox with `runtime: wasm`.
+//
+// The module may be hostile. It has no imports besides those of WASI, of which it sees its
+// input, its outputs and its secrets; each call has a new instance; memory, time and
+// instructions are bounded; and what it returns is checked before it is used. See
+// docs/decisions/0062.
+package wasm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// Options are what a body needs of the runtime.
+type Options struct {
+	// Cache is the folder of compiled modules; "" compiles at each load.
+	Cache string
+	// Instances is how many calls run at once, at most; 0 means two for each processor.
+	Instances int
+}
+
+// The defaults of params, which are Spice's, and their limits.
+const (
+	defaultFuel     = 100_000_000
+	defaultMemory   = 64 << 20
+	defaultElements = 1_000_000
+	maxMemory       = 4 << 30
+	maxElements     = 10_000_000
+	maxFuel         = 1 << 60
+	pageSize        = 64 << 10
+)
+
+// Params are the params of functions with `from: wasm`.
+var Params = []spicepod.Param{
+	{Name: "module", Type: spicepod.ParamText, Doc: "File with the module, relative to the file that names it. Instead of body_ref."},
+	{Name: "entrypoint", Type: spicepod.ParamText, Doc: "The exported function that a call runs. Without it: spice_transform, or the function's name."},
+	{Name: "fuel", Type: spicepod.ParamInt, Doc: "Instructions that a call may run, about: each call of a function in the module and each iteration of a loop counts its instructions, at most 100. Without it: 100000000."},
+	{Name: "max_memory_bytes", Type: spicepod.ParamSize, Doc: "Size of the memory of a call, and of its result. Without it: 64MiB."},
+	{Name: "max_table_elements", Type: spicepod.ParamInt, Doc: "Elements of each table of the module. Without it: 1000000."},
+}
+
+// notServed are params of Spice that are not params here, with what to do instead.
+var notServed = map[string]string{
+	"source":      "compile the source, and name the module in params.module",
+	"language":    "compile the source, and name the module in params.module",
+	"input_table": "declare the table in signature.tables and pass it in the call, or from a SQL function",
+}
+
+type limits struct {
+	fuel     int64
+	memory   uint64 // bytes, in whole pages
+	elements uint64
+}
+
+// Body is the body of a function.
+type Body struct {
+	spec       body.Spec
+	entrypoint string
+	limits     limits
+	tables     int
+	results    []arrow.Field
+	form       func(context.Context, arrow.RecordBatch) (arrow.Array, error)
+
+	runtime  wazero.Runtime
+	cache    wazero.CompilationCache
+	compiled wazero.CompiledModule
+	config   wazero.ModuleConfig
+	memories *memories
+	slots    chan struct{}
+	closed   atomic.Bool
+}
+
+var _ body.Body = (*Body)(nil)
+
+// New compiles the module of a function. The error of a declaration is a
+// [*spicepod.Problem].
+func New(ctx context.Context, spec body.Spec, opts Options) (*Body, error) {
+	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params}
+	d := declared{Entry: e, spec: spec}
+	b := d.read()
+	if b == nil {
+		return nil, e.Fault()
+	}
+	m, code := d.check(b)
+	if e.Fault() != nil {
+		return nil, e.Fault()
+	}
+	if b.slots = make(chan struct{}, instances(opts)); pooled && m.memories > 0 {
+		b.memories = &memories{size: b.limits.memory, most: cap(b.slots)}
+	}
+	if err := b.compile(ctx, code, opts.Cache); err != nil {
+		return nil, d.invalid("failed to compile WASM module '%s': %s", d.file(), cause(err))
+	}
+	return b, nil
+}
+
+func instances(opts Options) int {
+	if opts.Instances > 0 {
+		return opts.Instances
+	}
+	return 2 * runtime.GOMAXPROCS(0)
+}
+
+// Call implements [body.Body].
+func (b *Body) Call(ctx context.Context, batch arrow.RecordBatch) (result arrow.Array, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			result, err = nil, fmt.Errorf("WASM function call '%s' failed: internal error", b.entrypoint)
+		}
+	}()
+	return b.form(ctx, batch)
+}
+
+// Close ends the calls that run and waits for them.
+func (b *Body) Close() error {
+	if b.closed.Swap(true) {
+		return nil
+	}
+	for range cap(b.slots) {
+		b.slots <- struct{}{}
+	}
+	return b.release()
+}
+
+func (b *Body) release() error {
+	err := b.runtime.Close(context.Background())
+	if b.cache != nil {
+		err = errors.Join(err, b.cache.Close(context.Background()))
+	}
+	if b.memories != nil {
+		b.memories.close()
+	}
+	return err
+}
+
+// declared is the declaration of a function while it is checked.
+type declared struct {
+	*spicepod.Entry
+	spec body.Spec
+}
+
+// at is the path of the module.
+func (d *declared) at() string {
+	switch {
+	case d.Params.Has("module"):
+		return spicepod.ParamPath("module")
+	case d.spec.Declared.BodyRef != "":
+		return ".body_ref"
+	}
+	return ""
+}
+
+// file is the file of the module, as declared.
+func (d *declared) file() string {
+	if d.Params.Has("module") {
+		return d.Text("module")
+	}
+	return d.spec.Declared.BodyRef
+}
+
+func (d *declared) invalid(format string, args ...any) *spicepod.Problem {
+	return d.Problem(d.at(), "", format, args...)
+}
+
+// read reads the params. It returns nil after a problem.
+func (d *declared) read() *Body {
+	for _, key := range []string{"source", "language", "input_table"} {
+		if d.Params.Has(key) {
+			d.FailParam(key, notServed[key], "params.%s is not served", key)
+			return nil
+		}
+	}
+	d.CheckReferences()
+	d.Known("a function from wasm", Params)
+	fuel := d.Number("fuel", defaultFuel, 1, maxFuel)
+	size := d.Size("max_memory_bytes", maxMemory)
+	if size == 0 {
+		size = defaultMemory
+	}
+	elements := d.Number("max_table_elements", defaultElements, 1, maxElements)
+	if len(d.spec.Declared.Body) == 0 {
+		d.Fail("", "write body_ref: and the path of a .wasm file", "WASM function requires one of `params.module` or `body_ref`")
+	}
+	if len(d.spec.Declared.Signature.Tables) > 1 {
+		d.Fail(".signature.tables[1]", "", "WASM functions support at most one declared input table for now")
+	}
+	if why := returnable(d.spec.Returns); why != "" {
+		d.Fail(".signature.returns", "return utf8", "%s", why)
+	}
+	named := d.Text("entrypoint")
+	if own := d.spec.Declared.Entrypoint; own != "" && named != "" && own != named {
+		d.FailParam("entrypoint", "write one of them", "params.entrypoint is %q, and entrypoint is %q", named, own)
+	} else if named == "" {
+		named = own
+	}
+	if d.Fault() != nil {
+		return nil
+	}
+	return &Body{
+		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), config: anonymous(),
+		limits: limits{int64(fuel), uint64(max(size/pageSize, 1)) * pageSize, uint64(elements)},
+	}
+}
+
+// results are the columns of a module's output.
+func results(spec body.Spec) []arrow.Field {
+	if spec.IsTable() {
+		if list, ok := spec.Returns.(*arrow.ListType); ok {
+			return list.Elem().(*arrow.StructType).Fields()
+		}
+	}
+	return []arrow.Field{{Name: valueColumn, Type: spec.Returns, Nullable: true}}
+}
+
+// check checks the module and chooses its form. It returns the module with code that counts
+// its fuel.
+func (d *declared) check(b *Body) (*module, []byte) {
+	m, err := parseModule([]byte(d.spec.Declared.Body))
+	if err != nil {
+		d.Fail(d.at(), "compile it again for wasm32", "failed to compile WASM module '%s': %s", d.file(), err)
+		return nil, nil
+	}
+	if m.memoryPages*pageSize > b.limits.memory {
+		d.Fail(d.at(), fmt.Sprintf("set params.max_memory_bytes: %d or more", m.memoryPages*pageSize),
+			"the module starts with a memory of %d bytes; params.max_memory_bytes is %d", m.memoryPages*pageSize, b.limits.memory)
+	}
+	if m.tableElements > b.limits.elements {
+		d.Fail(d.at(), fmt.Sprintf("set params.max_table_elements: %d or more", m.tableElements),
+			"the module starts with a table of %d elements; params.max_table_elements is %d", m.tableElements, b.limits.elements)
+	}
+	d.checkImports(m)
+	if d.Fault() == nil {
+		d.chooseForm(b, m)
+	}
+	if d.Fault() != nil {
+		return nil, nil
+	}
+	code, err := m.meter(b.limits.memory/pageSize, b.limits.elements)
+	if err != nil {
+		d.Fail(d.at(), "compile it again for wasm32", "failed to compile WASM module '%s': %s", d.file(), err)
+	}
+	return m, code
+}
+
+// checkImports refuses what a module imports.
+func (d *declared) checkImports(m *module) {
+	if len(m.imports) == 0 {
+		return
+	}
+	var names []string
+	hint := "compile it for wasm32-unknown-unknown, without a JavaScript binding"
+	for i, imp := range m.imports {
+		if i == 3 {
+			names = append(names, fmt.Sprintf("and %d more", len(m.imports)-i))
+			break
+		}
+		names = append(names, imp.module+"."+imp.name)
+	}
+	d.Fail(d.at(), hint, "the module imports %s; a module of a function gets no imports", strings.Join(names, ", "))
+}
+
+// chooseForm chooses how the module is called.
+func (d *declared) chooseForm(b *Body, m *module) {
+	if b.entrypoint == "" {
+		if b.entrypoint = exportEntry; !d.exports(m, exportEntry) && d.exports(m, d.spec.Declared.Name) {
+			b.entrypoint = d.spec.Declared.Name
+		}
+	}
+	entry, ok := m.function(b.entrypoint)
+	want, numbers := directType(d.spec)
+	numbers = numbers && !d.spec.IsTable() && b.tables == 0
+	_, allocates := m.function(exportAlloc)
+	switch {
+	case !ok:
+		d.noExport(m, b.entrypoint)
+	case entry.equal(arrowType) && (allocates || !numbers || !entry.equal(want)):
+		d.checkArrow(m)
+		if b.form = b.scalar; b.tables > 0 || d.spec.IsTable() {
+			b.form = b.perRow
+		}
+	case numbers && entry.equal(want):
+		b.form = b.direct
+	default:
+		hint := fmt.Sprintf("a function of Arrow data has the type %s", arrowType)
+		if numbers {
+			hint += fmt.Sprintf("; one of these numbers %s", want)
+		}
+		d.Fail(d.at(), hint, "failed to get WASM export '%s': its type is %s, which does not fit the signature", b.entrypoint, entry)
+	}
+}
+
+func (d *declared) exports(m *module, name string) bool {
+	_, ok := m.function(name)
+	return ok
+}
+
+// noExport reports a function that is not exported.
+func (d *declared) noExport(m *module, name string) {
+	at, list := d.at(), m.exportedFunctions()
+	switch {
+	case d.Params.Has("entrypoint") && name == d.Text("entrypoint"):
+		at = spicepod.ParamPath("entrypoint")
+	case name == d.spec.Declared.Entrypoint:
+		at = ".entrypoint"
+	}
+	hint := "the module exports no function"
+	if len(list) > 0 {
+		hint = nearest.Hint(name, list, "the module exports "+shown(list))
+	}
+	d.Fail(at, hint, "failed to get WASM export '%s': the module exports no function of that name", name)
+}
+
+// shown returns the first names of a list.
+func shown(list []string) string {
+	const most = 8
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// checkArrow checks the exports besides the entry point.
+func (d *declared) checkArrow(m *module) {
+	if memory, ok := m.exports[exportMemory]; !ok || memory.kind != externMemory {
+		d.Fail(d.at(), "", "WASM module is missing exported memory named `%s`", exportMemory)
+		return
+	}
+	for _, needed := range []struct {
+		name string
+		typ  funcType
+	}{{exportAlloc, allocType}, {exportDealloc, deallocType}} {
+		got, ok := m.function(needed.name)
+		if !ok {
+			d.noExport(m, needed.name)
+			return
+		}
+		if !got.equal(needed.typ) {
+			d.Fail(d.at(), "", "failed to get WASM export '%s': its type is %s; it must be %s", needed.name, got, needed.typ)
+			return
+		}
+	}
+}
+
+// compile compiles a module for calls.
+func (b *Body) compile(ctx context.Context, code []byte, folder string) (err error) {
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(uint32(min(b.limits.memory/pageSize, 65536)))
+	if folder != "" {
+		if b.cache, err = openCache(folder, code); err != nil {
+			return err
+		}
+		config = config.WithCompilationCache(b.cache)
+	}
+	b.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err = b.prepare(ctx, code); err != nil {
+		_ = b.release()
+		return err
+	}
+	if folder != "" {
+		sealCache(folder, code)
+	}
+	return nil
+}
+
+// prepare compiles the module and what it imports.
+func (b *Body) prepare(ctx context.Context, code []byte) (err error) {
+	host := b.runtime.NewHostModuleBuilder(meterModule)
+	host.NewFunctionBuilder().WithGoFunction(api.GoFunc(b.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(meterName)
+	if _, err = host.Instantiate(ctx); err != nil {
+		return err
+	}
+	b.compiled, err = b.runtime.CompileModule(ctx, code)
+	return err
+}
