@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/bodies/remote"
+	"github.com/spiced-sql/spiced/internal/bodies/wasm"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -22,7 +24,10 @@ func (s *services) kinds() map[string]newBody {
 	service := func(ctx context.Context, spec body.Spec) (body.Body, error) {
 		return remote.New(ctx, spec, remote.Options{})
 	}
-	return map[string]newBody{"http": service, "https": service}
+	module := func(ctx context.Context, spec body.Spec) (body.Body, error) {
+		return wasm.New(ctx, spec, wasm.Options{Cache: filepath.Join(s.state.dir, "wasm"), Log: s.log})
+	}
+	return map[string]newBody{"http": service, "https": service, "wasm": module}
 }
 
 // outside is what a generation uses outside of DuckDB.

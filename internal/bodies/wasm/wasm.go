@@ -20,8 +20,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -37,6 +39,8 @@ import (
 type Options struct {
 	// Cache is the folder of compiled modules; "" compiles at each load.
 	Cache string
+	// Log gets what is wrong with the cache; nil logs nothing.
+	Log *slog.Logger
 	// Instances is how many calls run at once, at most; 0 means two for each processor.
 	Instances int
 }
@@ -94,24 +98,24 @@ type Body struct {
 
 var _ body.Body = (*Body)(nil)
 
-// New compiles the module of a function. The error of a declaration is a
-// [*spicepod.Problem].
+// New compiles the module of a function. The error of a declaration is [spicepod.Problems].
 func New(ctx context.Context, spec body.Spec, opts Options) (*Body, error) {
 	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params}
 	d := declared{Entry: e, spec: spec}
 	b := d.read()
 	if b == nil {
-		return nil, e.Fault()
+		return nil, e.Problems
 	}
 	m, code := d.check(b)
 	if e.Fault() != nil {
-		return nil, e.Fault()
+		return nil, e.Problems
 	}
 	if b.slots = make(chan struct{}, instances(opts)); pooled && m.memories > 0 {
 		b.memories = &memories{size: b.limits.memory, most: cap(b.slots)}
 	}
-	if err := b.compile(ctx, code, opts.Cache); err != nil {
-		return nil, d.invalid("failed to compile WASM module '%s': %s", d.file(), cause(err))
+	if err := b.compile(ctx, code, opts); err != nil {
+		d.Fail(d.at(), "", "failed to compile WASM module '%s': %s", d.file(), cause(err))
+		return nil, e.Problems
 	}
 	return b, nil
 }
@@ -141,10 +145,6 @@ func (b *Body) Close() error {
 	for range cap(b.slots) {
 		b.slots <- struct{}{}
 	}
-	return b.release()
-}
-
-func (b *Body) release() error {
 	err := b.runtime.Close(context.Background())
 	if b.cache != nil {
 		err = errors.Join(err, b.cache.Close(context.Background()))
@@ -178,10 +178,6 @@ func (d *declared) file() string {
 		return d.Text("module")
 	}
 	return d.spec.Declared.BodyRef
-}
-
-func (d *declared) invalid(format string, args ...any) *spicepod.Problem {
-	return d.Problem(d.at(), "", format, args...)
 }
 
 // read reads the params. It returns nil after a problem.
@@ -363,28 +359,52 @@ func (d *declared) checkArrow(m *module) {
 	}
 }
 
-// compile compiles a module for calls.
-func (b *Body) compile(ctx context.Context, code []byte, folder string) (err error) {
-	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(uint32(min(b.limits.memory/pageSize, 65536)))
-	if folder != "" {
-		if b.cache, err = openCache(folder, code); err != nil {
-			return err
-		}
-		config = config.WithCompilationCache(b.cache)
+// compile compiles a module for calls, with the cache if that can be used.
+func (b *Body) compile(ctx context.Context, code []byte, opts Options) error {
+	if opts.Cache == "" {
+		return b.prepare(ctx, code)
 	}
-	b.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err = b.prepare(ctx, code); err != nil {
-		_ = b.release()
+	damage := b.compileCached(ctx, code, opts.Cache)
+	if damage == nil {
+		return nil
+	}
+	b.cache = nil
+	err := b.prepare(ctx, code)
+	if err == nil && opts.Log != nil {
+		opts.Log.Warn("the cache of compiled WebAssembly modules cannot be used", "folder", opts.Cache, "error", damage)
+	}
+	return err
+}
+
+// compiling makes compilations with a cache one after the other: functions of the same
+// module have the same entry.
+var compiling sync.Mutex
+
+func (b *Body) compileCached(ctx context.Context, code []byte, folder string) (err error) {
+	compiling.Lock()
+	defer compiling.Unlock()
+	if b.cache, err = openCache(folder, code); err != nil {
 		return err
 	}
-	if folder != "" {
-		sealCache(folder, code)
+	if err = b.prepare(ctx, code); err != nil {
+		return errors.Join(err, b.cache.Close(ctx))
 	}
+	sealCache(folder, code)
 	return nil
 }
 
 // prepare compiles the module and what it imports.
 func (b *Body) prepare(ctx context.Context, code []byte) (err error) {
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(uint32(b.limits.memory / pageSize))
+	if b.cache != nil {
+		config = config.WithCompilationCache(b.cache)
+	}
+	b.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	defer func() {
+		if err != nil {
+			_ = b.runtime.Close(ctx)
+		}
+	}()
 	host := b.runtime.NewHostModuleBuilder(meterModule)
 	host.NewFunctionBuilder().WithGoFunction(api.GoFunc(b.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(meterName)
 	if _, err = host.Instantiate(ctx); err != nil {
