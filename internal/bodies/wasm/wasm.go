@@ -59,7 +59,7 @@ const (
 // Params are the params of functions with `from: wasm`.
 var Params = []spicepod.Param{
 	{Name: "module", Type: spicepod.ParamText, Doc: "File with the module, relative to the file that names it. Instead of body_ref."},
-	{Name: "entrypoint", Type: spicepod.ParamText, Doc: "The exported function that a call runs. Without it: spice_transform, or the function's name."},
+	{Name: "entrypoint", Type: spicepod.ParamText, Doc: "The exported function that a call runs. Without it: the function's name if that is exported, else spice_transform."},
 	{Name: "fuel", Type: spicepod.ParamInt, Doc: "Instructions that a call may run, about: each call of a function in the module and each iteration of a loop counts its instructions, at most 100. Without it: 100000000."},
 	{Name: "max_memory_bytes", Type: spicepod.ParamSize, Doc: "Size of the memory of a call, and of its result. Without it: 64MiB."},
 	{Name: "max_table_elements", Type: spicepod.ParamInt, Doc: "Elements of each table of the module. Without it: 1000000."},
@@ -277,39 +277,38 @@ func (d *declared) checkImports(m *module) {
 	d.Fail(d.at(), hint, "the module imports %s; a module of a function gets no imports", strings.Join(names, ", "))
 }
 
-// chooseForm chooses how the module is called.
+// chooseForm chooses the function of the module that is called, and how.
 func (d *declared) chooseForm(b *Body, m *module) {
+	numbers, ok := directType(d.spec)
+	ok = ok && !d.spec.IsTable() && b.tables == 0
+	_, allocates := m.function(exportAlloc)
+	takesArrow := func(t funcType) bool { return t.equal(arrowType) && (allocates || !ok || !t.equal(numbers)) }
+	takesNumbers := func(t funcType) bool { return ok && t.equal(numbers) && !takesArrow(t) }
 	if b.entrypoint == "" {
-		if b.entrypoint = exportEntry; !d.exports(m, exportEntry) && d.exports(m, d.spec.Declared.Name) {
+		own, exported := m.function(d.spec.Declared.Name)
+		b.entrypoint = exportEntry
+		if exported && (takesArrow(own) || takesNumbers(own)) || !allocates {
 			b.entrypoint = d.spec.Declared.Name
 		}
 	}
-	entry, ok := m.function(b.entrypoint)
-	want, numbers := directType(d.spec)
-	numbers = numbers && !d.spec.IsTable() && b.tables == 0
-	_, allocates := m.function(exportAlloc)
+	entry, exported := m.function(b.entrypoint)
 	switch {
-	case !ok:
+	case !exported:
 		d.noExport(m, b.entrypoint)
-	case entry.equal(arrowType) && (allocates || !numbers || !entry.equal(want)):
+	case takesNumbers(entry):
+		b.form = b.direct
+	case takesArrow(entry):
 		d.checkArrow(m)
 		if b.form = b.scalar; b.tables > 0 || d.spec.IsTable() {
 			b.form = b.perRow
 		}
-	case numbers && entry.equal(want):
-		b.form = b.direct
 	default:
 		hint := fmt.Sprintf("a function of Arrow data has the type %s", arrowType)
-		if numbers {
-			hint += fmt.Sprintf("; one of these numbers %s", want)
+		if ok {
+			hint += fmt.Sprintf("; one of these numbers %s", numbers)
 		}
 		d.Fail(d.at(), hint, "failed to get WASM export '%s': its type is %s, which does not fit the signature", b.entrypoint, entry)
 	}
-}
-
-func (d *declared) exports(m *module, name string) bool {
-	_, ok := m.function(name)
-	return ok
 }
 
 // noExport reports a function that is not exported.
