@@ -174,8 +174,9 @@ func (o *numbers) null(i int) {
 
 func (o *numbers) array() arrow.Array {
 	var valid *memory.Buffer
+	nulls := 0
 	if o.valid != nil {
-		valid = memory.NewBufferBytes(o.valid)
+		valid, nulls = memory.NewBufferBytes(o.valid), array.UnknownNullCount
 	}
-	return array.MakeFromData(array.NewData(o.typ, o.n, []*memory.Buffer{valid, memory.NewBufferBytes(o.values)}, nil, array.UnknownNullCount, 0))
+	return array.MakeFromData(array.NewData(o.typ, o.n, []*memory.Buffer{valid, memory.NewBufferBytes(o.values)}, nil, nulls, 0))
 }

@@ -129,6 +129,9 @@ func call(t testing.TB, b *Body, rows string) (string, error) {
 	if !arrow.TypeEqual(a.DataType(), b.spec.Returns) {
 		t.Fatalf("the values have the type %s, want %s", a.DataType(), b.spec.Returns)
 	}
+	if a.NullN() > a.Len() {
+		t.Fatalf("%d of %d values are NULL", a.NullN(), a.Len())
+	}
 	text, err := a.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)

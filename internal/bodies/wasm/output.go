@@ -224,10 +224,11 @@ func conform(data arrow.ArrayData, want arrow.DataType, rows int) (arrow.ArrayDa
 		return nil, err
 	}
 	var valid *memory.Buffer
-	if len(c.valid) > 0 {
-		valid = memory.NewBufferBytes(c.valid)
+	nulls := 0
+	if len(c.valid) > 0 { // what the module says about their number is not used
+		valid, nulls = memory.NewBufferBytes(c.valid), array.UnknownNullCount
 	}
-	return array.NewData(want, rows, append([]*memory.Buffer{valid}, buffers...), children, array.UnknownNullCount, c.from), nil
+	return array.NewData(want, rows, append([]*memory.Buffer{valid}, buffers...), children, nulls, c.from), nil
 }
 
 // column is an array of a module.
@@ -260,7 +261,7 @@ func (c column) values(want arrow.DataType) (buffers []*memory.Buffer, children 
 		children, err = c.members(want)
 	case *arrow.MapType:
 		buffers, children, err = c.list(want.ElemField().Type)
-		if err == nil && children[0].Children()[0].NullN() != 0 && array.MakeFromData(children[0].Children()[0]).NullN() > 0 {
+		if err == nil && array.MakeFromData(children[0].Children()[0]).NullN() > 0 {
 			err = errors.New("a map has a key that is NULL")
 		}
 	case *arrow.ListType:
