@@ -1,0 +1,23 @@
+package sandbox
+
+import "os/exec"
+
+// environment is all that the code sees of it.
+func environment(o *Options, scratch string) []string {
+	env := []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + scratch, "TMPDIR=" + scratch, "LANG=C.UTF-8",
+		// Libraries that start a thread for each processor, and memory that they reserve for
+		// each, would meet the limits.
+		"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1", "MALLOC_ARENA_MAX=2",
+	}
+	return append(env, o.Env...)
+}
+
+// plainCommand runs the command without a shim, where there is none.
+func plainCommand(o *Options, scratch string) *exec.Cmd {
+	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+	cmd.Env = environment(o, scratch)
+	cmd.Dir = scratch
+	setGroup(cmd)
+	return cmd
+}

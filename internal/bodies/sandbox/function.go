@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Function is a function of the code in a sandbox.
+type Function struct {
+	Name string // of the declaration
+	id   uint32 // in the frames of every worker
+	load []byte // what loads it
+
+	args    []typeSpec
+	names   []string
+	returns typeSpec
+	typ     arrow.DataType
+}
+
+// Declaration is what a [Function] is made of.
+type Declaration struct {
+	Name       string
+	Source     string // the code
+	File       string // its name in errors
+	Entrypoint string
+	Args       *arrow.Schema
+	ArgTypes   []string // as declared, "" where unknown
+	Returns    arrow.DataType
+	ReturnType string
+}
+
+// numbers are the numbers of functions.
+var numbers atomic.Uint32
+
+// NewFunction returns a function. The error is about its types.
+func NewFunction(d Declaration, output int64) (*Function, error) {
+	if output <= 0 {
+		output = defaultOutput
+	}
+	f := &Function{Name: d.Name, id: numbers.Add(1), typ: d.Returns}
+	type argument struct {
+		Name string   `json:"name"`
+		Type typeSpec `json:"type"`
+	}
+	arguments := []argument{}
+	for i, field := range d.Args.Fields() {
+		name := ""
+		if i < len(d.ArgTypes) {
+			name = d.ArgTypes[i]
+		}
+		t, err := describe(field.Type, name)
+		if err != nil {
+			return nil, fmt.Errorf("argument %s: %w", field.Name, err)
+		}
+		f.args, f.names = append(f.args, t), append(f.names, field.Name)
+		arguments = append(arguments, argument{field.Name, t})
+	}
+	var err error
+	if f.returns, err = describe(d.Returns, d.ReturnType); err != nil {
+		return nil, fmt.Errorf("result: %w", err)
+	}
+	f.load, err = json.Marshal(map[string]any{
+		"source": d.Source, "file": d.File, "entrypoint": d.Entrypoint, "args": arguments, "returns": f.returns, "output": output,
+	})
+	return f, err
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package sandbox
+
+import "os/exec"
+
+func setGroup(*exec.Cmd) {}
+
+func killGroup(int) {}

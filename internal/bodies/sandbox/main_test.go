@@ -1,0 +1,97 @@
+package sandbox_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+)
+
+// TestMain is a worker, if the environment says so.
+func TestMain(m *testing.M) {
+	if os.Getenv("SPICED_SANDBOX") != "" {
+		fmt.Fprintln(os.Stderr, sandbox.Main())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// patience is the time limit of a call that should work.
+const patience = 60 * time.Second
+
+// options are those of a pool of Python workers.
+func options(t testing.TB) sandbox.Options {
+	t.Helper()
+	python, err := sandbox.FindPython(t.Context(), "")
+	if err != nil {
+		t.Skip(err)
+	}
+	return sandbox.Options{
+		Name: "test", Command: sandbox.PythonCommand(python.Path), ReadOnly: python.ReadOnly, Shim: []string{os.Args[0]},
+		Workers: 1,
+	}
+}
+
+func newPool(t testing.TB, o sandbox.Options) *sandbox.Pool {
+	t.Helper()
+	p, err := sandbox.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// column is an argument in a test.
+type column struct {
+	name   string
+	typ    arrow.DataType
+	values string // as JSON
+}
+
+func batchOf(t testing.TB, columns ...column) arrow.RecordBatch {
+	t.Helper()
+	fields, arrays, rows := []arrow.Field{}, []arrow.Array{}, int64(1)
+	for _, c := range columns {
+		values, _, err := array.FromJSON(memory.DefaultAllocator, c.typ, stringReader(c.values))
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		fields, arrays, rows = append(fields, arrow.Field{Name: c.name, Type: c.typ, Nullable: true}), append(arrays, values), int64(values.Len())
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, rows)
+}
+
+func function(t testing.TB, source string, returns arrow.DataType, batch arrow.RecordBatch) *sandbox.Function {
+	t.Helper()
+	f, err := sandbox.NewFunction(sandbox.Declaration{Name: "f", Source: source, File: "f.py", Entrypoint: "f", Args: batch.Schema(), Returns: returns}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// call calls a function and returns its values as JSON.
+func call(t testing.TB, p *sandbox.Pool, source string, returns arrow.DataType, columns ...column) (string, error) {
+	t.Helper()
+	batch := batchOf(t, columns...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	values, err := p.Call(ctx, function(t, source, returns, batch), batch)
+	if err != nil {
+		return "", err
+	}
+	defer values.Release()
+	text, err := values.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), nil
+}

@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the user and the group of workers where this process is root: the limit of
+// processes does not hold for root.
+const nobody = 65534
+
+// confinement is what a worker is told to do before it executes the command. It travels in
+// a variable of its environment, and has no secret.
+type confinement struct {
+	Probe    bool // only try the namespaces
+	Command  []string
+	ReadOnly []string
+	Scratch  string
+	On       layer
+	Landlock int
+	User     int // to become; 0: stay
+	Network  bool
+	Memory   int64
+	CPU      time.Duration
+
+	Processes int
+}
+
+// confinementVariable is the name of the variable.
+const confinementVariable = "SPICED_SANDBOX"
+
+// probes has the results of Probe by command.
+var probes sync.Map
+
+// Probe finds out how this system can isolate the workers that a command starts.
+func Probe(shim []string) Isolation {
+	key := strings.Join(shim, "\x00")
+	if found, ok := probes.Load(key); ok {
+		return found.(Isolation)
+	}
+	i := Isolation{on: layerLimits | layerMeter | layerEnv}
+	if i.landlock = landlockVersion(); i.landlock > 0 {
+		i.on |= layerFiles
+	}
+	if seccompArch != 0 && unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0) == nil {
+		i.on |= layerCalls
+	}
+	if len(shim) == 0 {
+		return Isolation{}.judged()
+	}
+	for _, try := range []layer{layerSpaces | layerPIDs | layerUser, layerSpaces | layerPIDs, layerSpaces | layerUser, layerSpaces} {
+		root := try&layerUser != 0
+		if root && os.Geteuid() != 0 {
+			continue
+		}
+		if namespacesWork(shim, try, root) {
+			i.on |= try
+			i.root = root
+			break
+		}
+	}
+	i = i.judged()
+	probes.Store(key, i)
+	return i
+}
+
+func namespacesWork(shim []string, on layer, root bool) bool {
+	cmd := exec.Command(shim[0], shim[1:]...)
+	text, err := json.Marshal(confinement{Probe: true})
+	if err != nil {
+		return false
+	}
+	cmd.Env = []string{confinementVariable + "=" + string(text)}
+	cmd.SysProcAttr = attributes(on, root, false)
+	return cmd.Run() == nil
+}
+
+// attributes are those of the process of a worker.
+func attributes(on layer, root, network bool) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if on&layerSpaces == 0 {
+		return a
+	}
+	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if !network {
+		a.Cloneflags |= unix.CLONE_NEWNET
+	}
+	if on&layerPIDs != 0 {
+		a.Cloneflags |= unix.CLONE_NEWPID
+	}
+	uid, gid := os.Geteuid(), os.Getegid()
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+	if root {
+		other := syscall.SysProcIDMap{ContainerID: nobody, HostID: nobody, Size: 1}
+		a.UidMappings, a.GidMappings = append(a.UidMappings, other), append(a.GidMappings, other)
+		a.GidMappingsEnableSetgroups = true
+	}
+	return a
+}
+
+// command returns the command of a worker with a scratch folder.
+func (p *Pool) command(scratch string) (*exec.Cmd, error) {
+	i, o := p.isolation, &p.o
+	c := confinement{
+		Command: o.Command, ReadOnly: o.ReadOnly, Scratch: scratch, On: i.on, Landlock: i.landlock,
+		Network: o.Network, Memory: o.Memory, CPU: o.CPU, Processes: o.Processes,
+	}
+	if i.root {
+		c.User = nobody
+		if err := os.Chown(scratch, nobody, nobody); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Shim) == 0 {
+		return plainCommand(o, scratch), nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(o.Shim[0], o.Shim[1:]...)
+	cmd.Env = append(environment(o, scratch), confinementVariable+"="+string(text))
+	cmd.Dir = scratch
+	cmd.SysProcAttr = attributes(i.on, i.root, o.Network)
+	return cmd, nil
+}
+
+// lockParent keeps the thread that is the parent of a process, which ends with it.
+func lockParent() (unlock func()) {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}
+
+// pipeBytes is the size of the pipes: a batch and its results fit in.
+const pipeBytes = 1 << 20
+
+func enlargePipe(f *os.File) {
+	if f == nil {
+		return
+	}
+	if c, err := f.SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) { unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
+	}
+}
+
+// systemFolders are what programs need to start. Those that do not exist are left out.
+var systemFolders = []string{
+	"/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/local/lib",
+	"/bin", "/usr/bin", "/usr/local/bin", "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives",
+	"/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/i18n", "/nix/store",
+}
+
+// networkFiles are what names and certificates are looked up in.
+var networkFiles = []string{
+	"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/host.conf", "/etc/services",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/usr/share/ca-certificates",
+	"/run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf",
+}
+
+// realPaths adds where links lead.
+func realPaths(paths []string) []string {
+	var all []string
+	for _, p := range paths {
+		all = append(all, p)
+		if real, err := filepath.EvalSymlinks(p); err == nil && real != p {
+			all = append(all, real)
+		}
+	}
+	return all
+}

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+)
+
+// Probe says that this system isolates nothing.
+func Probe([]string) Isolation {
+	i := Isolation{on: layerMeter}.judged()
+	i.Missing = append([]string{"support of " + systemName() + " (only Linux is isolated)"}, i.Missing...)
+	return i
+}
+
+// Main is not needed: workers run without isolation.
+func Main() error { return &NotIsolatedError{Probe(nil)} }
+
+func (p *Pool) command(scratch string) (*exec.Cmd, error) { return plainCommand(&p.o, scratch), nil }
+
+func lockParent() (unlock func()) { return func() {} }
+
+func enlargePipe(*os.File) {}
+
+func usageOf(int, int64) (usage, bool) { return usage{}, false }

@@ -1,0 +1,255 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// worker is a process. One goroutine at a time calls it.
+type worker struct {
+	pool    *Pool
+	cmd     *exec.Cmd
+	scratch string
+	in      *os.File
+	out     *bufio.Reader
+	pipes   []*os.File // of this process
+	print   output
+	done    chan struct{} // closed when the process has been waited for
+	cause   atomic.Int32  // why it was killed
+	meter   meter
+	loaded  map[uint32]bool
+	served  bool // it answered a request
+	buf     []byte
+}
+
+// Why a worker ended.
+const (
+	endSelf = iota // by itself, or killed by another
+	endCancelled
+	endClosed
+	endCPU
+	endMemory
+	endFiles
+	endProcesses
+	endIdle
+	endDamaged
+)
+
+func (w *worker) reason() int { return int(w.cause.Load()) }
+
+// start starts a worker.
+func (p *Pool) start(ctx context.Context) (*worker, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp(p.dir.Path, "worker-")
+	if err != nil {
+		return nil, fmt.Errorf("scratch folder of a worker: %w", err)
+	}
+	w := &worker{
+		pool: p, scratch: folder, done: make(chan struct{}), loaded: map[uint32]bool{},
+		print: output{log: p.o.Log.With("sandbox", p.o.Name), mask: p.masked},
+	}
+	if err := w.run(); err != nil {
+		os.RemoveAll(folder)
+		return nil, fmt.Errorf("start a worker of sandbox %s: %w", p.o.Name, err)
+	}
+	return w, nil
+}
+
+// run starts the process, with what waits for it.
+func (w *worker) run() error {
+	cmd, err := w.pool.command(w.scratch)
+	if err != nil {
+		return err
+	}
+	var theirs []*os.File
+	pipe := func() (r, wr *os.File) {
+		if err == nil {
+			r, wr, err = os.Pipe()
+		}
+		return r, wr
+	}
+	inR, inW := pipe()
+	outR, outW := pipe()
+	errR, errW := pipe()
+	theirs, w.pipes = []*os.File{inR, outW, errW}, []*os.File{inW, outR, errR}
+	if err != nil {
+		closeFiles(theirs)
+		closeFiles(w.pipes)
+		return err
+	}
+	enlargePipe(inW)
+	enlargePipe(outW)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
+	w.cmd, w.in, w.out = cmd, inW, bufio.NewReaderSize(outR, 64<<10)
+	started := make(chan error)
+	w.pool.task.Go(func() { w.life(started) })
+	err = <-started
+	closeFiles(theirs)
+	if err != nil {
+		closeFiles(w.pipes)
+		return err
+	}
+	w.meter.worker = w
+	w.print.task.Go(func() { w.print.read(errR) })
+	return nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// life starts the process, waits for it and removes what it left.
+func (w *worker) life(started chan<- error) {
+	unlock := lockParent() // the process ends with the thread that starts it
+	defer unlock()
+	if err := w.cmd.Start(); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	w.cmd.Wait()
+	w.meter.stop()
+	killGroup(w.cmd.Process.Pid)
+	w.pool.gone(w)
+	close(w.done)
+	timer := time.AfterFunc(time.Second, func() { closeFiles(w.pipes[2:]) }) // a child may have it open
+	w.print.task.Wait()
+	timer.Stop()
+	closeFiles(w.pipes)
+	os.RemoveAll(w.scratch)
+}
+
+func (w *worker) ended() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return w.reason() != endSelf
+	}
+}
+
+// kill kills the process with its children, once.
+func (w *worker) kill(why int) {
+	if w.cause.CompareAndSwap(endSelf, int32(why)) {
+		killGroup(w.cmd.Process.Pid)
+		w.cmd.Process.Kill()
+		w.pipes[1].SetReadDeadline(time.Now()) // children may have it open
+		w.pipes[0].SetWriteDeadline(time.Now())
+	}
+}
+
+// begin is called before an exchange, and what it returns after it.
+func (w *worker) begin(ctx context.Context) (end func()) {
+	stop := context.AfterFunc(ctx, func() { w.kill(endCancelled) })
+	w.meter.begin()
+	return func() {
+		stop()
+		w.meter.end()
+	}
+}
+
+// ensure loads a function, unless the worker has it.
+func (w *worker) ensure(f *Function) error {
+	if w.pool.o.Lines || w.loaded[f.id] {
+		return nil
+	}
+	payload := append(make([]byte, requestHead, requestHead+len(f.load)), f.load...)
+	if _, err := w.exchange(requestLoad, f, payload); err != nil {
+		if _, ok := err.(*CodeError); ok {
+			w.served = true
+		}
+		return err
+	}
+	w.served, w.loaded[f.id] = true, true
+	return nil
+}
+
+// call calls a function on a batch.
+func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error) {
+	if w.pool.o.Lines {
+		values, err := w.callLines(f, batch)
+		w.served = w.served || err == nil
+		return values, err
+	}
+	rows := int(batch.NumRows())
+	buf := append(w.buf[:0], make([]byte, requestHead)...)
+	buf = binary.LittleEndian.AppendUint32(buf, uint32(rows))
+	for i := range f.args {
+		buf = appendColumn(buf, &f.args[i], batch.Column(i))
+	}
+	w.buf = nil
+	if cap(buf) <= 1<<20 {
+		w.buf = buf
+	}
+	reply, err := w.exchange(requestCall, f, buf)
+	if err != nil {
+		return nil, err
+	}
+	values, err := decode(reply, &f.returns, f.typ, rows)
+	if err != nil {
+		w.kill(endDamaged)
+	}
+	return values, err
+}
+
+// damaged kills a worker whose reply cannot be read.
+func (w *worker) damaged(what string) error {
+	w.kill(endDamaged)
+	return fmt.Errorf("the worker of sandbox %s answered what is no reply: %s", w.pool.o.Name, w.pool.masked(what))
+}
+
+// lost is the error of a worker that has ended, or is about to.
+func (w *worker) lost(cause error) error {
+	if w.reason() == endSelf {
+		w.waitEnd()
+	}
+	o := &w.pool.o
+	switch w.reason() {
+	case endCancelled:
+		return context.Canceled
+	case endClosed:
+		return errClosed
+	case endCPU:
+		return fmt.Errorf("the code took more than %s of processor time, the limit of sandbox %s (limits.cpu); its worker was killed", o.CPU, o.Name)
+	case endMemory:
+		return fmt.Errorf("the code took more than %d MiB of memory, the limit of sandbox %s (limits.memory); its worker was killed", o.Memory>>20, o.Name)
+	case endFiles:
+		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed", o.Memory>>20, maxFileCount, o.Name)
+	case endProcesses, endIdle, endDamaged:
+		return fmt.Errorf("the worker of sandbox %s was killed", o.Name)
+	}
+	state := "it closed its streams"
+	if w.cmd.ProcessState != nil {
+		state = w.cmd.ProcessState.String()
+	} else if cause != nil {
+		state = cause.Error()
+	}
+	if w.print.last != "" {
+		state += "; it printed last: " + w.print.last
+	}
+	return fmt.Errorf("a worker of sandbox %s ended during a call (%s)", o.Name, state)
+}
+
+// waitEnd waits for a process that closed its streams, and kills it if it goes on. What
+// it printed has been read then.
+func (w *worker) waitEnd() {
+	timer := time.AfterFunc(time.Second, func() { w.cmd.Process.Kill() })
+	defer timer.Stop()
+	<-w.done
+	w.print.task.Wait()
+}
+
