@@ -48,6 +48,9 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 			return nil, err
 		}
 	}
+	if o.Sandbox, err = sandboxWorker(); err != nil {
+		return nil, err
+	}
 	a.opts = o
 	if a.Runtime, err = runtime.New(ctx, o.Options); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 )
 
@@ -25,13 +26,33 @@ func newWorker() *cobra.Command {
 	}
 }
 
-const workerCommand = "worker"
+// newSandboxWorker is the command of the processes that run the code of sandboxes. It
+// isolates itself and then becomes the interpreter of the code.
+func newSandboxWorker() *cobra.Command {
+	return &cobra.Command{
+		Use:    sandboxCommand,
+		Short:  "Run the code of a sandbox for a parent process",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return sandbox.Main() },
+	}
+}
+
+const (
+	workerCommand  = "worker"
+	sandboxCommand = "sandbox-worker"
+)
 
 // worker returns the command that starts a worker: this program.
-func worker() ([]string, error) {
+func worker() ([]string, error) { return ourselves(workerCommand) }
+
+// sandboxWorker returns the command that starts a worker of a sandbox: this program.
+func sandboxWorker() ([]string, error) { return ourselves(sandboxCommand) }
+
+func ourselves(command string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("workers for isolated statements: %w", err)
+		return nil, fmt.Errorf("worker processes: %w", err)
 	}
-	return []string{self, workerCommand}, nil
+	return []string{self, command}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/bodies/remote"
 	"github.com/spiced-sql/spiced/internal/bodies/wasm"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
@@ -24,10 +25,15 @@ func (s *services) kinds() map[string]newBody {
 	service := func(ctx context.Context, spec body.Spec) (body.Body, error) {
 		return remote.New(ctx, spec, remote.Options{})
 	}
-	module := func(ctx context.Context, spec body.Spec) (body.Body, error) {
-		return wasm.New(ctx, spec, wasm.Options{Cache: filepath.Join(s.state.dir, "wasm"), Log: s.log})
+	return map[string]newBody{
+		"http": service, "https": service,
+		"wasm": func(ctx context.Context, spec body.Spec) (body.Body, error) {
+			return wasm.New(ctx, spec, wasm.Options{Cache: filepath.Join(s.state.dir, "wasm"), Log: s.log})
+		},
+		"exec": func(ctx context.Context, spec body.Spec) (body.Body, error) {
+			return exec.New(ctx, spec, s.bodies.exec)
+		},
 	}
-	return map[string]newBody{"http": service, "https": service, "wasm": module}
 }
 
 // outside is what a generation uses outside of DuckDB.

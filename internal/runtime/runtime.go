@@ -45,6 +45,7 @@ type Options struct {
 	InPlace  bool               // read accelerated datasets at their sources, without copies
 	Postgres bool               // create PostgreSQL's catalog even if the Spicepod does not serve PostgreSQL
 	Worker   []string           // command of a process that runs isolated statements; nil: none are isolated
+	Sandbox  []string           // command of a process that becomes a worker of a sandbox
 	Version  string             // of the runtime, for MCP servers
 	Log      *slog.Logger       // nil: discarded
 	Metrics  *telemetry.Metrics // nil: none

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/bodies"
+	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/usage"
@@ -50,8 +51,14 @@ type services struct {
 	data     *datasets.Manager
 	results  *results.Store
 	tools    toolServices
-	bodies   *bodies.Set
+	bodies   bodyServices
 	closing  sync.WaitGroup // replaced embedding models
+}
+
+// bodyServices are the functions that are not SQL, and what their bodies are made with.
+type bodyServices struct {
+	*bodies.Set
+	exec exec.Options
 }
 
 // toolServices are the registry and what tools use.
@@ -118,7 +125,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		return nil, fmt.Errorf("open stored results: %w", err)
 	}
 	s.db.UseRefs(s.results)
-	s.bodies = bodies.NewSet()
+	s.bodies = bodyServices{Set: bodies.NewSet(), exec: exec.Options{Pools: exec.NewPools(), Shim: opts.Sandbox, Log: s.log}}
 	s.db.HandleBatches(s.bodies.Call)
 	return s, s.openTools(opts, reload)
 }
@@ -220,7 +227,7 @@ func (s *services) close() {
 	if s.db != nil {
 		s.db.close()
 	}
-	if s.bodies != nil {
+	if s.bodies.Set != nil {
 		s.bodies.Close()
 	}
 	s.state.close()

@@ -14,8 +14,8 @@ func environment(o *Options, scratch string) []string {
 }
 
 // plainCommand runs the command without a shim, where there is none.
-func plainCommand(o *Options, scratch string) *exec.Cmd {
-	cmd := exec.Command(o.Command[0], o.Command[1:]...)
+func plainCommand(o *Options, argv []string, scratch string) *exec.Cmd {
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment(o, scratch)
 	cmd.Dir = scratch
 	setGroup(cmd)

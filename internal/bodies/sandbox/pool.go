@@ -40,7 +40,7 @@ var errClosed = errors.New("the sandbox is shutting down")
 // is required cannot be had.
 func New(o Options) (*Pool, error) {
 	o = o.withDefaults()
-	if len(o.Command) == 0 {
+	if len(o.Command) == 0 && o.Script == "" {
 		return nil, errors.New("a sandbox needs an interpreter or a command")
 	}
 	isolation := Probe(o.Shim).without(o.off)
@@ -56,6 +56,9 @@ func New(o Options) (*Pool, error) {
 		slots: make(chan struct{}, o.Workers), all: map[*worker]bool{},
 	}, nil
 }
+
+// Name is the name of the sandbox.
+func (p *Pool) Name() string { return p.o.Name }
 
 // Isolation says how the workers are isolated.
 func (p *Pool) Isolation() Isolation { return p.isolation }

@@ -108,11 +108,11 @@ func attributes(on layer, root, network bool) *syscall.SysProcAttr {
 	return a
 }
 
-// command returns the command of a worker with a scratch folder.
-func (p *Pool) command(scratch string) (*exec.Cmd, error) {
+// command returns the command of a worker that executes argv in a scratch folder.
+func (p *Pool) command(argv []string, scratch string) (*exec.Cmd, error) {
 	i, o := p.isolation, &p.o
 	c := confinement{
-		Command: o.Command, ReadOnly: o.ReadOnly, Scratch: scratch, On: i.on, Landlock: i.landlock,
+		Command: argv, ReadOnly: o.ReadOnly, Scratch: scratch, On: i.on, Landlock: i.landlock,
 		Network: o.Network, Memory: o.Memory, CPU: o.CPU, Processes: o.Processes,
 	}
 	if i.root {
@@ -122,7 +122,7 @@ func (p *Pool) command(scratch string) (*exec.Cmd, error) {
 		}
 	}
 	if len(o.Shim) == 0 {
-		return plainCommand(o, scratch), nil
+		return plainCommand(o, argv, scratch), nil
 	}
 	text, err := json.Marshal(c)
 	if err != nil {

@@ -17,7 +17,9 @@ func Probe([]string) Isolation {
 // Main is not needed: workers run without isolation.
 func Main() error { return &NotIsolatedError{Probe(nil)} }
 
-func (p *Pool) command(scratch string) (*exec.Cmd, error) { return plainCommand(&p.o, scratch), nil }
+func (p *Pool) command(argv []string, scratch string) (*exec.Cmd, error) {
+	return plainCommand(&p.o, argv, scratch), nil
+}
 
 func lockParent() (unlock func()) { return func() {} }
 

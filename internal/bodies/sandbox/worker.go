@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +68,14 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 
 // run starts the process, with what waits for it.
 func (w *worker) run() error {
-	cmd, err := w.pool.command(w.scratch)
+	argv := w.pool.o.Command
+	if script := w.pool.o.Script; script != "" {
+		argv = []string{filepath.Join(w.scratch, "script")}
+		if err := os.WriteFile(argv[0], []byte(script), 0o755); err != nil {
+			return err
+		}
+	}
+	cmd, err := w.pool.command(argv, w.scratch)
 	if err != nil {
 		return err
 	}
@@ -252,4 +260,3 @@ func (w *worker) waitEnd() {
 	<-w.done
 	w.print.task.Wait()
 }
-

@@ -1,0 +1,158 @@
+package exec
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// commandParams are the params of a function in a sandbox of runtime command.
+var commandParams = []spicepod.Param{
+	{Name: "command", Type: spicepod.ParamText, Doc: "The program and its arguments, separated by spaces; a path with a slash is relative to the Spicepod's folder. Instead of body."},
+}
+
+// open acquires the pool of the function's sandbox.
+func (m *maker) open(ctx context.Context, f *sandbox.Function) (*code, error) {
+	if m.Pools == nil {
+		return nil, errNoPools
+	}
+	environment, err := m.environment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := m.options(environment)
+	if m.sandbox.Runtime == spicepod.RuntimeCommand {
+		if err := m.command(&o); err != nil {
+			return nil, err
+		}
+	}
+	l, err := m.Pools.acquire(m.key(&o), func() (*sandbox.Pool, error) { return sandbox.New(o) })
+	var bare *sandbox.NotIsolatedError
+	switch {
+	case errors.As(err, &bare):
+		hint := "write isolation: best_effort in the sandbox if you trust its code"
+		return nil, m.problem(".sandbox", hint, "sandbox %s: %s", m.sandbox.Name, err)
+	case err != nil:
+		return nil, err
+	}
+	return &code{lease: l, function: f, where: m.where}, nil
+}
+
+func (m *maker) options(e Environment) sandbox.Options {
+	limits := m.sandbox.Limits
+	o := sandbox.Options{
+		Name: m.sandbox.Name, Command: sandbox.PythonCommand(e.Interpreter), ReadOnly: e.ReadOnly, Env: e.Variables,
+		Memory: int64(limits.Memory), CPU: limits.CPU, Processes: limits.Processes, Workers: limits.Workers, Output: int64(limits.Output),
+		Network: m.sandbox.Network == spicepod.NetworkAll, Required: m.sandbox.Isolation != spicepod.IsolationBestEffort,
+		Shim: m.Shim, Log: m.Log,
+	}
+	for _, v := range e.Variables {
+		_, value, _ := strings.Cut(v, "=")
+		o.Secrets = append(o.Secrets, value)
+	}
+	return o
+}
+
+// members are the functions of the sandbox in the pod.
+func (m *maker) members() []spicepod.Function {
+	return slices.DeleteFunc(slices.Clone(m.spec.Pod.Functions), func(f spicepod.Function) bool {
+		name := f.Sandbox
+		if name == "" {
+			name = spicepod.DefaultSandbox
+		}
+		return f.Scheme() != "exec" || !strings.EqualFold(name, m.sandbox.Name)
+	})
+}
+
+// environment is that of the sandbox.
+func (m *maker) environment(ctx context.Context) (Environment, error) {
+	if m.Environment != nil {
+		return m.Options.Environment(ctx, m.spec.Pod, m.sandbox.Name)
+	}
+	var e Environment
+	names := map[string]bool{}
+	for _, f := range m.members() {
+		for _, n := range append(slices.Clone(f.Secrets), m.sandbox.Secrets...) {
+			names[n] = true
+		}
+		if n := len(f.Dependencies) + len(m.sandbox.Dependencies); n > 0 {
+			return e, m.problem(".dependencies", "", "packages are not served by this build")
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		value, ok := os.LookupEnv(n)
+		if !ok {
+			return e, m.problem(".secrets", "set it in the environment of spiced", "missing_secret: the variable %s is not set", n)
+		}
+		e.Variables = append(e.Variables, n+"="+value)
+	}
+	if m.sandbox.Runtime != spicepod.RuntimePython {
+		return e, nil
+	}
+	python, err := systemPython()
+	if err != nil {
+		return e, m.problem(".sandbox", "", "%s", err)
+	}
+	e.Interpreter, e.ReadOnly = python.Path, python.ReadOnly
+	return e, nil
+}
+
+// systemPython is the interpreter in PATH.
+var systemPython = sync.OnceValues(func() (sandbox.Interpreter, error) {
+	return sandbox.FindPython(context.Background(), "")
+})
+
+// command sets the program of a function in a sandbox of runtime command.
+func (m *maker) command(o *sandbox.Options) error {
+	o.Lines = true
+	if m.spec.Declared.Body != "" {
+		if !strings.HasPrefix(m.spec.Declared.Body, "#!") {
+			return m.problem(".body", "begin it with a line such as #!/bin/sh", "the script does not name its interpreter")
+		}
+		o.Script = m.spec.Declared.Body
+		return nil
+	}
+	words := strings.Fields(m.entry.Text("command"))
+	if len(words) == 0 {
+		return m.problem(spicepod.ParamPath("command"), "write the program and its arguments", "it is empty")
+	}
+	name := words[0]
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = filepath.Join(m.spec.Pod.Dir, name)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return m.problem(spicepod.ParamPath("command"), "write a path, or the name of a program in PATH", "there is no program %q", words[0])
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	o.Command = append([]string{path}, words[1:]...)
+	o.ReadOnly = append(slices.Clone(o.ReadOnly), path)
+	return nil
+}
+
+// key is the same for what may share workers: the same settings, variables and code.
+func (m *maker) key(o *sandbox.Options) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %v %+v %t\n", o.Command, o.ReadOnly, o.Env, o.Network, m.sandbox.Limits, o.Required)
+	if o.Lines {
+		fmt.Fprintf(h, "%q %q\n", m.spec.Declared.Name, o.Script)
+		return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
+	}
+	for _, f := range m.members() {
+		fmt.Fprintf(h, "%q %q %q %q %q\n", f.Name, f.Body, f.Entrypoint, f.Dependencies, f.Secrets)
+	}
+	return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
+}
