@@ -42,6 +42,7 @@ func Main() error {
 		on   bool
 	}{
 		{"user", c.becomeUser, c.User != 0},
+		{"capabilities", dropCapabilities, c.User == 0 && os.Geteuid() == 0},
 		{"parent", func() error { return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0) }, true},
 		{"privileges", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, true},
 		{"files", rules.apply, c.has(layerFiles)},
@@ -77,11 +78,7 @@ func (c *confinement) becomeUser() error {
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESGID, id, id, id); errno != 0 {
 		return errno
 	}
-	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
-		if capability != unix.CAP_DAC_READ_SEARCH {
-			_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-		}
-	}
+	dropBounding(unix.CAP_DAC_READ_SEARCH)
 	if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id); errno != 0 {
 		return errno
 	}
@@ -98,6 +95,22 @@ func (c *confinement) becomeUser() error {
 		return nil
 	}
 	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_DAC_READ_SEARCH, 0, 0)
+}
+
+// dropCapabilities takes them from what root executes.
+func dropCapabilities() error {
+	dropBounding(unix.CAP_LAST_CAP + 1)
+	return nil
+}
+
+// dropBounding drops all capabilities but one from those that programs may get. It fails for
+// those that the kernel does not have, and where there are none to drop.
+func dropBounding(but uintptr) {
+	for capability := uintptr(0); capability <= unix.CAP_LAST_CAP; capability++ {
+		if capability != but {
+			_ = unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
+		}
+	}
 }
 
 // Factors of the limits.

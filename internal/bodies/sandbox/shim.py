@@ -14,7 +14,9 @@ LOAD, CALL = 1, 2
 LOADED, DONE, FAILED = 1, 2, 3
 
 requests, replies = os.dup(0), os.dup(1)
-os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+nothing = os.open(os.devnull, os.O_RDONLY)
+os.dup2(nothing, 0)
+os.close(nothing)
 os.dup2(2, 1)
 sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", line_buffering=True)
 _write, _exit = os.write, os._exit
