@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
+	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +21,7 @@ import (
 func Main() error {
 	// The confinement is that of this thread, which the new program inherits.
 	runtime.LockOSThread()
+	debug.SetGCPercent(-1) // see execute
 	text := os.Getenv(confinementVariable)
 	os.Unsetenv(confinementVariable)
 	var c confinement
@@ -32,6 +36,10 @@ func Main() error {
 		return err
 	}
 	environ := os.Environ()
+	limits, err := c.limits()
+	if err != nil {
+		return err
+	}
 	rules, err := c.rules(path)
 	if err != nil {
 		return err
@@ -48,7 +56,6 @@ func Main() error {
 		{"files", rules.apply, c.has(layerFiles)},
 		{"descriptors", func() error { return unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) }, c.has(layerEnv)},
 		{"system calls", c.filterCalls, c.has(layerCalls)},
-		{"limits", c.setLimits, c.has(layerLimits)},
 	}
 	for _, s := range steps {
 		if !s.on {
@@ -58,7 +65,7 @@ func Main() error {
 			return fmt.Errorf("isolate a worker: %s: %w", s.name, err)
 		}
 	}
-	return fmt.Errorf("execute %s: %w", path, unix.Exec(path, c.Command, environ))
+	return execute(path, c.Command, environ, limits)
 }
 
 func (c *confinement) has(l layer) bool { return c.On&l == l }
@@ -118,45 +125,65 @@ const (
 	addressFactor = 2         // of the address space, which maps files and reserves memory too
 	addressExtra  = 512 << 20 // and what interpreters map at least
 	maxQueue      = 64 << 10  // bytes of message queues
+	maxSignals    = 64        // that wait
 )
 
-// setLimits sets the resource limits of the process and those that it starts. Allocations
-// beyond the memory fail; what they do not count (shared memory, several processes) is
-// what the pool watches.
-func (c *confinement) setLimits() error {
+// resourceLimit is a limit of the process and those that it starts.
+type resourceLimit struct {
+	resource int
+	value    unix.Rlimit
+}
+
+// limits are the resource limits. Allocations beyond the memory fail; what they do not
+// count (shared memory, several processes) is what the pool watches.
+func (c *confinement) limits() ([]resourceLimit, error) {
+	if !c.has(layerLimits) {
+		return nil, nil
+	}
 	memory := uint64(c.Memory)
-	limits := []struct {
-		resource int
-		value    uint64
-	}{
-		{unix.RLIMIT_CORE, 0},
-		{unix.RLIMIT_DATA, memory},
-		{unix.RLIMIT_AS, addressFactor*memory + addressExtra},
-		{unix.RLIMIT_FSIZE, memory},
-		{unix.RLIMIT_NOFILE, maxOpenFiles},
-		{unix.RLIMIT_MEMLOCK, 0},
-		{unix.RLIMIT_MSGQUEUE, maxQueue},
-		{unix.RLIMIT_SIGPENDING, 64},
-		{unix.RLIMIT_RTPRIO, 0},
-		{unix.RLIMIT_NICE, 0},
+	values := map[int]uint64{
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_DATA: memory, unix.RLIMIT_AS: addressFactor*memory + addressExtra, unix.RLIMIT_FSIZE: memory,
+		unix.RLIMIT_NOFILE: maxOpenFiles, unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: maxQueue, unix.RLIMIT_SIGPENDING: maxSignals,
+		unix.RLIMIT_RTPRIO: 0, unix.RLIMIT_NICE: 0,
 	}
 	if c.has(layerSpaces) { // else it would count all of the user's processes
-		limits = append(limits, struct {
-			resource int
-			value    uint64
-		}{unix.RLIMIT_NPROC, uint64(c.Processes)})
+		values[unix.RLIMIT_NPROC] = uint64(c.Processes)
 	}
-	for _, l := range limits {
+	var list []resourceLimit
+	for resource, value := range values {
 		var now unix.Rlimit
-		if err := unix.Prlimit(0, l.resource, nil, &now); err != nil {
-			return err
+		if err := unix.Prlimit(0, resource, nil, &now); err != nil {
+			return nil, err
 		}
-		value := min(l.value, now.Max)
-		if err := unix.Prlimit(0, l.resource, &unix.Rlimit{Cur: value, Max: value}, nil); err != nil {
-			return fmt.Errorf("resource %d: %w", l.resource, err)
+		value = min(value, now.Max)
+		list = append(list, resourceLimit{resource, unix.Rlimit{Cur: value, Max: value}})
+	}
+	return list, nil
+}
+
+// execute sets limits and executes a program. The Go runtime cannot go on within the limits:
+// nothing here allocates memory or lets it start a thread.
+func execute(path string, argv, environ []string, limits []resourceLimit) error {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return err
+	}
+	args, err := syscall.SlicePtrFromStrings(argv)
+	if err != nil {
+		return err
+	}
+	env, err := syscall.SlicePtrFromStrings(environ)
+	if err != nil {
+		return err
+	}
+	for i := range limits {
+		l := &limits[i]
+		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(l.resource), uintptr(unsafe.Pointer(&l.value)), 0, 0, 0); errno != 0 {
+			return fmt.Errorf("resource %d: %w", l.resource, errno)
 		}
 	}
-	return nil
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&env[0])))
+	return fmt.Errorf("execute %s: %w", path, errno)
 }
 
 // rules returns the files that the program may use.

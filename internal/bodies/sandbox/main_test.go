@@ -71,7 +71,7 @@ func batchOf(t testing.TB, columns ...column) arrow.RecordBatch {
 
 func function(t testing.TB, source string, returns arrow.DataType, batch arrow.RecordBatch) *sandbox.Function {
 	t.Helper()
-	f, err := sandbox.NewFunction(sandbox.Declaration{Name: "f", Source: source, File: "f.py", Entrypoint: "f", Args: batch.Schema(), Returns: returns}, 0)
+	f, err := sandbox.NewFunction(sandbox.Declaration{Name: "f", Source: source, File: "f.py", Entrypoint: "f", Args: batch.Schema(), Returns: returns}, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
