@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,5 @@ func call(t testing.TB, p *sandbox.Pool, source string, returns arrow.DataType, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text), nil
+	return strings.ReplaceAll(string(text), "\n", ""), nil
 }

@@ -1,21 +1,220 @@
 package sandbox_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 )
 
 func stringReader(s string) io.Reader { return strings.NewReader(s) }
 
-func TestCall(t *testing.T) {
+var (
+	int64s  = arrow.PrimitiveTypes.Int64
+	texts   = arrow.BinaryTypes.String
+	micros  = &arrow.TimestampType{Unit: arrow.Microsecond}
+	zoned   = &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
+	nanos   = &arrow.TimestampType{Unit: arrow.Nanosecond}
+	money   = &arrow.Decimal128Type{Precision: 10, Scale: 2}
+	person  = arrow.StructOf(arrow.Field{Name: "name", Type: texts, Nullable: true}, arrow.Field{Name: "born", Type: arrow.PrimitiveTypes.Date32, Nullable: true})
+	numbers = arrow.ListOf(int64s)
+	people  = arrow.ListOf(person)
+	counts  = arrow.MapOf(texts, int64s)
+	pair    = arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Float32)
+)
+
+// Every type goes to Python and back unchanged, with nulls.
+func TestTypes(t *testing.T) {
+	p := newPool(t, options(t))
+	for _, c := range []struct {
+		typ          arrow.DataType
+		values, kind string // JSON; the class in Python of the first
+	}{
+		{int64s, `[1,null,-9223372036854775808,9223372036854775807]`, "int"},
+		{arrow.PrimitiveTypes.Uint64, `[18446744073709551615,null,0]`, "int"},
+		{arrow.PrimitiveTypes.Int8, `[-128,null,127]`, "int"},
+		{arrow.PrimitiveTypes.Uint8, `[0,null,255]`, "int"},
+		{arrow.PrimitiveTypes.Int16, `[1,2]`, "int"},
+		{arrow.PrimitiveTypes.Uint32, `[4294967295]`, "int"},
+		{arrow.PrimitiveTypes.Float64, `[1.5,null,"NaN","+Inf","-Inf"]`, "float"},
+		{arrow.PrimitiveTypes.Float32, `[1.5,null,0.1]`, "float"},
+		{arrow.FixedWidthTypes.Boolean, `[true,null,false]`, "bool"},
+		{texts, `["a",null,"","ü😀"]`, "str"},
+		{texts, `["a\u0000b",null,"\u0000"]`, "str"},
+		{texts, `[""]`, "str"},
+		{arrow.BinaryTypes.Binary, `["AAEC/w==",null,""]`, "bytes"},
+		{arrow.PrimitiveTypes.Date32, `["2024-02-29",null,"0001-01-01","9999-12-31"]`, "date"},
+		{micros, `["2024-02-29 12:34:56.789012",null,"1900-01-01 00:00:00"]`, "datetime"},
+		{zoned, `["2024-02-29T12:34:56.789012Z",null]`, "datetime"},
+		{nanos, `["2024-02-29 12:34:56.789012",null]`, "datetime"},
+		{&arrow.TimestampType{Unit: arrow.Second}, `["1969-12-31 23:59:59",null]`, "datetime"},
+		{&arrow.TimestampType{Unit: arrow.Millisecond}, `["2024-02-29 12:34:56.789",null]`, "datetime"},
+		{arrow.FixedWidthTypes.Time64us, `["12:34:56.789012",null]`, "time"},
+		{money, `["12345678.90",null,"-0.01"]`, "Decimal"},
+		{numbers, `[[1,null,3],null,[]]`, "list"},
+		{pair, `[[1.5,2],null]`, "list"},
+		{people, `[[{"name":"Ann","born":"2000-01-01"},{"name":null,"born":null}],null]`, "list"},
+		{person, `[{"name":"Ann","born":"2000-01-01"},null]`, "dict"},
+		{counts, `[[{"key":"a","value":1},{"key":"b","value":null}],null]`, "dict"},
+		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":3,"nanoseconds":4000}]`, "timedelta"},
+	} {
+		source := "def f(x):\n    assert x is None or type(x).__name__ == '" + c.kind + "', type(x)\n    return x\n"
+		batch := batchOf(t, column{"x", c.typ, c.values})
+		want, err := batch.Column(0).MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := call(t, p, source, c.typ, column{"x", c.typ, c.values})
+		if err != nil || got != string(want) {
+			t.Errorf("%s: got %s %v, want %s", c.typ, got, err, want)
+		}
+	}
+}
+
+func TestResults(t *testing.T) {
+	p := newPool(t, options(t))
+	one := column{"x", int64s, "[1,2]"}
+	for _, c := range []struct {
+		source  string
+		returns arrow.DataType
+		want    string // values, or part of the error
+	}{
+		{"async def f(x): return x + 1", int64s, "[2,3]"},
+		{"def f(*, x): return x", int64s, "[1,2]"},
+		{"def f(y=5, x=0): return x + y", int64s, "[6,7]"},
+		{"def f(**k): return k['x']", int64s, "[1,2]"},
+		{"class C:\n    def __call__(self, x): return x\nf = C()", int64s, "[1,2]"},
+		{"import functools\ndef d(g):\n    @functools.wraps(g)\n    def h(*a, **k): return g(*a, **k)\n    return h\n@d\ndef f(x): return x", int64s, "[1,2]"},
+		{"def f(x): return {'success': True, 'data': x}", int64s, "[1,2]"},
+		{"def f(x): return {'success': False, 'error': 'no user'}", int64s, "no user"},
+		{"from jazzmine.core.tools import ToolResponse\ndef f(x): return ToolResponse(success=x < 2, data=x, error='too large')", int64s, "too large row 1"},
+		{"def f(x): return {'success': True, 'data': None}", int64s, "[null,null]"},
+		{"def f(x): return 'a'", int64s, "returned the str 'a'; int64 needs an int row 0"},
+		{"def f(x): return True", int64s, "returned the bool True; int64 needs an int"},
+		{"def f(x): return 1.0", int64s, "returned the float 1.0; int64 needs an int"},
+		{"def f(x): return x * 100", arrow.PrimitiveTypes.Int8, "returned 200, which is out of the range of int8: -128 to 127 row 1"},
+		{"def f(x): return 1 << 63", int64s, "out of the range of int64"},
+		{"def f(x): return 1e300", arrow.PrimitiveTypes.Float32, "out of the range of float32"},
+		{"def f(x): return x", arrow.PrimitiveTypes.Float64, "[1,2]"},
+		{"def f(x): return 1 << 2000", arrow.PrimitiveTypes.Float64, "out of the range of float64"},
+		{"def f(x): return 1", arrow.FixedWidthTypes.Boolean, "bool needs a bool"},
+		{"def f(x): return b'x'", texts, "utf8 needs a str"},
+		{"def f(x): return '\\ud800'", texts, "lone surrogate"},
+		{"def f(x): return 'x'", arrow.BinaryTypes.Binary, "binary needs bytes"},
+		{"import datetime\ndef f(x): return datetime.datetime(2024, 1, 1)", arrow.PrimitiveTypes.Date32, "needs a datetime.date"},
+		{"import datetime\ndef f(x): return datetime.datetime(2024, 1, 1)", zoned, "needs one with a time zone"},
+		{"import decimal\ndef f(x): return decimal.Decimal('1.005')", money, `["1.01","1.01"]`},
+		{"def f(x): return 10 ** 9", money, "out of the range"},
+		{"def f(x): return 0.5", money, "needs a decimal.Decimal or an int"},
+		{"def f(x): return {'name': 'a'}", person, "without 'born'"},
+		{"def f(x): return {'name': 'a', 'born': None, 'c': 1}", person, "with 'c'"},
+		{"def f(x): return {'name': 1, 'born': None}", person, "returned the int 1 in name; utf8 needs a str"},
+		{"def f(x): return [1, 'a']", numbers, "in [1]; int64 needs an int"},
+		{"def f(x): return (i for i in range(x))", numbers, "[[0],[0,1]]"},
+		{"def f(x): return [1.0]", pair, "returned a list of 1 values"},
+		{"def f(x):\n    if x == 2:\n        raise ValueError('bad')\n    return x", int64s, "ValueError: bad line 3 row 1"},
+		{"def f(x): raise KeyError()", int64s, "KeyError line 1 row 0"},
+		{"def g(): pass", int64s, "the code has no function f [g]"},
+		{"def f(y): return y", int64s, "the signature has the argument x, and the function has no such parameter (its parameters: y)"},
+		{"def f(x, z): return x", int64s, "the function needs the parameter z"},
+		{"x = 1\ndef f(:", int64s, "syntax error"},
+		{"import nosuchmodule", int64s, "No module named 'nosuchmodule' line 1"},
+		{"raise RuntimeError('at load')", int64s, "RuntimeError: at load line 1"},
+	} {
+		got, err := call(t, p, c.source, c.returns, one)
+		if err != nil {
+			got = shown(err)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s, want %s", c.source, got, c.want)
+		}
+	}
+	if got, err := call(t, p, "def f(): return 'x'", texts); err != nil || got != `["x"]` {
+		t.Error(got, err)
+	}
+}
+
+// shown is an error with its line and row.
+func shown(err error) string {
+	var code *sandbox.CodeError
+	if !errors.As(err, &code) {
+		return err.Error()
+	}
+	text := code.Error()
+	if len(code.Defined) > 0 {
+		text += " [" + strings.Join(code.Defined, " ") + "]"
+	}
+	if code.Line > 0 {
+		text += " line " + string(rune('0'+code.Line))
+	}
+	if code.Row != nil {
+		text += " row " + string(rune('0'+*code.Row))
+	}
+	return text
+}
+
+func TestSecretsAreMasked(t *testing.T) {
 	o := options(t)
+	o.Env, o.Secrets = []string{"TOKEN=tok-12345"}, []string{"tok-12345"}
 	p := newPool(t, o)
-	t.Logf("%+v", p.Isolation())
-	got, err := call(t, p, "def f(x: int) -> int:\n    return x * 2 + 1\n", arrow.PrimitiveTypes.Int64, column{"x", arrow.PrimitiveTypes.Int64, "[1,2,3]"})
-	if err != nil || got != "[3,5,7]" {
-		t.Fatal(got, err)
+	_, err := call(t, p, "import os\ndef f(): raise ValueError('bad ' + os.environ['TOKEN'])", texts)
+	if err == nil || strings.Contains(err.Error(), "tok-") || !strings.Contains(err.Error(), "ValueError: bad ***") {
+		t.Error(err)
+	}
+	if got, err := call(t, p, "import os\ndef f(): return ','.join(sorted(os.environ))", texts); err != nil || !strings.Contains(got, "PATH,TMPDIR,TOKEN") || strings.Contains(got, "SPICED") {
+		t.Error(got, err)
+	}
+}
+
+// The code is executed once by each worker, and its state stays.
+func TestModulesStayWarm(t *testing.T) {
+	p := newPool(t, options(t))
+	batch := batchOf(t)
+	f := function(t, "n = 0\ndef f():\n    global n\n    n += 1\n    return n", int64s, batch)
+	for want := int64(1); want <= 3; want++ {
+		values, err := p.Call(t.Context(), f, batch)
+		if err != nil || values.ValueStr(0) != string(rune('0'+want)) {
+			t.Fatal(values, err)
+		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	o := sandbox.Options{Name: "lines", Lines: true, Shim: options(t).Shim, Workers: 1}
+	o.Script = "#!/bin/sh\nwhile read -r line; do\ncase $line in\n*'[{\"x\":1}]'*) echo '{\"values\": [7]}';;\n*'\"x\":2'*) echo '{\"error\": \"two is refused\", \"row\": 0}';;\n*'\"x\":3'*) echo nonsense;;\n*) echo '{\"values\": []}';;\nesac\ndone\n"
+	p := newPool(t, o)
+	for _, c := range []struct{ values, want string }{
+		{"[1]", "[7]"},
+		{"[2]", "two is refused row 0"},
+		{"[3]", "no JSON object; it must answer"},
+		{"[4]", "answered 0 values for 1 rows"},
+	} {
+		got, err := call(t, p, "", int64s, column{"x", int64s, c.values})
+		if err != nil {
+			got = shown(err)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %s, want %s", c.values, got, c.want)
+		}
+	}
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	p := newPool(t, options(t))
+	batch := batchOf(t)
+	f := function(t, "import time\ndef f(): time.sleep(600)", texts, batch)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	failed := make(chan error, 400)
+	for range 300 {
+		go func() { _, err := p.Call(ctx, f, batch); failed <- err }()
+	}
+	if err := <-failed; err == nil || !strings.Contains(err.Error(), "256 calls wait for the 1 workers of sandbox test") {
+		t.Error(err)
 	}
 }
