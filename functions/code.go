@@ -40,7 +40,7 @@ func (c *compiler) buildCode(u *unit) (*Function, spicepod.Problems) {
 	for i := range f.facts.counts {
 		f.facts.counts[i] = 1
 	}
-	f.Checksum = f.codeChecksum()
+	f.Checksum = f.codeChecksum(c.pod)
 	f.code = f.newCode()
 	f.body.text = f.codeCall()
 	f.Engine = f.engineFunction()
@@ -104,15 +104,20 @@ func (f *Function) codeCall() string {
 	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT unnest(" + call + ") AS r" + from + ")"
 }
 
-// codeChecksum covers everything in the declaration that affects the result of a call.
-func (f *Function) codeChecksum() string {
+// codeChecksum covers everything in the declaration that affects the result of a call. The
+// functions of a sandbox share its workers: each changes with the others and with the sandbox.
+func (f *Function) codeChecksum(pod *spicepod.Pod) string {
 	d := f.Declared
+	shared := ""
+	if d.Scheme() == "exec" {
+		shared = pod.SandboxFingerprint(d.Sandbox)
+	}
 	sum := sha256.Sum256([]byte(spicepod.Fingerprint(struct {
-		Checksum, From, Sandbox, Entrypoint string
-		Dependencies, Secrets               []string
-		Params                              spicepod.Params
-		Limits                              spicepod.Limits
-	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, d.Dependencies, d.Secrets, d.Params, d.Limits})))
+		Checksum, From, Sandbox, Entrypoint, Shared string
+		Dependencies, Secrets                       []string
+		Params                                      spicepod.Params
+		Limits                                      spicepod.Limits
+	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, shared, d.Dependencies, d.Secrets, d.Params, d.Limits})))
 	return hex.EncodeToString(sum[:])[:16]
 }
 

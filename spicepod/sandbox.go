@@ -1,6 +1,9 @@
 package spicepod
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Sandbox is one entry of `sandboxes:`: where the code of functions with `from: exec` runs.
 type Sandbox struct {
@@ -64,3 +67,43 @@ type SandboxLimits struct {
 
 // DefaultSandbox is the name of the sandbox that always exists.
 const DefaultSandbox = "default"
+
+// InSandbox returns the functions from exec that run in a sandbox; "" is the default one.
+func (p *Pod) InSandbox(name string) (list []Function) {
+	for _, f := range p.Functions {
+		if f.Scheme() == "exec" && strings.EqualFold(orDefault(f.Sandbox), orDefault(name)) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func orDefault(sandbox string) string {
+	if sandbox == "" {
+		return DefaultSandbox
+	}
+	return sandbox
+}
+
+// SandboxFingerprint changes with what the workers of a sandbox run: its entry, and the code
+// of its functions.
+func (p *Pod) SandboxFingerprint(name string) string {
+	type code struct {
+		Name, Body, Entrypoint string
+		Dependencies, Secrets  []string
+		Params                 Params
+	}
+	var shared struct {
+		Entry Sandbox
+		Code  []code
+	}
+	for _, s := range p.Sandboxes {
+		if strings.EqualFold(s.Name, orDefault(name)) {
+			shared.Entry = s
+		}
+	}
+	for _, f := range p.InSandbox(name) {
+		shared.Code = append(shared.Code, code{f.Name, f.Body, f.Entrypoint, f.Dependencies, f.Secrets, f.Params})
+	}
+	return Fingerprint(shared)
+}

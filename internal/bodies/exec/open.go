@@ -64,17 +64,6 @@ func (m *maker) options(e Environment) sandbox.Options {
 	return o
 }
 
-// members are the functions of the sandbox in the pod.
-func (m *maker) members() []spicepod.Function {
-	return slices.DeleteFunc(slices.Clone(m.spec.Pod.Functions), func(f spicepod.Function) bool {
-		name := f.Sandbox
-		if name == "" {
-			name = spicepod.DefaultSandbox
-		}
-		return f.Scheme() != "exec" || !strings.EqualFold(name, m.sandbox.Name)
-	})
-}
-
 // environment is that of the sandbox.
 func (m *maker) environment(ctx context.Context) (Environment, error) {
 	if m.Environment != nil {
@@ -82,7 +71,7 @@ func (m *maker) environment(ctx context.Context) (Environment, error) {
 	}
 	var e Environment
 	names := map[string]bool{}
-	for _, f := range m.members() {
+	for _, f := range m.spec.Pod.InSandbox(m.sandbox.Name) {
 		for _, n := range append(slices.Clone(f.Secrets), m.sandbox.Secrets...) {
 			names[n] = true
 		}
@@ -151,8 +140,6 @@ func (m *maker) key(o *sandbox.Options) string {
 		fmt.Fprintf(h, "%q %q\n", m.spec.Declared.Name, o.Script)
 		return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 	}
-	for _, f := range m.members() {
-		fmt.Fprintf(h, "%q %q %q %q %q\n", f.Name, f.Body, f.Entrypoint, f.Dependencies, f.Secrets)
-	}
+	fmt.Fprintln(h, m.spec.Pod.SandboxFingerprint(m.sandbox.Name))
 	return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 }
