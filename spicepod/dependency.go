@@ -145,6 +145,11 @@ func (l *dependencies) take(pod *Pod) {
 			l.decoder.add(pod.Problem(fmt.Sprintf("tools[%d].from", i), "a dependency starts no process", "declare the tool in the Spicepod itself"))
 		}
 	}
+	for i, f := range pod.Functions {
+		if f.Scheme() == "exec" {
+			l.decoder.add(pod.Problem(fmt.Sprintf("functions[%d].from", i), "a dependency starts no process", "declare the function in the Spicepod itself"))
+		}
+	}
 	warn := func(path, message, hint string) {
 		p := pod.Problem(path, message, hint)
 		p.Severity = Warning
@@ -155,7 +160,7 @@ func (l *dependencies) take(pod *Pod) {
 	}
 	root := pod.index.root.node
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if key := keyText(root.Content[i]); slices.Contains([]string{"runtime", "search_tests"}, key) && !isEmpty(target(root.Content[i+1])) {
+		if key := keyText(root.Content[i]); slices.Contains([]string{"runtime", "sandboxes", "search_tests"}, key) && !isEmpty(target(root.Content[i+1])) {
 			warn(key, key+" of a dependency has no effect", "write it in the Spicepod itself")
 		}
 	}

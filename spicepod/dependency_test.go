@@ -87,6 +87,7 @@ func TestDependencyFaults(t *testing.T) {
 		{"variable of the process", "[other]", "datasets: [{name: x, from: 'https://e.invalid/${env:SECRET_OF_THE_PROCESS}'}]", "the variable SECRET_OF_THE_PROCESS is not set", "to .env in the folder of the dependency", ""},
 		{"variable of the Spicepod", "[other]", "datasets: [{name: x, from: 'https://e.invalid/${env:OF_THE_SPICEPOD}'}]", "the variable OF_THE_SPICEPOD is not set", "", ""},
 		{"process", "[other]", "tools: [{name: x, from: 'mcp:sh'}]", "a dependency starts no process", "in the Spicepod itself", "other/spicepod.yaml:4:25"},
+		{"exec body", "[other]", "functions: [{name: x, from: exec, body: 'pass', signature: {returns: utf8}}]", "a dependency starts no process", "in the Spicepod itself", "other/spicepod.yaml:4:29"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := write(t, map[string]string{

@@ -22,6 +22,7 @@ type index struct {
 	files     map[string]bool        // every path read or looked for
 	notServed []string
 	unset     map[string][]Unset // by component
+	variables map[string]Variable
 }
 
 func newIndex() *index {

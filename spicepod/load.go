@@ -159,7 +159,9 @@ func (d *decoder) finish(pod *Pod) {
 	if d.within != "" { // its runtime section has no effect
 		d.texts = slices.DeleteFunc(d.texts, func(t pendingText) bool { return strings.HasPrefix(t.path, "runtime.") })
 	}
-	d.resolveTexts(pod.Secrets)
+	v := d.openVault(pod.Secrets)
+	d.resolveTexts(v)
+	d.resolveVariables(pod, v)
 	slices.Sort(d.index.notServed)
 	d.index.notServed = slices.Compact(d.index.notServed)
 	for _, root := range pod.Runtime.DataRoots {

@@ -75,8 +75,7 @@ func (p *Pod) Unset(path string) []Unset {
 var ownReferences = regexp.MustCompile(`^((catalogs|datasets|models|embeddings|tools)\[\d+\]|snapshots\b)`)
 
 // resolveTexts replaces every reference with its value.
-func (d *decoder) resolveTexts(stores []SecretStore) {
-	v := d.openVault(stores)
+func (d *decoder) resolveTexts(v *vault) {
 	for _, pending := range d.texts {
 		var out strings.Builder
 		last := 0
