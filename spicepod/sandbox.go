@@ -1,6 +1,7 @@
 package spicepod
 
 import (
+	"reflect"
 	"strings"
 	"time"
 )
@@ -106,4 +107,11 @@ func (p *Pod) SandboxFingerprint(name string) string {
 		shared.Code = append(shared.Code, code{f.Name, f.Body, f.Entrypoint, f.Dependencies, f.Secrets, f.Params})
 	}
 	return Fingerprint(shared)
+}
+
+// NewSandbox returns a sandbox with the defaults of its keys.
+func NewSandbox() Sandbox {
+	var s Sandbox
+	describer{}.setDefaults(reflect.ValueOf(&s).Elem())
+	return s
 }
