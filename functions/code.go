@@ -50,7 +50,7 @@ func (c *compiler) buildCode(u *unit) (*Function, spicepod.Problems) {
 
 // newCode returns the code with its types.
 func (f *Function) newCode() *engine.BatchFunction {
-	code := &engine.BatchFunction{ID: f.Name + "@" + f.Checksum}
+	code := &engine.BatchFunction{ID: f.Name + "@" + f.Checksum + f.Declared.Environment}
 	for _, t := range f.Tables {
 		code.Args = append(code.Args, engine.Column{Name: t.Name, Type: rowsType(t.Columns)})
 	}

@@ -1,5 +1,7 @@
 package spicepod
 
+import "slices"
+
 // Variable is a variable of the environment that the key secrets of a function or a
 // sandbox names.
 type Variable struct {
@@ -39,4 +41,15 @@ func (d *decoder) resolveVariables(pod *Pod, v *vault) {
 			look(f.Secrets)
 		}
 	}
+}
+
+// WithEnvironments returns a copy of the Spicepod whose functions have what environment returns
+// as their Environment.
+func (p *Pod) WithEnvironments(environment func(function string) string) *Pod {
+	next := *p
+	next.Functions = slices.Clone(p.Functions)
+	for i := range next.Functions {
+		next.Functions[i].Environment = environment(next.Functions[i].Name)
+	}
+	return &next
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/bodies/environment"
 	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/bodies/remote"
 	"github.com/spiced-sql/spiced/internal/bodies/wasm"
@@ -31,15 +32,16 @@ func (s *services) kinds() map[string]newBody {
 			return wasm.New(ctx, spec, wasm.Options{Cache: filepath.Join(s.state.dir, "wasm"), Log: s.log})
 		},
 		"exec": func(ctx context.Context, spec body.Spec) (body.Body, error) {
-			return exec.New(ctx, spec, s.bodies.exec)
+			return exec.New(ctx, spec, s.exec)
 		},
 	}
 }
 
 // outside is what a generation uses outside of DuckDB.
 type outside struct {
-	servers []*mcpclient.Server
-	bodies  acquired
+	servers      []*mcpclient.Server
+	environments *environment.Set
+	bodies       acquired
 }
 
 // acquired are the IDs of functions in [services.bodies] that a generation or a build keeps
@@ -70,6 +72,9 @@ func makeBodies(ctx context.Context, b *build) {
 
 // makeBody makes the body of one function.
 func makeBody(ctx context.Context, b *build, f *functions.Function) error {
+	if err := sandboxFault(b, f.Name); err != nil {
+		return err
+	}
 	construct := b.s.kinds()[f.Declared.Scheme()]
 	if construct == nil {
 		return fmt.Errorf("functions from %q are not served by this build", f.Declared.Scheme())

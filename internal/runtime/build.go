@@ -76,6 +76,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 		b.problems(problems)
 	}
 	b.prepareSources(ctx, wait)
+	prepareSandboxes(ctx, wait, b)
 	policy, problems := availability.Compile(b.pod, b.old.policy)
 	b.policy = policy
 	b.problems(problems)
@@ -208,7 +209,7 @@ func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
-		Embeddings: b.embeddings, outside: outside{servers: b.servers},
+		Embeddings: b.embeddings, outside: outside{servers: b.servers, environments: b.environments},
 		order: slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -166,7 +167,7 @@ func (db *database) setup(tx *engine.Tx) error {
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
 		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
 			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`)
-	ddl = append(ddl, agentTables()...)
+	ddl = slices.Concat(ddl, agentTables(), sandboxTables())
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {
 			return err

@@ -93,7 +93,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		r, err = read(l.path)
 	}
 	if l.watcher != nil {
-		l.watcher.watch(r.watched(), r.began)
+		l.watcher.watch(append(r.watched(), l.sandboxes.watched(r.pod)...), r.began)
 	}
 	if problems := (spicepod.Problems{}); report.Trigger == triggerLoaded && l.Current() != nil && errors.As(err, &problems) {
 		report.Problems = problems // the last good Spicepod takes its data
@@ -127,6 +127,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		return fmt.Errorf("publish: %w", err)
 	}
 	l.db.retainFiles(l.Current())
+	l.sandboxes.collect(b.old, l.Current())
 	if l.published != nil {
 		l.published()
 	}

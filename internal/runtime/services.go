@@ -51,14 +51,8 @@ type services struct {
 	data     *datasets.Manager
 	results  *results.Store
 	tools    toolServices
-	bodies   bodyServices
-	closing  sync.WaitGroup // replaced embedding models
-}
-
-// bodyServices are the functions that are not SQL, and what their bodies are made with.
-type bodyServices struct {
-	*bodies.Set
-	exec exec.Options
+	code
+	closing sync.WaitGroup // replaced embedding models
 }
 
 // toolServices are the registry and what tools use.
@@ -125,7 +119,8 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		return nil, fmt.Errorf("open stored results: %w", err)
 	}
 	s.db.UseRefs(s.results)
-	s.bodies = bodyServices{Set: bodies.NewSet(), exec: exec.Options{Pools: exec.NewPools(), Shim: opts.Sandbox, Log: s.log}}
+	s.bodies, s.sandboxes = bodies.NewSet(), openSandboxes(opts, s.state.dir, s.log, reload)
+	s.exec = exec.Options{Pools: exec.NewPools(), Shim: opts.Sandbox, Log: s.log}
 	s.db.HandleBatches(s.bodies.Call)
 	return s, s.openTools(opts, reload)
 }
@@ -227,7 +222,8 @@ func (s *services) close() {
 	if s.db != nil {
 		s.db.close()
 	}
-	if s.bodies.Set != nil {
+	s.sandboxes.close()
+	if s.bodies != nil {
 		s.bodies.Close()
 	}
 	s.state.close()

@@ -107,6 +107,9 @@ func (s *Store) build(ctx context.Context, e *Environment) error {
 	if err == nil {
 		err = disk.WriteJSON(s.recordFile(e.buildKey), record)
 	}
+	if err == nil {
+		err = disk.Write(s.BuiltFile(), []byte(e.buildKey+"\n"), 0o600)
+	}
 	if err != nil {
 		_ = s.remove(e.buildKey)
 		return e.buildProblem(err)

@@ -1,18 +1,12 @@
 package environment
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,111 +16,10 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
+	"github.com/spiced-sql/spiced/internal/test/pypitest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
 )
-
-// index is a package index on this machine.
-type index struct {
-	*httptest.Server
-	mu    sync.Mutex
-	files map[string][]byte // by name
-	next  map[string][]byte // what a file is after its first download
-	reads map[string]int    // downloads
-	block chan struct{}     // if not nil, downloads wait until it is closed
-}
-
-// newIndex starts an index, which pip and uv use.
-func newIndex(t *testing.T) *index {
-	t.Helper()
-	x := &index{files: map[string][]byte{}, next: map[string][]byte{}, reads: map[string]int{}}
-	x.Server = httptest.NewServer(x)
-	t.Cleanup(x.Close)
-	for name, value := range map[string]string{
-		"PIP_INDEX_URL": x.URL + "/simple", "UV_DEFAULT_INDEX": x.URL + "/simple", "PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1", "PIP_FIND_LINKS": "", "PIP_RETRIES": "0",
-		"PIP_CONFIG_FILE": os.DevNull, "PIP_USER": "1", "PIP_TARGET": t.TempDir(),
-	} {
-		t.Setenv(name, value)
-	}
-	return x
-}
-
-// ServeHTTP serves the simple API of PEP 503, without hashes.
-func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	name := path.Base(r.URL.Path)
-	if strings.HasPrefix(r.URL.Path, "/files/") {
-		content, ok := x.files[name]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		if r.Method == http.MethodGet {
-			x.reads[name]++
-			if other := x.next[name]; other != nil {
-				x.files[name] = other
-			}
-			if block := x.block; block != nil {
-				x.mu.Unlock()
-				select {
-				case <-block:
-				case <-r.Context().Done():
-				}
-				x.mu.Lock()
-			}
-		}
-		w.Write(content)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html")
-	found := false
-	for file := range x.files {
-		project, _, _ := strings.Cut(file, "-")
-		if normalName(project) == name {
-			fmt.Fprintf(w, "<a href='/files/%s'>%s</a>\n", file, file)
-			found = true
-		}
-	}
-	if !found {
-		w.WriteHeader(http.StatusNotFound)
-	}
-}
-
-// add adds a wheel with files and requirements, and returns its SHA-256.
-func (x *index) add(name, version string, files map[string]string, needs ...string) string {
-	content := wheel(name, version, files, needs...)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.files[name+"-"+version+"-py3-none-any.whl"] = content
-	digest := sha256.Sum256(content)
-	return hex.EncodeToString(digest[:])
-}
-
-func wheel(name, version string, files map[string]string, needs ...string) []byte {
-	info := name + "-" + version + ".dist-info/"
-	metadata := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"
-	for _, n := range needs {
-		metadata += "Requires-Dist: " + n + "\n"
-	}
-	all := map[string]string{info + "METADATA": metadata, info + "WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-	for k, v := range files {
-		all[k] = v
-	}
-	record := info + "RECORD,,\n"
-	for k, v := range all {
-		record += fmt.Sprintf("%s,,%d\n", k, len(v))
-	}
-	all[info+"RECORD"] = record
-	var out bytes.Buffer
-	z := zip.NewWriter(&out)
-	for k, v := range all {
-		w, _ := z.Create(k)
-		w.Write([]byte(v))
-	}
-	z.Close()
-	return out.Bytes()
-}
 
 // onePackage is a Spicepod whose function needs a package.
 const onePackage = `functions:
@@ -175,12 +68,14 @@ func needsPython(t *testing.T) {
 
 func TestPackagesAreInstalledOnce(t *testing.T) {
 	eachInstaller(t, func(t *testing.T, s *Store) {
-		x := newIndex(t)
+		x := pypitest.New(t)
+		t.Setenv("PIP_USER", "1") // settings that would lead elsewhere
+		t.Setenv("PIP_TARGET", t.TempDir())
 		ran := filepath.Join(t.TempDir(), "ran")
-		digest := x.add("tiny", "1.2", map[string]string{
+		digest := x.Add("tiny", "1.2", map[string]string{
 			"tiny/__init__.py": "answer = 42\n", "tiny/broken.py": "def (\n", "evil.pth": fmt.Sprintf("import os; open(%q, 'w').close()\n", ran), "tiny.pyi": "",
 		}, "inner>=1")
-		x.add("inner", "1.0", map[string]string{"inner.py": "x = 1\n"})
+		x.Add("inner", "1.0", map[string]string{"inner.py": "x = 1\n"})
 		pod := podtest.Load(t, onePackage)
 		set, problems := Compile(context.Background(), pod, s)
 		e, f := set.Of("f")
@@ -219,8 +114,8 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 		if out, err := command.CombinedOutput(); err != nil || string(out) != "42\n" {
 			t.Errorf("%s, %v", out, err)
 		}
-		reads := x.reads["tiny-1.2-py3-none-any.whl"]
-		if err := s.Build(context.Background(), e); err != nil || x.reads["tiny-1.2-py3-none-any.whl"] != reads {
+		reads := x.Downloads("tiny-1.2-py3-none-any.whl")
+		if err := s.Build(context.Background(), e); err != nil || x.Downloads("tiny-1.2-py3-none-any.whl") != reads {
 			t.Errorf("packages are installed again, or %v", err)
 		}
 		// Another line of code needs no other packages.
@@ -244,7 +139,7 @@ func TestInterpretersWithoutPip(t *testing.T) {
 		t.Fatal(err)
 	}
 	python.Pip = ""
-	newIndex(t).add("tiny", "1.2", map[string]string{"tiny.py": ""})
+	pypitest.New(t).Add("tiny", "1.2", map[string]string{"tiny.py": ""})
 	set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
 	e := set.Get("default")
 	if err := s.Build(context.Background(), e); err != nil {
@@ -258,11 +153,11 @@ func TestInterpretersWithoutPip(t *testing.T) {
 // TestPackagesThatCannotBeInstalled: the message is short, and at the requirement.
 func TestPackagesThatCannotBeInstalled(t *testing.T) {
 	eachInstaller(t, func(t *testing.T, s *Store) {
-		x := newIndex(t)
-		x.add("tiny", "1.2", map[string]string{"tiny.py": ""}, "inner>=2")
-		x.add("inner", "1.0", map[string]string{"inner.py": ""})
-		x.add("outer", "1.0", map[string]string{"outer.py": ""}, "inner<1")
-		x.files["source-1.0.tar.gz"] = []byte("never read")
+		x := pypitest.New(t)
+		x.Add("tiny", "1.2", map[string]string{"tiny.py": ""}, "inner>=2")
+		x.Add("inner", "1.0", map[string]string{"inner.py": ""})
+		x.Add("outer", "1.0", map[string]string{"outer.py": ""}, "inner<1")
+		x.AddFile("source-1.0.tar.gz", []byte("never read"))
 		for _, c := range []struct{ dependencies, message, hint, at string }{
 			{"inner, nosuchpackage", "nosuchpackage", "check the name and the version", "7:27"},
 			{"inner, source", "source", "Only wheels are installed, never source distributions", "7:27"},
@@ -286,7 +181,7 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 				t.Errorf("%s: something is left", c.dependencies)
 			}
 		}
-		if x.reads["source-1.0.tar.gz"] > 0 {
+		if x.Downloads("source-1.0.tar.gz") > 0 {
 			t.Error("a source distribution is downloaded")
 		}
 	})
@@ -295,11 +190,9 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 // TestPackagesThatChangeAreRefused: what is installed has the hash of the lock.
 func TestPackagesThatChangeAreRefused(t *testing.T) {
 	eachInstaller(t, func(t *testing.T, s *Store) {
-		x := newIndex(t)
-		x.add("tiny", "1.2", map[string]string{"tiny.py": "answer = 1"})
-		other := wheel("tiny", "1.2", map[string]string{"tiny.py": "answer = 666"})
-		file := "tiny-1.2-py3-none-any.whl"
-		x.next[file] = other
+		x := pypitest.New(t)
+		x.Add("tiny", "1.2", map[string]string{"tiny.py": "answer = 1"})
+		x.Replace("tiny-1.2-py3-none-any.whl", pypitest.Wheel("tiny", "1.2", map[string]string{"tiny.py": "answer = 666"}))
 		set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
 		e, _ := set.Of("f")
 		err := s.Build(context.Background(), e)
@@ -314,7 +207,7 @@ func TestPackagesThatChangeAreRefused(t *testing.T) {
 
 func TestIndexesThatCannotBeReached(t *testing.T) {
 	eachInstaller(t, func(t *testing.T, s *Store) {
-		x := newIndex(t)
+		x := pypitest.New(t)
 		x.Close()
 		t.Setenv("PIP_INDEX_URL", strings.Replace(x.URL, "://", "://me:hunter2@", 1)+"/simple")
 		t.Setenv("UV_DEFAULT_INDEX", os.Getenv("PIP_INDEX_URL"))
@@ -332,8 +225,8 @@ func TestIndexesThatCannotBeReached(t *testing.T) {
 // TestProcessesTakeTurns: a build waits for that of another process, and uses what it made.
 func TestProcessesTakeTurns(t *testing.T) {
 	needsPython(t)
-	x := newIndex(t)
-	x.add("tiny", "1.2", map[string]string{"tiny.py": ""})
+	x := pypitest.New(t)
+	x.Add("tiny", "1.2", map[string]string{"tiny.py": ""})
 	s := newStore(t)
 	other := NewStore(filepath.Dir(s.dir))
 	t.Cleanup(other.Close)
@@ -353,7 +246,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := x.reads["tiny-1.2-py3-none-any.whl"]; n > 2 { // to lock, and to install
+	if n := x.Downloads("tiny-1.2-py3-none-any.whl"); n > 2 { // to lock, and to install
 		t.Errorf("%d downloads", n)
 	}
 }
@@ -361,20 +254,16 @@ func TestProcessesTakeTurns(t *testing.T) {
 // TestBuildsEndWithTheirStore: and leave nothing.
 func TestBuildsEndWithTheirStore(t *testing.T) {
 	needsPython(t)
-	x := newIndex(t)
-	x.add("tiny", "1.2", map[string]string{"tiny.py": ""})
-	x.block = make(chan struct{})
+	x := pypitest.New(t)
+	x.Add("tiny", "1.2", map[string]string{"tiny.py": ""})
+	x.Block()
 	s := NewStore(t.TempDir())
 	set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
 	e := set.Get("default")
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
 	go func() { failed <- s.Build(ctx, e) }()
-	wait.Until(t, "a package is downloaded", func() bool {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		return x.reads["tiny-1.2-py3-none-any.whl"] > 0
-	})
+	wait.Until(t, "a package is downloaded", func() bool { return x.Downloads("tiny-1.2-py3-none-any.whl") > 0 })
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -390,8 +279,8 @@ func TestBuildsEndWithTheirStore(t *testing.T) {
 
 func TestOldPackagesAreRemoved(t *testing.T) {
 	needsPython(t)
-	x := newIndex(t)
-	x.add("tiny", "1.2", map[string]string{"tiny.py": ""})
+	x := pypitest.New(t)
+	x.Add("tiny", "1.2", map[string]string{"tiny.py": ""})
 	s := newStore(t)
 	if removed := s.Collect(); removed != nil {
 		t.Errorf("removed %q of nothing", removed)
@@ -420,7 +309,7 @@ func TestOldPackagesAreRemoved(t *testing.T) {
 		t.Errorf("removed %q; what was used a moment ago stays", removed)
 	}
 	past := time.Now().Add(-2 * keepInState)
-	if err := os.Chtimes(s.recordFile(e.buildKey), past, past); err != nil {
+	if err := os.Chtimes(s.folder(e.buildKey), past, past); err != nil {
 		t.Fatal(err)
 	}
 	if removed := s.Collect(set); removed != nil {
@@ -430,7 +319,7 @@ func TestOldPackagesAreRemoved(t *testing.T) {
 	if removed := s.Collect(); removed != nil {
 		t.Errorf("removed %q, which was used a moment ago", removed)
 	}
-	if err := os.Chtimes(s.recordFile(e.buildKey), past, past); err != nil {
+	if err := os.Chtimes(s.folder(e.buildKey), past, past); err != nil {
 		t.Fatal(err)
 	}
 	if removed := s.Collect(nil, &Set{}); !slices.Equal(removed, []string{e.buildKey}) || e.Built() {

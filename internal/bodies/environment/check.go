@@ -214,7 +214,7 @@ func (c *compiler) noEntrypoint(f *Function, known *facts) {
 }
 
 // compare compares the parameters of a definition with the arguments of the signature, which
-// are passed by name.
+// are passed by name, or by position if the order is the same.
 func (f *Function) compare(def *definition, add func(severity spicepod.Severity, offset int, message, hint string)) {
 	var passed, taken []string
 	for _, t := range f.Declared.Signature.Tables {
@@ -223,12 +223,14 @@ func (f *Function) compare(def *definition, add func(severity spicepod.Severity,
 	for _, a := range f.Declared.Signature.Args {
 		passed = append(passed, a.Name)
 	}
-	for _, p := range def.Parameters {
+	first := true // the parameters are the arguments in their order so far
+	for i, p := range def.Parameters {
+		first = first && i < len(passed) && passed[i] == p.Name
 		taken = append(taken, p.Name)
 		isPassed := slices.Contains(passed, p.Name)
 		switch {
-		case p.Positional && isPassed:
-			add(spicepod.Error, p.Offset, fmt.Sprintf("%s takes %s by position alone, and arguments are passed by name", f.Entrypoint, p.Name), "remove the / after it")
+		case p.Positional && isPassed && !first:
+			add(spicepod.Error, p.Offset, fmt.Sprintf("%s takes %s by position alone, and the signature has another order", f.Entrypoint, p.Name), "remove the /, or use the order of the signature")
 		case p.Required && !isPassed:
 			add(spicepod.Error, p.Offset, fmt.Sprintf("%s needs the parameter %q, which signature.args does not declare", f.Entrypoint, p.Name),
 				nearest.Hint(p.Name, passed, "declare it, or give it a default value"))
@@ -241,6 +243,9 @@ func (f *Function) compare(def *definition, add func(severity spicepod.Severity,
 		}
 	}
 }
+
+// shimmed is a module that the workers have, for code that was written for it.
+const shimmed = "jazzmine"
 
 // maxImportWarnings is how many imports of a function are warned of.
 const maxImportWarnings = 5
@@ -255,7 +260,7 @@ func (c *compiler) imports(e *Environment, f *Function, list []imported, add fun
 		switch {
 		case strings.HasPrefix(m.Name, "."):
 			add(spicepod.Warning, m.Offset, fmt.Sprintf("the relative import of %s will fail: the code is moved to the sandbox alone", m.Full), "put what it needs into the code, or into a package")
-		case c.provides(e, m.Name):
+		case m.Name == shimmed || c.provides(e, m.Name):
 			continue
 		case c.beside(f, m.Name):
 			add(spicepod.Warning, m.Offset, fmt.Sprintf("the import of %s will fail: the code is moved to the sandbox alone, without the files beside it", m.Name), "put what it needs into the code, or into a package")

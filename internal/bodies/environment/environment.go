@@ -398,6 +398,22 @@ func sortedSet(texts []string) []string {
 // Isolation says how the code is isolated, as the Spicepod asks for it.
 func (e *Environment) Isolation() string { return string(e.Declared.Isolation) }
 
+// FunctionNames returns the names of the functions, sorted.
+func (e *Environment) FunctionNames() []string {
+	names := make([]string, len(e.Functions))
+	for i, f := range e.Functions {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// MissingSecrets returns the names of the secrets that are not set, sorted.
+func (e *Environment) MissingSecrets() []string {
+	return slices.DeleteFunc(slices.Clone(e.Secrets), func(name string) bool {
+		return slices.ContainsFunc(e.variables, func(v spicepod.Variable) bool { return v.Name == name })
+	})
+}
+
 // NeedsBuild reports whether packages must be installed before the code can run.
 func (e *Environment) NeedsBuild() bool { return e.buildKey != "" }
 
@@ -451,9 +467,10 @@ func (e *Environment) Variables() []string {
 	return list
 }
 
-// Same reports whether code that runs in the other environment may go on: nothing of it, the
-// values of secrets included, differs.
-func (e *Environment) Same(other *Environment) bool {
-	return other != nil && e.Checksum == other.Checksum && e.Interpreter() == other.Interpreter() && e.Built() == other.Built() &&
-		slices.EqualFunc(e.variables, other.variables, func(a, b spicepod.Variable) bool { return a.Name == b.Name && a.Value.Equal(b.Value) })
+// Version differs between environments of a store in which the same code may behave
+// differently: also by the values of secrets. It differs between runs of the process.
+func (e *Environment) Version() string {
+	s := newSum(e.store.salt, e.Checksum, e.Interpreter(), fmt.Sprint(e.Built()))
+	s.list(e.Variables())
+	return s.hex()[:digits]
 }

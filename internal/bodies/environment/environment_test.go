@@ -219,6 +219,31 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
+// TestVersions: code that runs goes on only where it would behave the same.
+func TestVersions(t *testing.T) {
+	sections := "sandboxes:\n  - { name: s, runtime: command, secrets: [SPICED_T_TOKEN] }\n"
+	store := newStore(t)
+	version := func() string {
+		set, _ := Compile(context.Background(), podtest.Load(t, sections), store)
+		return set.Get("s").Version()
+	}
+	unset := version()
+	t.Setenv("SPICED_T_TOKEN", "one")
+	first := version()
+	if again := version(); again != first {
+		t.Error("the version differs without a reason")
+	}
+	t.Setenv("SPICED_T_TOKEN", "two")
+	if second := version(); second == first || first == unset {
+		t.Error("another value of a secret has the same version")
+	}
+	other := newStore(t)
+	set, _ := Compile(context.Background(), podtest.Load(t, sections), other)
+	if set.Get("s").Version() == version() {
+		t.Error("versions of two runs are the same: they would show secrets that can be guessed")
+	}
+}
+
 // TestCodeIsChecked: without running it. Positions are lines and columns of the code.
 func TestCodeIsChecked(t *testing.T) {
 	needsPython(t)
@@ -244,7 +269,9 @@ func TestCodeIsChecked(t *testing.T) {
 		{"missing parameter", "def run(y=1): return y", `run has no parameter "x", which the signature declares`, "add the parameter", "1:5"},
 		{"needed parameter", "def run(x, y, *, z=1): return y", `run needs the parameter "y", which signature.args does not declare`, "give it a default value", "1:12"},
 		{"needed keyword", "def run(x, *, z): return y", `run needs the parameter "z", which signature.args does not declare`, "give it a default value", "1:15"},
-		{"position alone", "def run(x, /): return x", "takes x by position alone", "remove the /", "1:9"},
+		{"position", "def run(x, /, y=1): return x", "", "", ""},
+		{"position alone", "def run(y=1, x=2, /): return x", "takes x by position alone", "remove the /", "1:14"},
+		{"registry of tools", "from jazzmine.core.tools import ToolResponse\ndef run(x): return x", "", "", ""},
 		{"import", "def run(x):\n  import numpy.linalg\n  return x", "the import of numpy will fail", "add to dependencies: numpy", "2:3"},
 		{"import of another name", "from yaml import safe_load\ndef run(x): return x", "the import of yaml will fail", "add to dependencies: pyyaml", "1:1"},
 		{"relative import", "from . import x\ndef run(x): return x", "the relative import of . will fail", "into the code", "1:1"},

@@ -2,6 +2,7 @@ package environment
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +37,7 @@ type Store struct {
 	dir     string // "": there is none
 	ofState bool   // dir is in the state folder
 	keep    time.Duration
+	salt    string // of versions: no one can guess secrets by them
 
 	closing context.Context // ends the builds; see [Store.Close]
 	close   context.CancelFunc
@@ -56,7 +58,7 @@ type building struct {
 // NewStore returns the store in a state folder, or with "" that of the user, which is in their
 // cache folder. Nothing is created before the first build.
 func NewStore(stateDir string) *Store {
-	s := &Store{facts: map[string]checked{}, builds: map[string]*building{}}
+	s := &Store{salt: rand.Text(), facts: map[string]checked{}, builds: map[string]*building{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	if stateDir != "" {
 		s.dir, s.ofState, s.keep = filepath.Join(stateDir, folder), true, keepInState
@@ -128,16 +130,12 @@ func (s *Store) has(key string) bool {
 	return err == nil
 }
 
-// Files returns the files that appear when the packages of environments are installed, for a
-// watcher.
-func (s *Store) Files(set *Set) []string {
-	var files []string
-	for _, e := range set.All() {
-		if e.buildKey != "" && s.dir != "" {
-			files = append(files, s.recordFile(e.buildKey))
-		}
+// BuiltFile is the file that each build writes at its end, for watchers; "": there is none.
+func (s *Store) BuiltFile() string {
+	if s.dir == "" {
+		return ""
 	}
-	return files
+	return filepath.Join(s.dir, "built")
 }
 
 // findPython returns the interpreter. It is looked for again only if it was not found.
@@ -193,9 +191,9 @@ func (s *Store) factsOf(ctx context.Context, p *Python, list []*Function) map[*F
 
 // touch records that packages are in use.
 func (s *Store) touch(key string) {
-	file := s.recordFile(key)
-	if info, err := os.Stat(file); err == nil && time.Since(info.ModTime()) > touchEvery {
-		_ = os.Chtimes(file, time.Time{}, time.Now())
+	dir := s.folder(key)
+	if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > touchEvery {
+		_ = os.Chtimes(dir, time.Time{}, time.Now())
 	}
 }
 
@@ -225,7 +223,7 @@ func (s *Store) Collect(sets ...*Set) (removed []string) {
 		switch {
 		case len(key) != digits || used[key]:
 		case isRecord:
-			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > s.keep {
+			if info, err := os.Stat(s.folder(key)); err != nil || time.Since(info.ModTime()) > s.keep {
 				removed = append(removed, key)
 			}
 		case entry.IsDir() && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == key+".json" }):
