@@ -127,7 +127,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		return fmt.Errorf("publish: %w", err)
 	}
 	l.db.retainFiles(l.Current())
-	l.sandboxes.collect(b.old, l.Current())
+	l.sandboxes.collect()
 	if l.published != nil {
 		l.published()
 	}

@@ -159,10 +159,10 @@ func (s *sandboxes) begin(e *environment.Environment, trigger string) *packages 
 	return p
 }
 
-// collect removes packages that neither of two generations needs.
-func (s *sandboxes) collect(old, now *Generation) {
+// collect removes packages that no one needs.
+func (s *sandboxes) collect() {
 	s.running.Go(func() {
-		for _, key := range s.store.Collect(old.environments, now.environments) {
+		for _, key := range s.store.Collect() {
 			s.log.Info("removed packages that no sandbox needs", "folder", key)
 		}
 	})

@@ -154,7 +154,7 @@ func Compile(ctx context.Context, pod *spicepod.Pod, store *Store) (*Set, spicep
 	c.check(ctx)
 	for _, e := range c.set.list {
 		if e.buildKey != "" {
-			store.touch(e.buildKey)
+			store.use(e.buildKey)
 		}
 		c.finish(e)
 	}

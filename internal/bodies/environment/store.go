@@ -17,8 +17,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 )
 
-// How long packages that no Spicepod in service needs are kept: in the state folder, which
-// belongs to one Spicepod, and in the folder of the user, which several share.
+// How long packages that no process uses are kept: in the state folder, which belongs to one
+// Spicepod, and in the folder of the user, which several share.
 const (
 	keepInState  = time.Hour
 	keepOfUser   = 30 * 24 * time.Hour
@@ -47,6 +47,7 @@ type Store struct {
 	python *Python
 	facts  map[string]checked // by interpreter and source
 	builds map[string]*building
+	used   map[string]*os.File // folders, locked so that no process removes them
 }
 
 // building is a build that runs.
@@ -58,7 +59,7 @@ type building struct {
 // NewStore returns the store in a state folder, or with "" that of the user, which is in their
 // cache folder. Nothing is created before the first build.
 func NewStore(stateDir string) *Store {
-	s := &Store{salt: rand.Text(), facts: map[string]checked{}, builds: map[string]*building{}}
+	s := &Store{salt: rand.Text(), facts: map[string]checked{}, builds: map[string]*building{}, used: map[string]*os.File{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	if stateDir != "" {
 		s.dir, s.ofState, s.keep = filepath.Join(stateDir, folder), true, keepInState
@@ -68,10 +69,16 @@ func NewStore(stateDir string) *Store {
 	return s
 }
 
-// Close ends the builds that run, and waits for them.
+// Close ends the builds that run, waits for them, and ends the use of packages.
 func (s *Store) Close() {
 	s.close()
 	s.running.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, folder := range s.used {
+		folder.Close()
+		delete(s.used, key)
+	}
 }
 
 // Record is what is known of installed packages.
@@ -189,17 +196,28 @@ func (s *Store) factsOf(ctx context.Context, p *Python, list []*Function) map[*F
 	return known
 }
 
-// touch records that packages are in use.
-func (s *Store) touch(key string) {
+// use begins the use of packages, until the store is closed: versions of functions that a load
+// replaces may still need them.
+func (s *Store) use(key string) {
+	if !s.has(key) {
+		return
+	}
 	dir := s.folder(key)
+	s.mu.Lock()
+	if s.used[key] == nil {
+		if folder, err := share(dir); err == nil {
+			s.used[key] = folder
+		}
+	}
+	s.mu.Unlock()
 	if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > touchEvery {
 		_ = os.Chtimes(dir, time.Time{}, time.Now())
 	}
 }
 
-// Collect removes packages that none of the sets needs and that have not been used for a
-// while, and what interrupted builds left. It does nothing while a build runs.
-func (s *Store) Collect(sets ...*Set) (removed []string) {
+// Collect removes packages that no process uses or has used for a while, and what interrupted
+// builds left. It does nothing while a build runs.
+func (s *Store) Collect() (removed []string) {
 	if _, err := os.Stat(s.dir); s.dir == "" || err != nil {
 		return nil
 	}
@@ -208,12 +226,6 @@ func (s *Store) Collect(sets ...*Set) (removed []string) {
 		return nil
 	}
 	defer lock.Close()
-	used := map[string]bool{}
-	for _, set := range sets {
-		for _, e := range set.All() {
-			used[e.buildKey] = true
-		}
-	}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil
@@ -221,7 +233,7 @@ func (s *Store) Collect(sets ...*Set) (removed []string) {
 	for _, entry := range entries {
 		key, isRecord := strings.CutSuffix(entry.Name(), ".json")
 		switch {
-		case len(key) != digits || used[key]:
+		case len(key) != digits:
 		case isRecord:
 			if info, err := os.Stat(s.folder(key)); err != nil || time.Since(info.ModTime()) > s.keep {
 				removed = append(removed, key)
@@ -230,10 +242,13 @@ func (s *Store) Collect(sets ...*Set) (removed []string) {
 			removed = append(removed, key)
 		}
 	}
-	for _, key := range removed {
-		_ = s.remove(key)
-	}
-	return removed
+	return slices.DeleteFunc(removed, func(key string) bool {
+		folder, err := claim(s.folder(key))
+		if err == nil {
+			defer folder.Close()
+		}
+		return err != nil && !errors.Is(err, os.ErrNotExist) || s.remove(key) != nil
+	})
 }
 
 // remove removes the packages of a key; the record first, so that no one uses the rest.
