@@ -98,6 +98,7 @@ type Runtime struct {
 	Inventory Inventory
 	Refresher Refresher
 	Reloader  Reloader
+	Sandboxes Sandboxes // nil: they are not served
 }
 
 // Limits are the limits on requests.
@@ -155,13 +156,15 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		chats: o.Chats, tools: o.Tools, activity: work, bodies: bodies, log: o.Log, keepAlive: o.KeepAlive,
 		slots: make(chan struct{}, o.MaxChats), answers: responses.NewStore(responses.StoreOptions{}),
 	}
-	calls := &toolsHandler{o.Tools, bodies, o.KeepAlive, o.Log}
+	sandboxes := &sandboxesHandler{o.Sandboxes}
+	calls := &toolsHandler{o.Tools, sandboxes, bodies, o.KeepAlive, o.Log}
 	return handlers{
 		approvals: &approvalsHandler{calls, o.Guard.approvers},
 		sql:       sql, chats: chats, nsql: &nsqlHandler{sql, chats},
 		activity:   &activityHandler{work},
 		queries:    &queriesHandler{sql, o.Jobs, o.Results},
 		tools:      calls,
+		sandboxes:  sandboxes,
 		embeddings: &embeddingsHandler{o.Embeddings, bodies},
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},

@@ -137,7 +137,7 @@ func serveWith(t testing.TB, around func(query.Engine) query.Engine, change func
 	f := &fixture{t: t, db: db, runtime: &fakeRuntime{ready: true}, metrics: telemetry.New("test"), log: &logBuffer{}}
 	f.runtime.reload = Reload{Accepted: true, Generation: 2, Changed: []string{"function twice"}}
 	opts := Options{
-		Runtime: Runtime{f.runtime, f.runtime, f.runtime}, Metrics: f.metrics, Version: "test",
+		Runtime: Runtime{Inventory: f.runtime, Refresher: f.runtime, Reloader: f.runtime}, Metrics: f.metrics, Version: "test",
 		Log: slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

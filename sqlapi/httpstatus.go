@@ -20,6 +20,8 @@ const (
 	codeNoQuery        errcode.Code = "query_not_found"
 	codeNoResult       errcode.Code = "result_not_found"
 	codeUnknownDataset errcode.Code = "dataset_not_found"
+	codeNoSandbox      errcode.Code = "sandbox_not_found"
+	codeNotBuilt       errcode.Code = "sandbox_not_built"
 	codeNotAccelerated errcode.Code = "not_accelerated"
 	codeReloadRefused  errcode.Code = "reload_refused"
 	codeNotServed      errcode.Code = "not_served"
@@ -58,6 +60,7 @@ var errorCodes = []errorCode{
 	{errcode.ToolUnavailable, http.StatusForbidden, "The tool is not available to the caller."},
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
 	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
+	{codeNoSandbox, http.StatusNotFound, "There is no sandbox of that name."},
 	{errcode.ToolNotFound, http.StatusNotFound, "There is no tool of that name."},
 	{errcode.ModelNotFound, http.StatusNotFound, "There is no model of that name."},
 	{codeNoRequest, http.StatusNotFound, "The user has no running request with that id."},
@@ -71,6 +74,7 @@ var errorCodes = []errorCode{
 	{errcode.Limit, http.StatusRequestEntityTooLarge, "The statement, the arguments, a result or its memory exceeds a limit."},
 	{errcode.RequestTooLarge, http.StatusRequestEntityTooLarge, "The body exceeds its limit."},
 	{codeMediaType, http.StatusUnsupportedMediaType, "The body has an unsupported encoding."},
+	{codeNotBuilt, http.StatusUnprocessableEntity, "The packages of the sandbox cannot be installed."},
 	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the previous generation is still served."},
 	{errcode.Busy, http.StatusTooManyRequests, "Too many statements are waiting, or too many calls of the tool are running: see Retry-After."},
 	{errcode.RateLimited, http.StatusTooManyRequests, "A limit of the key is reached, the model's provider has too many requests, or too many chats are running: see Retry-After."},

@@ -199,13 +199,16 @@ var probes = map[string][]probe{
 		{fmt.Sprintf(refreshPath, "nope"), "", nil, 404},
 		{fmt.Sprintf(refreshPath, "trips"), strings.Repeat(" ", maxSmallBody+1), nil, 413},
 	},
-	"get_spicepods": {{"/v1/spicepods", "", nil, 200}, {"/v1/spicepods?format=csv", "", nil, 200}, {"/v1/spicepods?format=x", "", nil, 400}},
-	"get_status":    {{"/v1/status", "", nil, 200}, {"/v1/status?format=csv", "", nil, 200}, {"/v1/status?format=x", "", nil, 400}},
-	"ready":         {{"/v1/ready", "", nil, 200}},
-	"health":        {{"/health", "", nil, 200}},
-	"metrics":       {{"/metrics", "", nil, 200}},
-	"reload":        {{"/v1/reload", "", nil, 200}},
-	"openapi":       {{"/v1/openapi.json", "", nil, 200}},
+	"list_sandboxes": {{"/v1/sandboxes", "", nil, 200}, {"/v1/sandboxes?format=csv", "", nil, 200}, {"/v1/sandboxes?format=x", "", nil, 400}},
+	"get_sandbox":    {{"/v1/sandboxes/geo", "", nil, 200}, {"/v1/sandboxes/nope", "", nil, 404}},
+	"build_sandbox":  {{"/v1/sandboxes/geo/build", "", nil, 200}, {"/v1/sandboxes/default/build", "", nil, 422}, {"/v1/sandboxes/nope/build", "", nil, 404}},
+	"get_spicepods":  {{"/v1/spicepods", "", nil, 200}, {"/v1/spicepods?format=csv", "", nil, 200}, {"/v1/spicepods?format=x", "", nil, 400}},
+	"get_status":     {{"/v1/status", "", nil, 200}, {"/v1/status?format=csv", "", nil, 200}, {"/v1/status?format=x", "", nil, 400}},
+	"ready":          {{"/v1/ready", "", nil, 200}},
+	"health":         {{"/health", "", nil, 200}},
+	"metrics":        {{"/metrics", "", nil, 200}},
+	"reload":         {{"/v1/reload", "", nil, 200}},
+	"openapi":        {{"/v1/openapi.json", "", nil, 200}},
 }
 
 // chatProbes are requests for what the endpoints answer; see [echoes].
@@ -242,7 +245,7 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 	f := serveChats(t, echoes(), func(o *Options) {
 		s := mcpserver.New(mcpserver.Options{Registry: o.Tools})
 		t.Cleanup(s.Close)
-		o.MCP = s
+		o.MCP, o.Sandboxes = s, &fakeSandboxes{}
 	})
 	check := newChecker(t, f)
 	for _, rt := range routes(handlers{}) {

@@ -15,6 +15,7 @@ type handlers struct {
 	queries    *queriesHandler
 	chats      *chatHandler
 	tools      *toolsHandler
+	sandboxes  *sandboxesHandler
 	approvals  *approvalsHandler
 	embeddings *embeddingsHandler
 	runtime    *runtimeHandler
@@ -35,7 +36,7 @@ func routes(h handlers) []route {
 			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
 			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
 		},
-		approvalRoutes(h.approvals), componentRoutes(h.runtime), runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
+		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes), runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
 }
 
 func sqlRoute(h handler) route {

@@ -30,6 +30,7 @@ func listToolsRoute(h *toolsHandler) route {
 			{"source", "query", "only tools from builtin, function, mcp or mcp:server", text},
 			{"owner", "query", "only those of this owner", text},
 			{"tag", "query", "only those with this tag", text},
+			{"sandbox", "query", "only the functions in this sandbox", text},
 		},
 		answers: []answer{
 			{http.StatusOK, "The tools.", []content{
@@ -41,7 +42,7 @@ func listToolsRoute(h *toolsHandler) route {
 		},
 		failures: failures{
 			http.StatusBadRequest: "A parameter or a header is wrong.",
-			http.StatusNotFound:   "This process does not serve tools.",
+			http.StatusNotFound:   "This process does not serve tools, or there is no such sandbox.",
 		},
 		handle: h.scoped(h.list),
 	}

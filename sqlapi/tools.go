@@ -25,6 +25,7 @@ import (
 // toolsHandler lists, finds and calls tools.
 type toolsHandler struct {
 	registry  *registry.Registry
+	sandboxes *sandboxesHandler
 	bodies    bodyReader
 	keepAlive time.Duration
 	log       *slog.Logger
@@ -34,7 +35,12 @@ type toolsHandler struct {
 func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	q := r.URL.Query()
 	catalog := t.registry.Current()
-	list := slices.DeleteFunc(slices.Clone(catalog.Visible(tools.Scope{Caller: who})), func(d *tools.Definition) bool { return !wanted(d, q) })
+	inSandbox, err := t.sandboxes.keep(r, who)
+	if err != nil {
+		return err
+	}
+	keep := func(d *tools.Definition) bool { return wanted(d, q) && inSandbox(d) }
+	list := slices.DeleteFunc(slices.Clone(catalog.Visible(tools.Scope{Caller: who})), func(d *tools.Definition) bool { return !keep(d) })
 	view, format := q.Get("view"), q.Get("format")
 	switch {
 	case format == "xml":
@@ -44,7 +50,7 @@ func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.C
 		}
 		return writeTagged(w, r, "application/xml", b.Bytes())
 	case view == "stats":
-		return t.listStats(w, r, catalog, who)
+		return t.listStats(w, r, catalog, who, keep)
 	case view == "full" && format != "csv":
 		return writeCanonical(w, r, list)
 	}
@@ -64,9 +70,8 @@ func wanted(d *tools.Definition, q url.Values) bool {
 	return (source == "" || fromSource(d.Source, source)) && (owner == "" || d.Owner == owner) && (tag == "" || slices.Contains(d.Tags, tag))
 }
 
-func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller) error {
-	q := r.URL.Query()
-	list := slices.DeleteFunc(t.registry.Stats(c, tools.Scope{Caller: who}), func(s registry.Stat) bool { return !wanted(c.Get(s.Name), q) })
+func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller, keep func(*tools.Definition) bool) error {
+	list := slices.DeleteFunc(t.registry.Stats(c, tools.Scope{Caller: who}), func(s registry.Stat) bool { return !keep(c.Get(s.Name)) })
 	header := []string{"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at", "searches", "owner", "source"}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return writeList(w, r, list, header, func(s registry.Stat) []string {

@@ -103,7 +103,7 @@ func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[st
 	o := sqlapi.Options{
 		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
 		Cache:   func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
-		Runtime: sqlapi.Runtime{Inventory: shown, Refresher: shown, Reloader: shown},
+		Runtime: sqlapi.Runtime{Inventory: shown, Refresher: shown, Reloader: shown, Sandboxes: shown},
 		Tools:   a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime},
 		Metrics: a.opts.Metrics, Log: a.log, Version: version,
 	}

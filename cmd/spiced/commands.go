@@ -38,7 +38,7 @@ func newRoot(std streams) *cobra.Command {
 	root.Flags().AddFlagSet(serve.Flags())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newCall(std), newChat(std), newDemo(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newDataset(std), newSchema(), newExtensions(std), newReady(std), newVersion(), newWorker(), newSandboxWorker())
+	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newCall(std), newChat(std), newDemo(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newDataset(std), newSandbox(std), newSchema(), newExtensions(std), newReady(std), newVersion(), newWorker(), newSandboxWorker())
 	return root
 }
 

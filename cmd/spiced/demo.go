@@ -116,7 +116,7 @@ func runDemo(ctx context.Context, std streams, f demoFlags) error {
 
 // chatDemo asks the question, and shows the recorded calls.
 func chatDemo(ctx context.Context, std streams, dir string) error {
-	local, err := serveLocal(ctx, std, dir)
+	local, err := serveLocal(ctx, std, dir, "")
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,11 @@ func (c *connection) check(args []string) error {
 
 // open returns how to reach the server, and a function that closes it.
 func (c *connection) open(ctx context.Context, std streams, path string) (repl.Options, func(), error) {
+	return c.openIn(ctx, std, path, "")
+}
+
+// openIn is open with a state folder for a Spicepod.
+func (c *connection) openIn(ctx context.Context, std streams, path, stateDir string) (repl.Options, func(), error) {
 	opts := repl.Options{URL: c.url, Header: http.Header{}, In: std.in, Out: std.out, Err: std.err}
 	if c.apiKey != "" {
 		opts.Header.Set("X-API-Key", c.apiKey)
@@ -43,7 +48,7 @@ func (c *connection) open(ctx context.Context, std streams, path string) (repl.O
 	if c.url != "" {
 		return opts, func() {}, nil
 	}
-	local, err := serveLocal(ctx, std, path)
+	local, err := serveLocal(ctx, std, path, stateDir)
 	if err != nil {
 		return opts, nil, err
 	}
@@ -60,9 +65,9 @@ type localServer struct {
 	http   *http.Server
 }
 
-func serveLocal(ctx context.Context, std streams, path string) (_ *localServer, err error) {
+func serveLocal(ctx context.Context, std streams, path, stateDir string) (_ *localServer, err error) {
 	s := &localServer{}
-	if s.app, err = assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path}, queries: true}); err != nil {
+	if s.app, err = assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path, StateDir: stateDir}, queries: true}); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -98,7 +98,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(s.folder(e.buildKey), "left")); err == nil {
 			t.Error("the folder has what an interrupted build left")
 		}
-		r, ok := s.Record(e)
+		r, ok := e.Record()
 		if !e.Built() || !ok || !slices.Equal(r.Modules, []string{"inner", "tiny"}) {
 			t.Errorf("built %v, record %+v", e.Built(), r)
 		}
@@ -145,7 +145,7 @@ func TestInterpretersWithoutPip(t *testing.T) {
 	if err := s.Build(context.Background(), e); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := s.Record(e); !slices.Equal(r.Modules, []string{"tiny"}) {
+	if r, _ := e.Record(); !slices.Equal(r.Modules, []string{"tiny"}) {
 		t.Errorf("modules %q: the environment has more than its packages", r.Modules)
 	}
 }

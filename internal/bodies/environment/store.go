@@ -98,12 +98,12 @@ type Package struct {
 	SHA256  []string `json:"sha256"` // of the wheels that are accepted
 }
 
-// Record returns what is known of the installed packages of an environment.
-func (s *Store) Record(e *Environment) (Record, bool) {
+// Record returns what is known of the installed packages.
+func (e *Environment) Record() (Record, bool) {
 	if e.buildKey == "" {
 		return Record{}, false
 	}
-	return s.record(e.buildKey)
+	return e.store.record(e.buildKey)
 }
 
 func (s *Store) record(key string) (r Record, found bool) {
