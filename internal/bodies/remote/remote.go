@@ -180,17 +180,12 @@ func (s *Service) Call(ctx context.Context, batch arrow.RecordBatch) (arrow.Arra
 		return nil, fmt.Errorf("remote function '%s' expected %d args, got %d", s.name, len(s.inputs), batch.NumCols())
 	}
 	size := s.set.batchSize
-	if s.table || s.tables > 0 {
+	if s.single() {
 		size = 1
 	}
 	parts := make([]arrow.Array, (int(batch.NumRows())+size-1)/size)
 	defer release(parts)
-	err := s.each(ctx, len(parts), func(ctx context.Context, n int) (err error) {
-		from, to := n*size, min((n+1)*size, int(batch.NumRows()))
-		parts[n], err = s.request(ctx, batch, from, to)
-		return err
-	})
-	if err != nil {
+	if err := s.each(ctx, batch, size, parts); err != nil {
 		return nil, err
 	}
 	if len(parts) == 1 {
@@ -208,18 +203,25 @@ func release(parts []arrow.Array) {
 	}
 }
 
-// each runs n requests, each when it has a slot, and returns the first error. It returns
-// after the last one: an error ends the others.
-func (s *Service) each(ctx context.Context, n int, run func(context.Context, int) error) error {
+// each sends the rows of a batch, a number in each request, and sets the values of each. It
+// returns the first error, after the last request has ended: an error ends the others.
+func (s *Service) each(ctx context.Context, batch arrow.RecordBatch, size int, parts []arrow.Array) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	for i := range n {
+	for i := range parts {
+		from := i * size
+		to := min(from+size, int(batch.NumRows()))
+		text := s.appendRequest(nil, batch, from, to)
 		select {
 		case s.slots <- struct{}{}:
 			wg.Go(func() {
-				defer func() { <-s.slots }()
-				if err := run(ctx, i); err != nil {
+				response, err := s.send(ctx, text)
+				<-s.slots
+				if err == nil {
+					parts[i], err = s.read(response, from, to)
+				}
+				if err != nil {
 					cancel(err)
 				}
 			})
@@ -232,28 +234,28 @@ func (s *Service) each(ctx context.Context, n int, run func(context.Context, int
 	return context.Cause(ctx)
 }
 
-// request sends some rows of a batch and returns their values.
-func (s *Service) request(ctx context.Context, batch arrow.RecordBatch, from, to int) (arrow.Array, error) {
-	single := s.table || s.tables > 0
-	var text []byte
-	if single {
-		text = s.appendCall(nil, batch, from)
-	} else {
-		text = s.appendRows(nil, batch, from, to)
-	}
-	response, err := s.send(ctx, text)
-	if err != nil {
-		return nil, err
-	}
+// single reports whether a request has one row.
+func (s *Service) single() bool { return s.table || s.tables > 0 }
+
+// read returns the values of some rows of a batch.
+func (s *Service) read(response []byte, from, to int) (arrow.Array, error) {
 	values, err := s.values(response, to-from)
 	var wrong *arrowjson.ValueError
 	switch {
 	case errors.As(err, &wrong):
 		return nil, &body.Error{Row: from + wrong.Index, Err: s.fail("response values did not match declared return type: %w", err)}
-	case err != nil && single:
+	case err != nil && s.single():
 		return nil, &body.Error{Row: from, Err: err}
 	}
 	return values, err
+}
+
+// appendRequest appends the request for some rows of a batch.
+func (s *Service) appendRequest(buf []byte, batch arrow.RecordBatch, from, to int) []byte {
+	if s.single() {
+		return s.appendCall(buf, batch, from)
+	}
+	return s.appendRows(buf, batch, from, to)
 }
 
 // appendRows appends the request of a scalar function.

@@ -67,6 +67,7 @@ var benchmarks = []benchmark{
 	{"arrow", benchArrow},
 	{"mysql", benchMySQL},
 	{"lakes", benchLakes},
+	{"service", benchService},
 }
 
 func main() {
