@@ -3,6 +3,7 @@ package functions
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
@@ -113,11 +114,12 @@ func (f *Function) codeChecksum(pod *spicepod.Pod) string {
 		shared = pod.SandboxFingerprint(d.Sandbox)
 	}
 	sum := sha256.Sum256([]byte(spicepod.Fingerprint(struct {
-		Checksum, From, Sandbox, Entrypoint, Shared string
-		Dependencies, Secrets                       []string
-		Params                                      spicepod.Params
-		Limits                                      spicepod.Limits
-	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, shared, d.Dependencies, d.Secrets, d.Params, d.Limits})))
+		Checksum, From, Sandbox, Entrypoint, Shared, Tool string
+		Dependencies, Secrets                             []string
+		Params                                            spicepod.Params
+		Limits                                            spicepod.Limits
+		Risk                                              spicepod.Risk
+	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, shared, f.tool, d.Dependencies, d.Secrets, d.Params, d.Limits, d.Risk})))
 	return hex.EncodeToString(sum[:])[:16]
 }
 
@@ -129,6 +131,31 @@ func (s *Set) CodeTypes() []*engine.Type {
 		if f.code != nil {
 			list = append(list, f.code.Returns)
 		}
+	}
+	return list
+}
+
+// ToolDeclaration is the declaration of a function that calls a tool.
+type ToolDeclaration struct {
+	Path     string // of the entry of the Spicepod: "tools[2]"
+	Tool     string // the name of the tool
+	Declared spicepod.Function
+}
+
+// Tool is the name of the tool that the function calls, or "": it is one of the pod's
+// functions.
+func (f *Function) Tool() string { return f.tool }
+
+// reported are the problems of the unit: those of a function that calls a tool are the
+// entry's.
+func (u *unit) reported() spicepod.Problems {
+	if u.tool == "" {
+		return u.problems
+	}
+	list := slices.Clone(u.problems)
+	for i := range list {
+		list[i].Component = "tool " + u.declared.Name
+		list[i].Message = "cannot expose tool '" + u.declared.Name + "' as SQL: " + list[i].Message
 	}
 	return list
 }

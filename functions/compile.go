@@ -23,15 +23,17 @@ import (
 // so does a function that was removed but is still called. Otherwise it is omitted,
 // and each caller has a problem that names it.
 //
+// tools are the functions that call tools; they are compiled as those of the pod are.
+//
 // Nothing is bound to tables or other functions yet: see [Function.Create].
-func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set) (*Set, spicepod.Problems) {
+func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set, tools ...ToolDeclaration) (*Set, spicepod.Problems) {
 	c := &compiler{
 		db: db, pod: pod, reuse: reuse,
 		relations: engine.NewCatalog(engine.Contents{Relations: relations}),
 		units:     make(map[string]*unit, len(pod.Functions)),
 		done:      make(map[string]*Function, len(pod.Functions)),
 	}
-	c.collect()
+	c.collect(tools)
 	c.read(ctx)
 	c.keepCalled()
 	groups := c.order()
@@ -45,7 +47,7 @@ func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []
 	}
 	index := make(map[string]int, len(c.list))
 	for _, u := range c.list {
-		c.problems = append(c.problems, u.problems...)
+		c.problems = append(c.problems, u.reported()...)
 		index[u.key] = u.index
 	}
 	c.problems.Sort()
@@ -70,6 +72,7 @@ type compiler struct {
 // unit is a declaration that is being compiled to a [Function].
 type unit struct {
 	declared *spicepod.Function
+	tool     string // that it calls
 	index    int
 	path     string
 	key      string    // folded name
@@ -88,21 +91,28 @@ type unit struct {
 }
 
 // collect lists the enabled declarations and refuses duplicate names.
-func (c *compiler) collect() {
+func (c *compiler) collect(tools []ToolDeclaration) {
 	for i := range c.pod.Functions {
 		d := &c.pod.Functions[i]
-		if !d.Enabled {
-			continue
+		if d.Enabled {
+			c.addUnit(&unit{declared: d, index: i, path: "functions[" + itoa(i) + "]", key: fold(d.Name)})
 		}
-		u := &unit{declared: d, index: i, path: "functions[" + itoa(i) + "]", key: fold(d.Name)}
-		c.list = append(c.list, u)
-		if c.nameTaken(u) {
-			continue
-		}
-		c.units[u.key] = u
-		u.old = c.reuse.Get(d.Name)
-		u.same = u.old != nil && u.old.Name == d.Name && reflect.DeepEqual(u.old.Declared, *d)
 	}
+	for i := range tools {
+		d := &tools[i].Declared
+		c.addUnit(&unit{declared: d, tool: tools[i].Tool, index: len(c.pod.Functions) + i, path: tools[i].Path, key: fold(d.Name)})
+	}
+}
+
+func (c *compiler) addUnit(u *unit) {
+	d := u.declared
+	c.list = append(c.list, u)
+	if c.nameTaken(u) {
+		return
+	}
+	c.units[u.key] = u
+	u.old = c.reuse.Get(d.Name)
+	u.same = u.old != nil && u.old.Name == d.Name && u.old.tool == u.tool && reflect.DeepEqual(u.old.Declared, *d)
 }
 
 // nameTaken reports whether another function has the name.
@@ -177,7 +187,9 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 		Declared: *d, Path: u.path, Name: d.Name, Kind: d.Kind, Volatility: d.Volatility,
 		Source: dedent(d.Body), Position: c.pod.At(u.path),
 	}
-	r.source(d)
+	if f.tool = u.tool; u.tool == "" {
+		r.source(d)
+	}
 	readable := len(r.problems) == 0
 	r.signature(f, d)
 	u.problems = r.problems

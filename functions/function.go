@@ -28,6 +28,7 @@ type Function struct {
 
 	body     body
 	code     *engine.BatchFunction // nil: the body is SQL
+	tool     string                // that the function calls
 	warnings spicepod.Problems     // about the signature
 	facts    facts
 	proven   bool              // its types are checked: it uses only DuckDB's own functions
@@ -149,7 +150,12 @@ func (f *Function) Deterministic() bool { return !f.facts.random }
 func (f *Function) PerCall() bool { return f.facts.inner }
 
 // Component names the function in problems.
-func (f *Function) Component() string { return "function " + f.Name }
+func (f *Function) Component() string {
+	if f.tool != "" {
+		return "tool " + f.Name
+	}
+	return "function " + f.Name
+}
 
 // engineFunction is the function as the guard sees it.
 func (f *Function) engineFunction() *engine.Function {

@@ -10,16 +10,22 @@ import (
 // Set is the functions of one generation. It is immutable; nil is an empty set.
 type Set struct {
 	ordered  []*Function // callees before callers
-	declared []*Function // as in the Spicepod
+	declared []*Function // those of the Spicepod, in its order
+	tools    []*Function // those that call tools
 	byName   map[string]*Function
 }
 
 // newSet makes a set of functions given callees first; index is the position of each
 // function in the Spicepod, by folded name.
 func newSet(ordered []*Function, index map[string]int) *Set {
-	s := &Set{ordered: ordered, declared: slices.Clone(ordered), byName: make(map[string]*Function, len(ordered))}
+	s := &Set{ordered: ordered, byName: make(map[string]*Function, len(ordered))}
 	for _, f := range ordered {
 		s.byName[fold(f.Name)] = f
+		if f.tool != "" {
+			s.tools = append(s.tools, f)
+		} else {
+			s.declared = append(s.declared, f)
+		}
 	}
 	place := func(f *Function) int {
 		if i, ok := index[fold(f.Name)]; ok {
@@ -27,7 +33,9 @@ func newSet(ordered []*Function, index map[string]int) *Set {
 		}
 		return len(index) // kept although it is no longer declared
 	}
-	slices.SortStableFunc(s.declared, func(a, b *Function) int { return place(a) - place(b) })
+	for _, list := range [][]*Function{s.declared, s.tools} {
+		slices.SortStableFunc(list, func(a, b *Function) int { return place(a) - place(b) })
+	}
 	return s
 }
 
@@ -39,12 +47,20 @@ func (s *Set) All() []*Function {
 	return s.ordered
 }
 
-// Declared returns the functions in the order of the Spicepod.
+// Declared returns the functions of the Spicepod in its order, without [Set.Tools].
 func (s *Set) Declared() []*Function {
 	if s == nil {
 		return nil
 	}
 	return s.declared
+}
+
+// Tools returns the functions that call tools, in the order of the Spicepod.
+func (s *Set) Tools() []*Function {
+	if s == nil {
+		return nil
+	}
+	return s.tools
 }
 
 // Get returns the function of that name, in any case, or nil.
@@ -55,8 +71,8 @@ func (s *Set) Get(name string) *Function {
 	return s.byName[fold(name)]
 }
 
-// Len is the number of functions.
-func (s *Set) Len() int { return len(s.All()) }
+// Len is the number of functions of the Spicepod.
+func (s *Set) Len() int { return len(s.Declared()) }
 
 // Engine returns the functions as the guard sees them.
 func (s *Set) Engine() []*engine.Function {
@@ -111,7 +127,7 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 		rest, problems = withoutCallers(pod, rest, gone, problems)
 	}
 	index := make(map[string]int, s.Len())
-	for i, f := range s.Declared() {
+	for i, f := range slices.Concat(s.Declared(), s.Tools()) {
 		index[fold(f.Name)] = i
 	}
 	return newSet(rest, index), problems

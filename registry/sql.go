@@ -100,7 +100,6 @@ func (r *Registry) Serve(db *engine.DB) {
 	})
 	db.Handle(ToolSearch, r.searchSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
-	db.Handle(udf.ToolHandler, r.asSQL)
 	udf.Serve(db, r.HiddenFunctions)
 }
 
@@ -226,23 +225,11 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 	return string(text), err
 }
 
-// asSQL calls a tool as a SQL function.
-func (r *Registry) asSQL(ctx context.Context, input string) (string, error) {
-	var args struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	if err := json.Unmarshal([]byte(input), &args); err != nil {
-		return "", err
-	}
-	result := r.Invoke(ctx, Call{Name: args.Tool, Arguments: args.Arguments, Scope: statementScope(ctx), inner: true, judged: true})
-	if !result.OK {
-		return "", fmt.Errorf("tool-backed function '%s' call failed: %w", args.Tool, result.Error)
-	}
-	if first := result.Result[0]; first == '{' || first == '[' {
-		return "", fmt.Errorf("tool-backed function '%s' call failed: it gave rows or an object, and a function gives one value", args.Tool)
-	}
-	return string(result.Result), nil
+// CallInStatement calls a tool for the SQL function of that name, as the caller of the
+// statement. The guard has decided whether the caller may use the function; of a tool with
+// another name, the registry decides as well.
+func (r *Registry) CallInStatement(ctx context.Context, function, tool string, arguments json.RawMessage) tools.Result {
+	return r.Invoke(ctx, Call{Name: tool, Arguments: arguments, Scope: statementScope(ctx), inner: true, judged: function == tool})
 }
 
 func (r *Registry) invokeSQL(ctx context.Context, input string) (string, error) {

@@ -19,15 +19,15 @@ type Embedding struct {
 
 // Tool is one entry of `tools:`.
 type Tool struct {
-	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>, spiced:<URL of another runtime>."`
+	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>, spiced:<URL of another runtime>; with as_sql also tool:<name> of any other tool, such as tool:server__tool or an agent."`
 	Name        string          `yaml:"name" required:"true" doc:"Name of the tool."`
 	Description string          `yaml:"description" doc:"What the tool does; replaces the built-in description."`
 	Params      Params          `yaml:"params" doc:"Settings of the source."`
 	Owner       string          `yaml:"owner" doc:"Agent that the tool belongs to: an entry of agents, if there are any; else any name. Without it: runtime."`
 	Available   string          `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call the tool, or each tool of an MCP server. Without it: everyone. See docs/availability.md."`
 	Limits      Limits          `yaml:"limits" doc:"Limits on each call."`
-	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL, as the function of the signature."`
-	Signature   *Signature      `yaml:"signature" doc:"Signature of the SQL function; required with as_sql."`
+	AsSQL       bool            `yaml:"as_sql" default:"false" doc:"Make the tool callable from SQL, as the function of the signature. See docs/bodies.md."`
+	Signature   *Signature      `yaml:"signature" doc:"Signature of the SQL function. Without args: those of the tool's schema. Without returns: json."`
 	Dispatch    string          `yaml:"dispatch" enum:"early,after_response" doc:"When a chat starts a call: as soon as its arguments are complete, or after the model's answer. Without it: early, unless the tool is destructive."`
 	Parallel    *bool           `yaml:"parallel" default:"true" doc:"Whether a chat may run several calls of the tool at once."`
 	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be loaded first."`
@@ -37,6 +37,15 @@ type Tool struct {
 
 	Risk             Risk      `yaml:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back. Without it: read; for tools of MCP servers, what their annotations say."`
 	RequiresApproval Condition `yaml:"requires_approval" doc:"Whether a person has to approve each call of the tool, or of each tool of an MCP server: true, or a CEL expression over ctx and tool, such as tool.risk != 'read'. See docs/approvals.md."`
+}
+
+// Of is the name of the tool that an entry from tool: makes a function of, or "".
+func (t Tool) Of() string {
+	if t.Scheme() != "tool" {
+		return ""
+	}
+	_, name, _ := strings.Cut(t.From, ":")
+	return strings.TrimSpace(name)
 }
 
 // Toolset is one entry of `toolsets:`.

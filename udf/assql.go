@@ -1,139 +1,301 @@
 package udf
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// ToolHandler is the engine's handler that calls a tool for SQL: its input is
-// {"tool": name, "arguments": {…}}, its output the result as JSON, which must be a scalar
-// or null.
-const ToolHandler = "as_sql"
-
-// ToolFunction is a tool that statements call as a function: an entry of
-// `tools:` with as_sql. It is called once for each row.
-type ToolFunction struct {
-	Name   string
-	Engine *engine.Function
-	entry  spicepod.Tool
-	ddl    string
+// schema is what the arguments or results of a tool are, as far as signatures depend on it.
+type schema struct {
+	Type                 types             `json:"type"`
+	Properties           map[string]schema `json:"properties"`
+	Required             []string          `json:"required"`
+	Items                *schema           `json:"items"`
+	AnyOf                []schema          `json:"anyOf"`
+	OneOf                []schema          `json:"oneOf"`
+	Enum                 []any             `json:"enum"`
+	Description          string            `json:"description"`
+	AdditionalProperties any               `json:"additionalProperties"`
 }
 
-// NewToolFunction makes the function of entry i of the pod's tools, whose tool has the
-// definition def. A problem has its position in the entry.
-func NewToolFunction(pod *spicepod.Pod, i int, def *tools.Definition) (*ToolFunction, *spicepod.Problem) {
-	entry := pod.Tools[i]
-	fail := func(below, hint, format string, args ...any) (*ToolFunction, *spicepod.Problem) {
-		p := pod.Problem(fmt.Sprintf("tools[%d]%s", i, below), fmt.Sprintf("cannot expose tool '%s' as SQL: ", entry.Name)+fmt.Sprintf(format, args...), hint)
-		p.Component = "tool " + entry.Name
-		return nil, &p
+// types are those that a JSON Schema names: one, or a list.
+type types []string
+
+// UnmarshalJSON reads a text or a list of texts. What is neither names no type.
+func (t *types) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*t = types{one}
+		return nil
 	}
-	if entry.Signature == nil {
-		return fail(".as_sql", "add signature: with args and returns", "`as_sql: true` but no `signature:`")
-	}
-	if len(entry.Signature.Tables) > 0 {
-		return fail(".signature.tables", "", "a tool takes no tables")
-	}
-	if entry.Signature.Returns.Type == "" {
-		return fail(".signature", "name one type, such as utf8", "`signature.returns` is required and is one type")
-	}
-	returns, err := wideType(entry.Signature.Returns.Type)
-	if err != nil {
-		return fail(".signature.returns", hintOf(err), "returns: %s", err)
-	}
-	f := &ToolFunction{Name: entry.Name, entry: entry, Engine: &engine.Function{Name: entry.Name, Random: true}}
-	var declared, params, object []string
-	for j, a := range entry.Signature.Args {
-		t, err := wideType(a.Type)
-		if err != nil {
-			return fail(fmt.Sprintf(".signature.args[%d].type", j), hintOf(err), "arg '%s': %s", a.Name, err)
-		}
-		arg := engine.FunctionArg{Name: a.Name, Type: t.SQL(), Numeric: t.Numeric(), Optional: !a.IsRequired()}
-		if arg.Optional {
-			if arg.Default, err = t.Literal(a.Default); err != nil {
-				return fail(fmt.Sprintf(".signature.args[%d].default", j), "", "the default of arg '%s': %s", a.Name, err)
-			}
-		}
-		f.Engine.Args = append(f.Engine.Args, arg)
-		declared = append(declared, a.Name+" "+t.String())
-		params = append(params, engine.Identifier(a.Name)+" "+t.SQL())
-		object = append(object, engine.Literal(a.Name)+", "+engine.Identifier(a.Name))
-	}
-	f.Engine.Signature = fmt.Sprintf("%s(%s) → %s", entry.Name, strings.Join(declared, ", "), returns)
-	input := fmt.Sprintf("json_object('tool', %s, 'arguments', json_object(%s))::VARCHAR", engine.Literal(def.Name), strings.Join(object, ", "))
-	f.ddl = fmt.Sprintf("CREATE OR REPLACE FUNCTION %s(%s) AS CAST((%s(%s, %s)::JSON)->>'$' AS %s)",
-		engine.Qualified(engine.Public, entry.Name), strings.Join(params, ", "), engine.Native, engine.Literal(ToolHandler), input, returns.SQL())
-	return f, nil
+	_ = json.Unmarshal(raw, (*[]string)(t))
+	return nil
 }
 
-// wideType is the type of an argument or result of a tool: whole numbers are int64, others
-// float64.
-func wideType(declared string) (*functions.Type, error) {
-	t, err := functions.ParseType(declared)
-	if err != nil {
-		return nil, err
+// all are the types of the values of the schema without null, with those of its
+// alternatives; nil: any.
+func (s *schema) all() []string {
+	list := slices.Clone([]string(s.Type))
+	for _, branch := range slices.Concat(s.AnyOf, s.OneOf) {
+		of := branch.all()
+		if of == nil && !slices.Contains(branch.Type, "null") {
+			return nil
+		}
+		list = append(list, of...)
 	}
-	switch t.Duck().ID {
-	case engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.UTinyInt, engine.USmallInt, engine.UInteger:
-		return functions.ParseType("int64")
-	case engine.Float, engine.Double:
-		return functions.ParseType("float64")
-	case engine.Varchar, engine.Boolean:
-		if !t.Duck().JSON {
-			return t, nil
+	list = slices.DeleteFunc(list, func(t string) bool { return t == "null" })
+	if len(list) == 0 {
+		return nil
+	}
+	return list
+}
+
+// declaring makes the declaration of a function that calls a tool.
+type declaring struct {
+	pod   *spicepod.Pod
+	path  string
+	entry spicepod.Tool
+	tool  string
+	def   *tools.Definition // nil: not known yet
+	args  schema
+}
+
+// DeclareTool returns the declaration of the function of entry i of the pod's tools, which has
+// as_sql and calls the tool of that name. def is nil if its server has not answered. A problem
+// has its position in the entry.
+func DeclareTool(pod *spicepod.Pod, i int, tool string, def *tools.Definition) (functions.ToolDeclaration, *spicepod.Problem) {
+	d := declaring{pod: pod, path: fmt.Sprintf("tools[%d]", i), entry: pod.Tools[i], tool: tool, def: def}
+	declared := spicepod.Function{
+		Name: d.entry.Name, From: d.entry.From, Enabled: true, Description: d.entry.Description, Kind: spicepod.KindScalar,
+		Volatility: spicepod.Volatile, Risk: d.entry.Risk, Limits: spicepod.Limits{MaxCalls: d.entry.Limits.MaxCalls},
+	}
+	if def != nil {
+		if json.Unmarshal(def.Parameters, &d.args) != nil {
+			d.args = schema{}
+		}
+		if declared.Description == "" {
+			declared.Description = def.Description
+		}
+		if declared.Risk == "" {
+			declared.Risk = def.Risk
 		}
 	}
-	return nil, fmt.Errorf("type %s is not supported; use integers up to int64, floats, utf8 or boolean", t)
+	p := d.signature(&declared)
+	return functions.ToolDeclaration{Path: d.path, Tool: tool, Declared: declared}, p
 }
 
-func hintOf(err error) string {
-	var wrong *functions.TypeError
-	if errors.As(err, &wrong) {
-		return wrong.Hint
+func (d *declaring) fail(below, hint, format string, args ...any) *spicepod.Problem {
+	p := d.pod.Problem(d.path+below, fmt.Sprintf("cannot expose tool '%s' as SQL: ", d.entry.Name)+fmt.Sprintf(format, args...), hint)
+	p.Component = "tool " + d.entry.Name
+	return &p
+}
+
+// signature completes the declaration with the signature of the entry, or with one for the
+// tool's JSON Schema.
+func (d *declaring) signature(f *spicepod.Function) *spicepod.Problem {
+	if s := d.entry.Signature; s != nil {
+		f.Signature = *s
+		if len(s.Tables) > 0 {
+			return d.fail(".signature.tables", "", "a tool takes no tables")
+		}
 	}
-	return ""
-}
-
-// DDL is the statement that creates the function.
-func (f *ToolFunction) DDL() string { return f.ddl }
-
-// Same reports whether f and old are created by the same statement.
-func (f *ToolFunction) Same(old *ToolFunction) bool { return old != nil && f.ddl == old.ddl }
-
-// Create creates the function.
-func (f *ToolFunction) Create(tx *engine.Tx) error { return tx.Exec(f.ddl) }
-
-// Drop removes it.
-func (f *ToolFunction) Drop() string {
-	return "DROP FUNCTION IF EXISTS " + engine.Qualified(engine.Public, f.Name)
-}
-
-// FillTools lists the tools that are functions in list_udfs, with source "tool", and
-// removes all others with it.
-func FillTools(tx *engine.Tx, list []*ToolFunction) error {
-	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(tableUDFs)) + ` WHERE "source" = 'tool'`); err != nil {
-		return err
+	switch {
+	case d.entry.Signature != nil && len(f.Signature.Args) > 0:
+		if p := d.check(f.Signature.Args); p != nil {
+			return p
+		}
+	case d.def == nil && d.entry.Signature == nil:
+		return d.fail(".as_sql", "write its signature: with args and returns, or start the server",
+			"`as_sql: true` but no `signature:`, and the server of tool %q has not told its arguments", d.tool)
+	case d.def != nil:
+		if p := d.derive(f); p != nil {
+			return p
+		}
 	}
-	var rows [][]any
-	for _, f := range list {
-		rows = append(rows, []any{f.Name, "tool", "scalar", "volatile", f.entry.From, textOrNull(f.entry.Description)})
-	}
-	return tx.Insert(engine.Core, rowsOf(tableUDFs), rows)
+	return d.returns(f)
 }
 
-// Named returns the function of that name in any case, or nil.
-func Named(list []*ToolFunction, name string) *ToolFunction {
-	for _, f := range list {
-		if sqltree.Fold(f.Name) == sqltree.Fold(name) {
-			return f
+// check compares declared arguments with the tool's.
+func (d *declaring) check(args []spicepod.Arg) *spicepod.Problem {
+	if d.def == nil {
+		return nil
+	}
+	known := make([]string, 0, len(d.args.Properties))
+	for name := range d.args.Properties {
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	declared := map[string]bool{}
+	for i, a := range args {
+		declared[a.Name] = true
+		path := fmt.Sprintf(".signature.args[%d]", i)
+		property, ok := d.args.Properties[a.Name]
+		if !ok && (d.args.AdditionalProperties == false || len(known) > 0) {
+			return d.fail(path+".name", nearest.Hint(a.Name, known, "it has "+orNone(known)), "tool %q has no argument '%s'", d.tool, a.Name)
+		}
+		if p := d.fits(path+".type", a, property.all()); p != nil {
+			return p
+		}
+	}
+	for _, name := range d.args.Required {
+		if !declared[name] {
+			return d.fail(".signature.args", "add { name: "+name+", type: … }", "tool %q requires the argument '%s'", d.tool, name)
 		}
 	}
 	return nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// fits checks that values of a declared argument are ones that the tool takes; wanted nil:
+// any.
+func (d *declaring) fits(path string, a spicepod.Arg, wanted []string) *spicepod.Problem {
+	t, err := functions.ParseType(a.Type)
+	if err != nil || wanted == nil { // a wrong type is reported with the function
+		return nil
+	}
+	given := jsonTypes(t)
+	if given == nil || slices.ContainsFunc(given, func(g string) bool {
+		return slices.Contains(wanted, g) || g == "integer" && slices.Contains(wanted, "number")
+	}) {
+		return nil
+	}
+	return d.fail(path, "declare a type for it, such as "+typeOf(&schema{Type: wanted}), "arg '%s': type %s is %s in JSON, and the tool takes %s",
+		a.Name, t, strings.Join(given, " or "), strings.Join(wanted, " or "))
+}
+
+// jsonTypes are the types of JSON that values of t are; nil: any.
+func jsonTypes(t *functions.Type) []string {
+	if t.Duck().JSON {
+		return nil
+	}
+	raw, err := json.Marshal(t.JSONSchema())
+	var s schema
+	if err != nil || json.Unmarshal(raw, &s) != nil {
+		return nil
+	}
+	return s.all()
+}
+
+// derive declares the arguments that the tool's schema has: the required ones, then the others,
+// which may be left out.
+func (d *declaring) derive(f *spicepod.Function) *spicepod.Problem {
+	names := make([]string, 0, len(d.args.Properties))
+	for name := range d.args.Properties {
+		names = append(names, name)
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := slices.Index(d.args.Required, names[i]), slices.Index(d.args.Required, names[j])
+		switch {
+		case a >= 0 && b >= 0:
+			return a < b
+		case a >= 0 || b >= 0:
+			return a >= 0
+		}
+		return names[i] < names[j]
+	})
+	if len(names) > functions.MaxArgs {
+		return d.fail(".as_sql", "write the ones that it needs under signature.args", "the tool has %d arguments; the limit is %d", len(names), functions.MaxArgs)
+	}
+	for _, name := range names {
+		property := d.args.Properties[name]
+		a := spicepod.Arg{Name: name, Type: typeOf(&property), Description: property.Description}
+		a.HasDefault = !slices.Contains(d.args.Required, name)
+		f.Signature.Args = append(f.Signature.Args, a)
+	}
+	return nil
+}
+
+// typeOf is the type of an argument for a schema: JSON for all that is not simple.
+func typeOf(s *schema) string {
+	of := s.all()
+	if len(of) != 1 {
+		if slices.Equal(of, []string{"integer", "string"}) || slices.Equal(of, []string{"string", "integer"}) {
+			return "int64"
+		}
+		return "json"
+	}
+	switch of[0] {
+	case "string":
+		return "utf8"
+	case "integer":
+		return "int64"
+	case "number":
+		return "float64"
+	case "boolean":
+		return "boolean"
+	case "array":
+		if s.Items != nil {
+			if elem := typeOf(s.Items); elem != "json" {
+				return "list<" + elem + ">"
+			}
+		}
+	}
+	return "json"
+}
+
+// returns completes the result: JSON without a declared one, a table for a list of structs.
+func (d *declaring) returns(f *spicepod.Function) *spicepod.Problem {
+	r := &f.Signature.Returns
+	if r.IsZero() {
+		r.Type = "json"
+		return nil
+	}
+	if r.Columns == nil {
+		t, err := functions.ParseType(r.Type)
+		if err != nil {
+			return nil // reported with the function
+		}
+		if duck := t.Duck(); duck.ID == engine.List && duck.Elem.ID == engine.Struct {
+			for _, field := range duck.Elem.Fields {
+				r.Columns = append(r.Columns, spicepod.Column{Name: field.Name, Type: field.Type.String()})
+			}
+			r.Type = ""
+		} else {
+			return d.checkResult(t)
+		}
+	}
+	f.Kind = spicepod.KindTable
+	if of := d.results(); of != nil && !slices.ContainsFunc(of, func(t string) bool { return t != "boolean" && t != "integer" && t != "number" }) {
+		return d.fail(".signature.returns", "declare returns: "+typeOf(&schema{Type: of}), "the tool returns %s, not rows", strings.Join(of, " or "))
+	}
+	return nil
+}
+
+// results are the types of JSON that the tool returns; nil: any.
+func (d *declaring) results() []string {
+	var s schema
+	if d.def == nil || len(d.def.Returns) == 0 || json.Unmarshal(d.def.Returns, &s) != nil {
+		return nil
+	}
+	return s.all()
+}
+
+// checkResult checks that the tool can return values of a type. A text may hold any.
+func (d *declaring) checkResult(t *functions.Type) *spicepod.Problem {
+	of, want := d.results(), jsonTypes(t)
+	if of == nil || want == nil || slices.ContainsFunc(of, func(has string) bool {
+		return has == "string" || slices.Contains(want, has) || has == "integer" && slices.Contains(want, "number")
+	}) {
+		return nil
+	}
+	hint := "declare returns: json, or " + map[bool]string{true: "the columns of its rows: returns: [{ name: …, type: … }]", false: typeOf(&schema{Type: of})}[slices.Contains(of, "array")]
+	if slices.Contains(of, "object") && !slices.Contains(of, "array") {
+		hint = "declare returns: json, or a struct<…> with its members"
+	}
+	return d.fail(".signature.returns", hint, "the tool returns %s, and %s is %s in JSON", strings.Join(of, " or "), t, strings.Join(want, " or "))
 }

@@ -39,10 +39,15 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set, loading L
 		if i >= len(fresh) {
 			state = "loading"
 		}
-		rows[0] = append(rows[0], []any{f.Name, "user", string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description)})
+		rows[0] = append(rows[0], udfRow(f, "user"))
 		rows[1] = append(rows[1], append(functionRow(f), state))
 		rows[2] = append(rows[2], argRows(f)...)
 		rows[3] = append(rows[3], lineageRows(pod, f)...)
+	}
+	for _, f := range next.Tools() {
+		if prev.Get(f.Name) != f {
+			rows[0] = append(rows[0], udfRow(f, "tool"))
+		}
 	}
 	for n, t := range columns {
 		if len(rows[n]) == 0 {
@@ -53,6 +58,11 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set, loading L
 		}
 	}
 	return nil
+}
+
+// udfRow is the row of list_udfs.
+func udfRow(f *functions.Function, source string) []any {
+	return []any{f.Name, source, string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description)}
 }
 
 // Loading are the functions that wait for data, now and in the generation before.
@@ -72,7 +82,7 @@ func forget(tx *engine.Tx, names []string) error {
 		key := `"function"`
 		switch t.table {
 		case tableUDFs:
-			key = `"source" = 'user' AND "name"`
+			key = `"source" IN ('user', 'tool') AND "name"`
 		case tableFunctions:
 			key = `"name"`
 		}

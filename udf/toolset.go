@@ -40,6 +40,9 @@ func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *T
 	s := &ToolSet{db: db, owner: o.Owner, made: map[*functions.Function]madeTool{}}
 	o.Functions = set
 	for _, f := range set.All() {
+		if f.Tool() != "" {
+			continue
+		}
 		with := madeTool{traits: o.traits(f), reads: o.reads(f)}
 		if tool := prev.reuse(s, f, with); tool != nil {
 			s.add(f, tool, with)

@@ -196,15 +196,14 @@ func (f *Function) explain(err error, args *engine.Chunk, rows []int) error {
 	if e, ok := errors.AsType[*body.Error](err); ok && e.Row >= 0 && e.Row < len(rows) {
 		where = " for " + f.arguments(args, rows[e.Row])
 	}
-	message := fmt.Sprintf("function '%s' failed%s: %s", f.name, where, err)
-	if named := "function '" + f.name + "'"; where == "" && strings.Contains(err.Error(), named) {
-		message = err.Error()
-	}
-	e := engine.NewError(errcode.Execution, "", "%s", message)
+	code, hint, message := errcode.Execution, "", err.Error()
 	if own, ok := errors.AsType[*engine.Error](err); ok {
-		e.Code, e.Hint = own.Code, own.Hint
+		code, hint, message = own.Code, own.Hint, own.Message
 	}
-	return e
+	if named := "function '" + f.name + "'"; where == "" && strings.Contains(message, named) {
+		return engine.NewError(code, hint, "%s", message)
+	}
+	return engine.NewError(code, hint, "function '%s' failed%s: %s", f.name, where, message)
 }
 
 // arguments renders a row as a call has it: (city := "Rome", days := 3).

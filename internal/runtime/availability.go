@@ -69,6 +69,9 @@ func (a *attempt) checkToolsets(c *registry.Catalog) {
 	for _, f := range a.pod.Functions {
 		names = append(names, f.Name)
 	}
+	for _, f := range a.set.Tools() {
+		names = append(names, f.Name)
+	}
 	for _, h := range c.Hidden {
 		names = append(names, h.Name)
 	}

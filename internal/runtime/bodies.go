@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/wasm"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // newBody makes the body of a function. The error of a wrong declaration is a
@@ -42,6 +43,8 @@ type outside struct {
 	servers      []*mcpclient.Server
 	environments *environment.Set
 	bodies       acquired
+	// builtins are the built-in tools, with those that entries of tools make of them.
+	builtins []tools.Tool
 }
 
 // acquired are the IDs of functions in [services.bodies] that a generation or a build keeps
@@ -76,6 +79,9 @@ func makeBody(ctx context.Context, b *build, f *functions.Function) error {
 		return err
 	}
 	construct := b.s.kinds()[f.Declared.Scheme()]
+	if f.Tool() != "" {
+		construct = b.s.toolBody(f)
+	}
 	if construct == nil {
 		return fmt.Errorf("functions from %q are not served by this build", f.Declared.Scheme())
 	}

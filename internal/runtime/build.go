@@ -84,6 +84,9 @@ func (b *build) prepare(ctx, wait context.Context) error {
 	if err := b.s.db.wait(); err != nil {
 		return err
 	}
+	if err := loadBuiltins(b); err != nil {
+		return err
+	}
 	b.compileFunctions(ctx)
 	b.compileViews(ctx)
 	b.arrange()
@@ -169,9 +172,10 @@ func (b *build) compileFunctions(ctx context.Context) {
 		b.declared = append(b.declared, relationOf(b.pod.Views[i].Qualified()))
 	}
 	if !b.pod.Runtime.Functions.Enabled {
+		declareTools(b) // reports those that are not served
 		return
 	}
-	set, problems := functions.Compile(ctx, b.s.DB(), b.pod, b.declared, b.old.Functions)
+	set, problems := functions.Compile(ctx, b.s.DB(), b.pod, b.declared, b.old.Functions, declareTools(b)...)
 	b.set = set
 	b.problems(problems)
 }

@@ -30,7 +30,6 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 	if g.Tools, err = a.catalog(g, agents); err != nil {
 		return err
 	}
-	g.toolFunctions = a.toolFunctions(g.Tools)
 	a.makeModels(g, agents)
 	if a.strict && a.report.Problems.HasErrors() {
 		return errStrict
@@ -51,15 +50,11 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	if l := tools.DeclaredLimits(t.Limits); l != nil {
 		contents.Limits = *l
 	}
-	builtins, err := a.builtins()
-	if err != nil {
-		return nil, err
-	}
 	agentTools, err := agents.Tools(a.pod)
 	if err != nil {
 		return nil, err
 	}
-	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), a.serverTools(), agentTools)
+	contents.Tools = slices.Concat(a.builtins, g.tools.Tools, a.waitingTools(), a.serverTools(), agentTools)
 	contents.Pending = pendingTools(a.servers)
 	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()
@@ -84,53 +79,16 @@ func searchSettings(s spicepod.ToolSearch) search.Settings {
 	return o
 }
 
-// owners returns the owners of the declared functions, by function.
+// owners returns the owners of the functions of the Spicepod, by function.
 func owners(set *functions.Set) map[string]string {
 	m := make(map[string]string, set.Len())
-	for _, f := range set.All() {
+	for _, f := range set.Declared() {
 		m[f.Name] = tools.OwnerRuntime
 		if f.Declared.Owner != "" {
 			m[f.Name] = f.Declared.Owner
 		}
 	}
 	return m
-}
-
-// builtins returns the built-in tools of the enabled domains and the entries of
-// `tools:`. An entry with the name of a built-in tool replaces it; one that
-// cannot be made is a problem.
-func (a *attempt) builtins() ([]tools.Tool, error) {
-	env := a.s.ToolEnv()
-	list, err := builtin.Load(env, a.s.tools.domains)
-	if err != nil {
-		return nil, err
-	}
-	for i, entry := range a.pod.Tools {
-		if entry.Server() {
-			continue
-		}
-		e := spicepod.Entry{Pod: a.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name}
-		if entry.Builtin() == "" {
-			e.Fail(".from", "write builtin: and a built-in tool, mcp: and a command or URL, or spiced: and the URL of another runtime", "tools from %q are not served", entry.Scheme())
-		} else {
-			e.CheckReferences()
-		}
-		if e.Fault() != nil {
-			a.problems(e.Problems)
-			continue
-		}
-		at := a.pod.At(fmt.Sprintf("tools[%d]", i))
-		tool, err := builtin.Customise(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
-		if err != nil {
-			p := a.pod.Problem(fmt.Sprintf("tools[%d].from", i), err.Error(), "")
-			p.Component = "tool " + entry.Name
-			a.problem(p)
-			continue
-		}
-		list = slices.DeleteFunc(list, func(t tools.Tool) bool { return t.Definition().Name == entry.Name })
-		list = append(list, tool)
-	}
-	return list, nil
 }
 
 // serverTools returns the tools of the MCP servers.
@@ -269,69 +227,4 @@ func pendingTools(servers []*mcpclient.Server) func(name string) *tools.Error {
 		}
 		return nil
 	}
-}
-
-// toolFunctions returns the entries of `tools:` with as_sql as functions. One
-// that cannot be a function is a problem and remains a tool.
-func (a *attempt) toolFunctions(c *registry.Catalog) []*udf.ToolFunction {
-	var list []*udf.ToolFunction
-	for i, entry := range a.pod.Tools {
-		def := c.Get(entry.Name)
-		if !entry.AsSQL || def == nil {
-			continue
-		}
-		f, problem := udf.NewToolFunction(a.pod, i, def)
-		if problem == nil {
-			problem = a.toolFunctionObstacle(i)
-		}
-		if problem != nil {
-			a.problem(*problem)
-			continue
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
-// makeToolFunctions creates those that are new or differ and drops the others
-// of the current generation.
-func (a *attempt) makeToolFunctions(g *Generation) error {
-	for _, old := range a.old.toolFunctions {
-		if udf.Named(g.toolFunctions, old.Name) == nil && a.set.Get(old.Name) == nil {
-			if err := a.tx.Exec(old.Drop()); err != nil {
-				return fmt.Errorf("drop function %s: %w", old.Name, err)
-			}
-			a.made = append(a.made, "function "+old.Name)
-		}
-	}
-	for _, f := range g.toolFunctions {
-		if f.Same(udf.Named(a.old.toolFunctions, f.Name)) {
-			continue
-		}
-		if err := f.Create(a.tx); err != nil {
-			return fmt.Errorf("function of tool %s: %w", f.Name, err)
-		}
-		a.made = append(a.made, "function "+f.Name)
-	}
-	return udf.FillTools(a.tx, g.toolFunctions)
-}
-
-// toolFunctionObstacle returns why the tool of entry i cannot be a function, or
-// nil.
-func (a *attempt) toolFunctionObstacle(i int) *spicepod.Problem {
-	name := a.pod.Tools[i].Name
-	fail := func(format string, args ...any) *spicepod.Problem {
-		p := a.pod.KeyProblem(fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("cannot expose tool '%s' as SQL: ", name)+fmt.Sprintf(format, args...), "rename it")
-		p.Component = "tool " + name
-		return &p
-	}
-	switch {
-	case !a.pod.Runtime.Functions.Enabled:
-		return fail("runtime.functions.enabled is false")
-	case a.set.Get(name) != nil:
-		return fail("a function of that name is declared at %s", a.set.Get(name).Position)
-	case a.s.db.Builtins().Has(name):
-		return fail("DuckDB has a function of that name")
-	}
-	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
-	"github.com/spiced-sql/spiced/udf"
 )
 
 // workerSetup returns the statements that every worker runs at its start. What
@@ -140,9 +139,6 @@ func (s *resolver) function(called string) *engine.Dependency {
 			d.Batch = f.Code()
 		}
 		return d
-	}
-	if f := udf.Named(s.g.toolFunctions, called); f != nil {
-		return s.add(name, []string{f.DDL()}, []string{f.Drop()})
 	}
 	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool { return strings.EqualFold(f.Name, called) }) {
 		return s.add(name, nil, nil) // workerSetup has it

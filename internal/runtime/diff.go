@@ -16,8 +16,7 @@ import (
 //
 //	dataset        rebuilt if its declaration differs (datasets.Manager.Prepare)
 //	view           if its declaration or a function it calls differs, or what it reads is rebuilt
-//	function       if its compiled text differs, or a function or relation it uses is rebuilt
-//	tool function  if its tool's signature differs (udf.ToolFunction.Same)
+//	function       (also of a tool) if its compiled text differs, or a function or relation it uses is rebuilt
 //	tool           if its definition differs (registry.NewCatalog, udf.NewToolSet)
 //	embeddings     all of them if any declaration differs
 //	model          if its declaration differs (models.NewSet)

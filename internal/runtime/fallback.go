@@ -154,6 +154,8 @@ func (b *build) restore(c component) bool {
 func (b *build) declares(name string) bool {
 	return slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool {
 		return f.Enabled && sqltree.Fold(f.Name) == sqltree.Fold(name)
+	}) || slices.ContainsFunc(b.pod.Tools, func(t spicepod.Tool) bool {
+		return t.AsSQL && sqltree.Fold(t.Name) == sqltree.Fold(name)
 	})
 }
 

@@ -122,6 +122,9 @@ func (c component) uses() (names []string, relations []engine.Relation) {
 func (c component) problem(pod *spicepod.Pod, message, hint string) spicepod.Problem {
 	p := pod.KeyProblem(c.pathIn(pod)+".name", message, hint)
 	p.Component = c.String()
+	if c.function != nil {
+		p.Component = c.function.Component()
+	}
 	return p
 }
 
@@ -133,6 +136,9 @@ func (c component) pathIn(pod *spicepod.Pod) string {
 			if sqltree.Fold(pod.Functions[i].Name) == sqltree.Fold(c.function.Name) {
 				return fmt.Sprintf("functions[%d]", i)
 			}
+		}
+		if path := pod.ToolPath(c.function.Name); path != "" {
+			return path
 		}
 		return "functions"
 	}

@@ -71,7 +71,7 @@ func (a *attempt) publish(ctx context.Context) error {
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx
-		for _, step := range []func() error{a.make, func() error { return a.makeToolFunctions(g) }, func() error { return a.searchTests(ctx, g) }} {
+		for _, step := range []func() error{a.make, func() error { return a.searchTests(ctx, g) }} {
 			if err := step(); err != nil {
 				return err
 			}

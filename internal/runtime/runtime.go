@@ -92,7 +92,6 @@ type Generation struct {
 // toolState is what the next generation needs of the tools.
 type toolState struct {
 	tools          *udf.ToolSet
-	toolFunctions  []*udf.ToolFunction
 	failedSearches map[string]bool // search tests, by fingerprint
 }
 

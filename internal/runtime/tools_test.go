@@ -269,7 +269,7 @@ func TestAllowlistHoldsForTheCallsOfAStatement(t *testing.T) {
 		"functions:\n  - {name: all_b, from: sql, volatility: volatile, signature: {returns: utf8}, body: \"(SELECT string_agg(x::VARCHAR, ';') FROM b)\"}\n" +
 		"  - {name: ask_b, from: sql, volatility: volatile, signature: {returns: utf8}, body: \"tool_invoke('sql', {query: 'FROM b'})::VARCHAR\"}\n" +
 		"tools:\n  - {name: sql_ab, from: 'builtin:sql', params: {table_allowlist: 'a,b'}}\n" +
-		"  - {name: sql_ac, from: 'builtin:sql', params: {table_allowlist: 'a,c'}, as_sql: true, signature: {args: [{name: query, type: utf8}], returns: utf8}}\n"})
+		"  - {name: sql_ac, from: 'builtin:sql', params: {table_allowlist: 'a,c'}, as_sql: true, signature: {args: [{name: query, type: utf8}], returns: json}}\n"})
 	r.problems(r.LastReport())
 	ask := func(tool, query, want string) {
 		t.Helper()
@@ -301,28 +301,78 @@ func TestAllowlistHoldsForTheCallsOfAStatement(t *testing.T) {
 }
 
 func TestToolsAsSQLFunctions(t *testing.T) {
-	const entry = "  - {name: echo_clock, from: 'builtin:describe_function', as_sql: true, signature: {args: [{name: name, type: utf8}], returns: utf8}}\n"
-	pod := "functions:\n" + fn("f", "x", "x") + "tools:\n" +
+	const entry = "  - {name: described, from: 'builtin:describe_function', as_sql: true, signature: {args: [{name: name, type: utf8}], returns: json}}\n"
+	pod := "functions:\n" + fn("f", "x", "x") +
+		"  - {name: local_hour, from: sql, signature: {args: [{name: z, type: utf8}], returns: utf8}, body: 'clock(z).local[12:13]'}\n" +
+		"views:\n  - {name: names, sql: FROM udfs('user')}\n" +
+		"tools:\n" +
 		"  - {name: now_text, from: 'builtin:get_current_datetime', as_sql: true, signature: {args: [], returns: utf8}}\n" +
-		"  - {name: no_signature, from: 'builtin:time_now', as_sql: true}\n" +
-		"  - {name: odd_type, from: 'builtin:time_now', as_sql: true, signature: {args: [{name: d, type: date32}], returns: utf8}}\n" +
-		"  - {name: abs, from: 'builtin:time_now', as_sql: true, signature: {args: [], returns: utf8}}\n" + entry
+		"  - {name: clock, from: 'tool:time_now', as_sql: true, signature: {args: [{name: timezone, type: utf8}], returns: 'struct<unix: int64, local: utf8>'}}\n" +
+		"  - {name: clock_json, from: 'tool:time_now', as_sql: true}\n" +
+		"  - {name: udfs, from: 'tool:list_udfs', as_sql: true, signature: {returns: [{name: name, type: utf8}, {name: kind, type: utf8}]}}\n" +
+		"  - {name: udf_list, from: 'tool:list_udfs', as_sql: true, signature: {returns: 'list<struct<name: utf8>>'}}\n" +
+		"  - {name: sample, from: 'builtin:random_sample', as_sql: true, limits: {max_calls: 2}}\n" + entry
 	r := start(t, files{"spicepod.yaml": pod})
-	r.problems(r.LastReport(),
-		"cannot expose tool 'no_signature' as SQL: `as_sql: true` but no `signature:`",
-		"cannot expose tool 'odd_type' as SQL: arg 'd': type date32 is not supported",
-		"cannot expose tool 'abs' as SQL: DuckDB has a function of that name",
-	)
+	r.problems(r.LastReport())
 	r.want("SELECT length(now_text()), now_text() LIKE '20%Z'", "24,true")
 	r.want("SELECT count(now_text()) FROM range(40)", "40")
-	r.refused("SELECT echo_clock('f')", "tool-backed function 'echo_clock' call failed: it gave rows or an object")
-	r.refused("SELECT echo_clock('g')", "tool-backed function 'echo_clock' call failed: ")
-	r.want("SELECT name, source, kind FROM list_udfs() WHERE source = 'tool'", "echo_clock,tool,scalar;now_text,tool,scalar")
+	r.want("SELECT local_hour('UTC') BETWEEN '00' AND '23', clock('Asia/Tokyo').local LIKE '%+09:00'", "true,true")
+	r.want("SELECT clock_json() ->> 'timezone', clock_json('Europe/Berlin') ->> 'timezone'", "UTC,Europe/Berlin")
+	r.want("SELECT name, kind FROM udfs('user') ORDER BY name", "f,scalar;local_hour,scalar")
+	r.want("SELECT name FROM udf_list() ORDER BY name", "f;local_hour")
+	r.want("SELECT name FROM names ORDER BY name", "f;local_hour")
+	r.want("SELECT described('f') ->> 'name'", "f")
+	r.refused("SELECT sample('names', i) FROM range(1, 9) t(i)", "the statement needs at least 8 calls of function 'sample'; its limit is 2")
+	r.want("SELECT count(sample('names', 1 + i % 2)) FROM range(100) t(i)", "100")
+	r.refused("SELECT described('g')", `function 'described' failed for (name := "g"): tool-backed function 'described' call failed: `)
+	r.refused("SELECT clock('Mars')", `there is no time zone "Mars"`)
+	r.want("SELECT name, kind FROM list_udfs() WHERE source = 'tool' ORDER BY name",
+		"clock,scalar;clock_json,scalar;described,scalar;now_text,scalar;sample,scalar;udf_list,table;udfs,table")
 	r.refused("SELECT now_text(1)", "now_text() → utf8: expected 0 arguments, got 1")
 	r.write(files{"spicepod.yaml": strings.Replace(pod, entry, "", 1)})
 	r.reload()
-	r.refused("SELECT echo_clock('f')", `there is no function "echo_clock"`)
-	r.want("SELECT count(*) FROM list_udfs() WHERE source = 'tool'", "1")
+	r.refused("SELECT described('f')", `there is no function "described"`)
+	r.want("SELECT count(*) FROM list_udfs() WHERE source = 'tool'", "6")
+	r.want("SELECT count(*) FROM udfs('user')", "2")
+}
+
+// What a tool cannot give is refused at load.
+func TestToolsThatCannotBeFunctions(t *testing.T) {
+	entry := func(name, from, rest string) string {
+		return fmt.Sprintf("  - {name: %s, from: '%s'%s}\n", name, from, rest)
+	}
+	const sql = ", as_sql: true"
+	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("f", "x", "x") + fn("own", "x", "x") + "tools:\n" +
+		entry("a", "builtin:time_now", sql+", signature: {args: [{name: d, type: date}], returns: json}") +
+		entry("b", "builtin:time_now", sql+", signature: {returns: int64}") +
+		entry("c", "tool:time_nw", sql) +
+		entry("d", "tool:own", sql) +
+		entry("e", "tool:random_sample", sql+", signature: {args: [{name: dataset, type: utf8}]}") +
+		entry("g", "tool:random_sample", sql+", signature: {args: [{name: dataset, type: int64}, {name: limit, type: int64}]}") +
+		entry("abs", "tool:time_now", sql) +
+		entry("f", "builtin:time_now", sql) +
+		entry("h", "tool:time_now", "") +
+		entry("i", "tool:time_now", sql+", params: {x: 1}") +
+		entry("j", "builtin:list_udfs", sql+", signature: {returns: utf8}") +
+		entry("k", "builtin:time_now", sql+", signature: {args: [{name: timezone, type: utf9}]}") +
+		entry("l", "builtin:time_now", sql+", signature: {tables: [{name: t, columns: [{name: v, type: int64}]}]}")})
+	r.problems(r.LastReport(),
+		`a tool named "f" is there already`,
+		`cannot expose tool 'a' as SQL: tool "a" has no argument 'd'`,
+		`cannot expose tool 'b' as SQL: the tool returns object, and int64 is integer in JSON`,
+		`there is no tool "time_nw"`,
+		`"own" is a function of the Spicepod, which SQL can call`,
+		`cannot expose tool 'e' as SQL: tool "random_sample" requires the argument 'limit'`,
+		`cannot expose tool 'g' as SQL: arg 'dataset': type int64 is integer in JSON, and the tool takes string`,
+		`cannot expose tool 'abs' as SQL: DuckDB has a function of that name`,
+		`cannot expose tool 'f' as SQL: a function of that name is declared at spicepod.yaml:`,
+		`tool "time_now" is there already; an entry from tool: makes a SQL function of it`,
+		`an entry from tool: takes no params`,
+		`cannot expose tool 'j' as SQL: the tool returns array, and utf8 is string in JSON`,
+		`cannot expose tool 'k' as SQL: unsupported or invalid Arrow type 'utf9'`,
+		`cannot expose tool 'l' as SQL: a tool takes no tables`,
+	)
+	r.refused("SELECT b()", `function b is not served: cannot expose tool 'b' as SQL: the tool returns object`)
 }
 
 func TestSearchTestsGuardReloads(t *testing.T) {

@@ -28,11 +28,6 @@ func (b *build) readTraits() *traits {
 	for _, f := range baseFunctions() {
 		t.add(f, engine.Traits{Volatile: true, Caller: f.Random})
 	}
-	for _, entry := range b.pod.Tools {
-		if entry.AsSQL {
-			t.add(&engine.Function{Name: entry.Name}, engine.Traits{Volatile: true, Caller: true})
-		}
-	}
 	for _, d := range b.datasets {
 		v := d.Current()
 		t.relations[d.Relation] = engine.Traits{
@@ -54,6 +49,7 @@ func (b *build) readTraits() *traits {
 			own := b.textTraits(t, c, f.SQL())
 			own.Volatile = own.Volatile || f.Volatility == spicepod.Volatile
 			own.Stable = own.Stable || f.Volatility == spicepod.Stable
+			own.Caller = own.Caller || f.Tool() != ""
 			t.add(f.Engine, own)
 			if own.Fetches && f.IsSQL() {
 				t.function(f.Name).Asks = t.asksOf(f.Parsed())
@@ -174,11 +170,6 @@ func (a *attempt) guarded(g *Generation) []*engine.Function {
 	list := append(baseFunctions(), a.set.Engine()...)
 	for i, f := range list {
 		list[i] = a.traits.function(f.Name)
-	}
-	for _, f := range g.toolFunctions {
-		own := *f.Engine
-		own.Traits = engine.Traits{Volatile: true, Caller: true}
-		list = append(list, &own)
 	}
 	for _, f := range list {
 		f.Conditional, f.Gated = g.Tools.ConditionalFunction(f.Name), g.Tools.GatesFunction(f.Name)

@@ -87,6 +87,11 @@ func faultyOf(b *build) faulty {
 		}
 		f.functions[sqltree.Fold(fn.Name)] = notServed(engine.ObjectFunction, "function "+fn.Name, p)
 	}
+	for _, t := range b.pod.Tools {
+		if p := first["tool "+t.Name]; t.AsSQL && b.set.Get(t.Name) == nil && p.Message != "" {
+			f.functions[sqltree.Fold(t.Name)] = notServed(engine.ObjectFunction, "function "+t.Name, p)
+		}
+	}
 	return f
 }
 

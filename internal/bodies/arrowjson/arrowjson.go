@@ -8,6 +8,7 @@
 package arrowjson
 
 import (
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -26,6 +27,7 @@ type Form struct {
 	Type  *engine.Type
 	Arrow arrow.DataType
 
+	tool   bool // see OfTool
 	append appender
 	decode decoder
 }
@@ -36,7 +38,17 @@ type appender func(buf []byte, a arrow.Array, i int) []byte
 // Of returns the form of a type whose values Arrow carries as another type: those that Arrow
 // does not have are text. UNION has none.
 func Of(t *engine.Type, carried arrow.DataType) (*Form, error) {
-	f := &Form{Type: t, Arrow: carried}
+	return (&Form{}).of(t, carried)
+}
+
+// OfTool is [Of] for the arguments and results of tools, in which binary data is base64.
+func OfTool(t *engine.Type, carried arrow.DataType) (*Form, error) {
+	return (&Form{tool: true}).of(t, carried)
+}
+
+// of returns the form of a part of f.
+func (f *Form) of(t *engine.Type, carried arrow.DataType) (*Form, error) {
+	f = &Form{Type: t, Arrow: carried, tool: f.tool}
 	switch carried := carried.(type) {
 	case arrow.ListLikeType:
 		if m, ok := carried.(*arrow.MapType); ok && t.ID == engine.Map {
@@ -77,6 +89,9 @@ func (f *Form) simple() (err error) {
 		f.append = appendJSON
 	}
 	f.decode, err = simpleDecoder(f.Type)
+	if f.Type.ID == engine.Blob && f.tool {
+		f.append, f.decode = appendBase64, readBase64
+	}
 	return err
 }
 
@@ -141,6 +156,10 @@ func appendText(buf []byte, a arrow.Array, i int) []byte {
 // appendJSON appends the value of a JSON column as it is.
 func appendJSON(buf []byte, a arrow.Array, i int) []byte {
 	return format.AppendEmbedded(buf, []byte(a.(*array.String).Value(i)))
+}
+
+func appendBase64(buf []byte, a arrow.Array, i int) []byte {
+	return append(base64.StdEncoding.AppendEncode(append(buf, '"'), a.(*array.Binary).Value(i)), '"')
 }
 
 // appendDigits appends a number that is carried as text.

@@ -184,6 +184,22 @@ func TestTypesWithoutForm(t *testing.T) {
 	}
 }
 
+func TestBinaryOfTools(t *testing.T) {
+	typ := form(t, "list<binary>").Type
+	f, err := arrowjson.OfTool(typ, carried(typ))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := written(t, f, `[["AP8=",""]]`); got != `[["AP8=",""]]` {
+		t.Errorf("got %s", got)
+	}
+	for given, want := range map[string]string{`[["?"]]`: "is not base64 text", `[[1]]`: "1 is not a valid BLOB"} {
+		if _, err := f.Array([]byte(given), 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
 func TestMember(t *testing.T) {
 	for _, c := range []struct{ object, want string }{
 		{`{"values" : [1, {"values":2}] , "x":3}`, `[1, {"values":2}]`},

@@ -2,6 +2,7 @@ package arrowjson
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -234,6 +235,19 @@ func readHex(s *scanner, b array.Builder) error {
 	data, err := hex.DecodeString(unquote(raw))
 	if err != nil {
 		return fmt.Errorf("%s is not hexadecimal text, which is the form of binary data", show(raw))
+	}
+	b.(*array.BinaryBuilder).Append(data)
+	return nil
+}
+
+func readBase64(s *scanner, b array.Builder) error {
+	raw := s.skip()
+	if raw[0] != '"' {
+		return errValue
+	}
+	data, err := base64.StdEncoding.DecodeString(unquote(raw))
+	if err != nil {
+		return fmt.Errorf("%s is not base64 text, which is the form of binary data", show(raw))
 	}
 	b.(*array.BinaryBuilder).Append(data)
 	return nil

@@ -13,7 +13,7 @@ import (
 
 // list is the form of lists and of arrays, which are lists of a size.
 func (f *Form) list(carried arrow.ListLikeType) error {
-	elem, err := Of(f.Type.Elem, carried.Elem())
+	elem, err := f.of(f.Type.Elem, carried.Elem())
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (f *Form) object(carried *arrow.StructType) error {
 	index := make(map[string]int, len(members))
 	for i, field := range f.Type.Fields {
 		var err error
-		if members[i], err = Of(field.Type, carried.Field(i).Type); err != nil {
+		if members[i], err = f.of(field.Type, carried.Field(i).Type); err != nil {
 			return err
 		}
 		if i > 0 {
@@ -105,8 +105,8 @@ func (f *Form) object(carried *arrow.StructType) error {
 
 // mapping is the form of maps: an object whose keys are the text of the map's keys.
 func (f *Form) mapping(carried *arrow.MapType) error {
-	key, err1 := Of(f.Type.Elem.Fields[0].Type, carried.KeyType())
-	val, err2 := Of(f.Type.Elem.Fields[1].Type, carried.ItemType())
+	key, err1 := f.of(f.Type.Elem.Fields[0].Type, carried.KeyType())
+	val, err2 := f.of(f.Type.Elem.Fields[1].Type, carried.ItemType())
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestEntriesThatCannotServe(t *testing.T) {
 		"from: 'mcp:npx', params: {mcp_auth_token: a}":               "(known here: mcp_args)",
 		"from: 'mcp:npx', params: {mcp_args: '\"a'}":                 "params.mcp_args: a quote, \", is not closed",
 		"from: 'mcp:npx', params: {mcp_args: [a]}":                   "params.mcp_args takes text, not a list",
-		"from: 'mcp:npx', as_sql: true, params: {x: 1}":              "the tools of a server cannot be SQL functions",
+		"from: 'mcp:npx', as_sql: true, params: {x: 1}":              "a server is no SQL function; write an entry for each of its tools",
 		"from: 'mcp:npx', env: {'A=B': c}":                           `"A=B" is no variable that a command can be given`,
 		"from: 'mcp:http://h/', params: {mcp_headers: nothing}":      "params.mcp_headers: the first header has no name and colon",
 		"from: 'mcp:http://h/', params: {mcp_headers: 'host: x'}":    "params.mcp_headers: the protocol sets Host itself",
