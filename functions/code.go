@@ -41,7 +41,7 @@ func (c *compiler) buildCode(u *unit) (*Function, spicepod.Problems) {
 	for i := range f.facts.counts {
 		f.facts.counts[i] = 1
 	}
-	f.Checksum = f.codeChecksum(c.pod)
+	f.Checksum = f.codeChecksum()
 	f.code = f.newCode()
 	f.body.text = f.codeCall()
 	f.Engine = f.engineFunction()
@@ -105,21 +105,16 @@ func (f *Function) codeCall() string {
 	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT unnest(" + call + ") AS r" + from + ")"
 }
 
-// codeChecksum covers everything in the declaration that affects the result of a call. The
-// functions of a sandbox share its workers: each changes with the others and with the sandbox.
-func (f *Function) codeChecksum(pod *spicepod.Pod) string {
+// codeChecksum covers everything in the declaration that affects the result of a call.
+func (f *Function) codeChecksum() string {
 	d := f.Declared
-	shared := ""
-	if d.Scheme() == "exec" {
-		shared = pod.SandboxFingerprint(d.Sandbox)
-	}
 	sum := sha256.Sum256([]byte(spicepod.Fingerprint(struct {
-		Checksum, From, Sandbox, Entrypoint, Shared, Tool string
-		Dependencies, Secrets                             []string
-		Params                                            spicepod.Params
-		Limits                                            spicepod.Limits
-		Risk                                              spicepod.Risk
-	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, shared, f.tool, d.Dependencies, d.Secrets, d.Params, d.Limits, d.Risk})))
+		Checksum, From, Sandbox, Entrypoint, Tool string
+		Dependencies, Secrets                     []string
+		Params                                    spicepod.Params
+		Limits                                    spicepod.Limits
+		Risk                                      spicepod.Risk
+	}{f.checksum(), d.From, d.Sandbox, d.Entrypoint, f.tool, d.Dependencies, d.Secrets, d.Params, d.Limits, d.Risk})))
 	return hex.EncodeToString(sum[:])[:16]
 }
 

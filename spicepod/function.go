@@ -68,7 +68,8 @@ type Function struct {
 	Entrypoint   string   `yaml:"entrypoint" doc:"The function of the code that a call runs. Without it: the function's name."`
 	Async        bool     `yaml:"async" default:"false" doc:"Whether a call may also run as a job: POST to :invoke with Prefer: respond-async answers 202."`
 
-	// Environment differs when what a body that is not SQL runs in does: see [Pod.WithEnvironments].
+	// Environment differs when the sandbox of the body, or any code in it, does: see
+	// [Pod.WithEnvironments].
 	Environment string `yaml:"-"`
 
 	Risk             Risk      `yaml:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back. Without it: read. Results of the others are not cached."`

@@ -86,29 +86,6 @@ func orDefault(sandbox string) string {
 	return sandbox
 }
 
-// SandboxFingerprint changes with what the workers of a sandbox run: its entry, and the code
-// of its functions.
-func (p *Pod) SandboxFingerprint(name string) string {
-	type code struct {
-		Name, Body, Entrypoint string
-		Dependencies, Secrets  []string
-		Params                 Params
-	}
-	var shared struct {
-		Entry Sandbox
-		Code  []code
-	}
-	for _, s := range p.Sandboxes {
-		if strings.EqualFold(s.Name, orDefault(name)) {
-			shared.Entry = s
-		}
-	}
-	for _, f := range p.InSandbox(name) {
-		shared.Code = append(shared.Code, code{f.Name, f.Body, f.Entrypoint, f.Dependencies, f.Secrets, f.Params})
-	}
-	return Fingerprint(shared)
-}
-
 // NewSandbox returns a sandbox with the defaults of its keys.
 func NewSandbox() Sandbox {
 	var s Sandbox

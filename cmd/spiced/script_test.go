@@ -18,7 +18,7 @@ import (
 
 // TestMain lets scripts run this program as spiced.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == workerCommand { // of a runtime in this process
+	if len(os.Args) == 2 && (os.Args[1] == workerCommand || os.Args[1] == sandboxCommand) { // of a runtime in this process
 		main()
 		return
 	}

@@ -140,6 +140,9 @@ func (m *maker) key(o *sandbox.Options) string {
 		fmt.Fprintf(h, "%q %q\n", m.spec.Declared.Name, o.Script)
 		return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 	}
-	fmt.Fprintln(h, m.spec.Pod.SandboxFingerprint(m.sandbox.Name))
+	fmt.Fprintln(h, m.spec.Declared.Environment)
+	if m.Environment == nil {
+		fmt.Fprintln(h, spicepod.Fingerprint(m.spec.Pod.InSandbox(m.sandbox.Name)))
+	}
 	return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 }
