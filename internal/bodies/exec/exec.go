@@ -158,10 +158,10 @@ func (m *maker) findSandbox() error {
 	return m.problem(".sandbox", nearest.Hint(name, names, "declare it in sandboxes"), "there is no sandbox %q", name)
 }
 
-// file is the name of the code in messages of Python.
+// file is the name of the code in Python. Functions with the same file share its module.
 func (m *maker) file() string {
-	if at := m.spec.Pod.TextAt(m.spec.Path+".body", 0); at.File != "" {
-		return at.File + ": " + m.spec.Declared.Name
+	if at := m.spec.Pod.TextAt(m.spec.Path+".body", 0); m.spec.Declared.BodyRef != "" && at.File != "" {
+		return at.File
 	}
 	return m.spec.Declared.Name
 }

@@ -99,6 +99,8 @@ func (w *worker) run() error {
 	enlargePipe(outW)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
 	w.cmd, w.in, w.out = cmd, inW, bufio.NewReaderSize(outR, 64<<10)
+	w.meter.worker = w
+	w.print.task.Go(func() { w.print.read(errR) })
 	started := make(chan error)
 	w.pool.task.Go(func() { w.life(started) })
 	err = <-started
@@ -107,8 +109,6 @@ func (w *worker) run() error {
 		closeFiles(w.pipes)
 		return err
 	}
-	w.meter.worker = w
-	w.print.task.Go(func() { w.print.read(errR) })
 	return nil
 }
 

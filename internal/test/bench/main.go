@@ -68,6 +68,7 @@ var benchmarks = []benchmark{
 	{"mysql", benchMySQL},
 	{"lakes", benchLakes},
 	{"service", benchService},
+	{"python", benchPython},
 }
 
 func main() {

@@ -1,0 +1,165 @@
+package exec_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/bodies/exec"
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// TestMain is a worker, if the environment says so.
+func TestMain(m *testing.M) {
+	if os.Getenv("SPICED_SANDBOX") != "" {
+		fmt.Fprintln(os.Stderr, sandbox.Main())
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// made makes the body of a function of one int64 in a pod with these functions.
+func made(t *testing.T, o exec.Options, pod *spicepod.Pod, i int) (body.Body, error) {
+	t.Helper()
+	f := pod.Functions[i]
+	return exec.New(t.Context(), body.Spec{
+		Pod: pod, Path: fmt.Sprintf("functions[%d]", i), Declared: f, Returns: arrow.PrimitiveTypes.Int64,
+		Args: arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil),
+	}, o)
+}
+
+func function(name, code string) spicepod.Function {
+	return spicepod.Function{Name: name, From: "exec", Body: code, Signature: spicepod.Signature{
+		Args: []spicepod.Arg{{Name: "x", Type: "int64"}}, Returns: spicepod.Returns{Type: "int64"},
+	}}
+}
+
+func options(t *testing.T) exec.Options {
+	t.Helper()
+	if _, err := sandbox.FindPython(t.Context(), ""); err != nil {
+		t.Skip(err)
+	}
+	if !sandbox.Probe([]string{os.Args[0]}).Full {
+		t.Skip("this system cannot isolate code")
+	}
+	return exec.Options{Pools: exec.NewPools(), Shim: []string{os.Args[0]}}
+}
+
+func callOf(t *testing.T, b body.Body, values string) (string, error) {
+	t.Helper()
+	x, _, err := array.FromJSON(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64, strings.NewReader(values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "x", Type: x.DataType(), Nullable: true}}, nil), []arrow.Array{x}, int64(x.Len()))
+	got, err := b.Call(t.Context(), batch)
+	if err != nil {
+		return "", err
+	}
+	defer got.Release()
+	text, err := got.MarshalJSON()
+	return strings.TrimSpace(string(text)), err
+}
+
+// The functions of a sandbox share a pool; one that is changed has another.
+func TestFunctionsShareWorkers(t *testing.T) {
+	o := options(t)
+	code := "import sys, uuid\none = sys.__dict__.setdefault('one', uuid.uuid4().int % 2**62)\ndef a(x): return one\ndef b(x): return one\n"
+	pod := &spicepod.Pod{
+		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimePython, Limits: spicepod.SandboxLimits{Workers: 1}}},
+		Functions: []spicepod.Function{function("a", code), function("b", code)},
+	}
+	a, err := made(t, o, pod, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := made(t, o, pod, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err1 := callOf(t, a, "[1]")
+	two, err2 := callOf(t, b, "[1]")
+	if err1 != nil || err2 != nil || one != two {
+		t.Error(one, two, err1, err2)
+	}
+	if _, ok := o.Pools.Isolation("default"); !ok {
+		t.Error("there is no pool")
+	}
+	a.Close()
+	if again, err := callOf(t, b, "[1]"); err != nil || again != two {
+		t.Error(again, err)
+	}
+	b.Close()
+	if _, ok := o.Pools.Isolation("default"); ok {
+		t.Error("the pool is left")
+	}
+}
+
+func TestErrorsHaveTheirRow(t *testing.T) {
+	pod := &spicepod.Pod{Functions: []spicepod.Function{function("f", "def f(x):\n    if x == 2: raise ValueError('two')\n    return x")}}
+	b, err := made(t, options(t), pod, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	_, err = callOf(t, b, "[0,1,2]")
+	var row *body.Error
+	if !errors.As(err, &row) || row.Row != 2 || err.Error() != "ValueError: two (line 2 of the code)" {
+		t.Error(err)
+	}
+}
+
+func TestDeclarations(t *testing.T) {
+	good := "def f(x): return x"
+	for _, c := range []struct {
+		name   string
+		change func(*spicepod.Pod)
+		want   string
+	}{
+		{"no code", func(p *spicepod.Pod) { p.Functions[0].Body = " " }, "the function has no code (write the code in body, or the file in body_ref)"},
+		{"an unknown sandbox", func(p *spicepod.Pod) { p.Functions[0].Sandbox = "analitics" }, `there is no sandbox "analitics"`},
+		{"wasm", func(p *spicepod.Pod) { p.Sandboxes[0].Runtime = spicepod.RuntimeWASM }, "sandbox default is for wasm (write from: wasm)"},
+		{"a missing secret", func(p *spicepod.Pod) { p.Functions[0].Secrets = []string{"SPICED_TEST_NONE"} }, "missing_secret: the variable SPICED_TEST_NONE is not set"},
+		{"a syntax error", func(p *spicepod.Pod) { p.Functions[0].Body = "def f(x):\n  return (" }, "syntax error: '(' was never closed"},
+		{"another entry point", func(p *spicepod.Pod) { p.Functions[0].Body = "def g(x): return x" }, "the code has no function f (write entrypoint: with one of g)"},
+		{"a script without interpreter", func(p *spicepod.Pod) { p.Sandboxes[0].Runtime = spicepod.RuntimeCommand }, "the script does not name its interpreter (begin it with a line such as #!/bin/sh)"},
+		{"a program that is not there", func(p *spicepod.Pod) {
+			p.Sandboxes[0].Runtime, p.Functions[0].Body = spicepod.RuntimeCommand, ""
+			p.Functions[0].Params = spicepod.Params{"command": spicepod.Text{Raw: "nosuchprogram -x"}}
+		}, `there is no program "nosuchprogram"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pod := &spicepod.Pod{Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimePython}}, Functions: []spicepod.Function{function("f", good)}}
+			c.change(pod)
+			_, err := made(t, options(t), pod, 0)
+			var problem spicepod.Problem
+			if !errors.As(err, &problem) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestCommands(t *testing.T) {
+	script := "#!/bin/sh\nwhile read -r line; do echo '{\"values\": [1, null]}'; done\n"
+	pod := &spicepod.Pod{
+		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimeCommand}},
+		Functions: []spicepod.Function{function("f", script)},
+	}
+	b, err := made(t, options(t), pod, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if got, err := callOf(t, b, "[5,6]"); err != nil || got != "[1,null]" {
+		t.Error(got, err)
+	}
+}
