@@ -277,9 +277,9 @@ func TestCrashLoopsBackOff(t *testing.T) {
 }
 
 func TestRequiredIsolationIsRefused(t *testing.T) {
-	o := sandbox.Without(options(t), sandbox.Files)
+	o := options(t)
 	o.Required = true
-	_, err := sandbox.New(o)
+	_, err := sandbox.NewWithout(o, sandbox.Files)
 	var bare *sandbox.NotIsolatedError
 	if !errors.As(err, &bare) || !strings.Contains(err.Error(), "it lacks Landlock (Linux 6.2 or later") {
 		t.Error(err)

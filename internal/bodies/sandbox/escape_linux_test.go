@@ -155,7 +155,11 @@ func TestEscapes(t *testing.T) {
 			for _, off := range a.without {
 				weak := without[off]
 				if weak == nil {
-					weak = newPool(all, sandbox.Without(o, sandbox.Layer(off)))
+					var err error
+					if weak, err = sandbox.NewWithout(o, sandbox.Layer(off)); err != nil {
+						t.Fatal(err)
+					}
+					all.Cleanup(func() { weak.Close() })
 					without[off] = weak
 				}
 				if got, err := run(t, weak, a.body); got != "in" {

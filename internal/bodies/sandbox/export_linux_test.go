@@ -15,8 +15,5 @@ const (
 // Layer is a set of layers.
 type Layer = layer
 
-// Without returns options without layers of the isolation.
-func Without(o Options, layers layer) Options {
-	o.off = layers
-	return o
-}
+// NewWithout is New without layers of the isolation.
+func NewWithout(o Options, layers layer) (*Pool, error) { return newPool(o, layers) }

@@ -29,7 +29,7 @@ type Isolation struct {
 	on layer
 	// landlock is the version of the interface; 0: none.
 	landlock int
-	// root says that workers run as the user nobody, while this process is root.
+	// root says that this process is root, and its workers run as another user.
 	root bool
 }
 

@@ -33,7 +33,7 @@ func (m *meter) end() { m.set(false, idleLook) }
 func (m *meter) set(busy bool, pause time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over || m.worker.pool.o.off&layerMeter != 0 {
+	if m.over || m.worker.pool.off&layerMeter != 0 {
 		return
 	}
 	m.turn++

@@ -16,6 +16,7 @@ import (
 // Pool has the workers of a sandbox. It is safe for concurrent use.
 type Pool struct {
 	o         Options
+	off       layer // what is left out, in tests that show what it is for
 	isolation Isolation
 	masked    func(string) string
 	dir       *scratch.Dir // of the workers' scratch folders
@@ -38,12 +39,14 @@ var errClosed = errors.New("the sandbox is shutting down")
 
 // New returns a pool without workers; calls start them. It fails where the isolation that
 // is required cannot be had.
-func New(o Options) (*Pool, error) {
+func New(o Options) (*Pool, error) { return newPool(o, 0) }
+
+func newPool(o Options, off layer) (*Pool, error) {
 	o = o.withDefaults()
 	if len(o.Command) == 0 && o.Script == "" {
 		return nil, errors.New("a sandbox needs an interpreter or a command")
 	}
-	isolation := Probe(o.Shim).without(o.off)
+	isolation := Probe(o.Shim).without(off)
 	if o.Required && !isolation.Full {
 		return nil, &NotIsolatedError{isolation}
 	}
@@ -52,7 +55,7 @@ func New(o Options) (*Pool, error) {
 		return nil, fmt.Errorf("scratch folder of a sandbox: %w", err)
 	}
 	return &Pool{
-		o: o, isolation: isolation, masked: masker(o.Secrets), dir: dir,
+		o: o, off: off, isolation: isolation, masked: masker(o.Secrets), dir: dir,
 		slots: make(chan struct{}, o.Workers), all: map[*worker]bool{},
 	}, nil
 }

@@ -63,7 +63,7 @@ func TestTypes(t *testing.T) {
 		{counts, `[[{"key":"a","value":1},{"key":"b","value":null}],null]`, "dict"},
 		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":3,"nanoseconds":4000}]`, "timedelta"},
 	} {
-		source := "def f(x):\n    assert x is None or type(x).__name__ == '" + c.kind + "', type(x)\n    return x\n"
+		source := "def f(x):\n    assert x == None or type(x).__name__ == '" + c.kind + "', type(x)\n    return x\n"
 		batch := batchOf(t, column{"x", c.typ, c.values})
 		text, err := batch.Column(0).MarshalJSON()
 		if err != nil {

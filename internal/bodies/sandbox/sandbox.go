@@ -41,8 +41,6 @@ type Options struct {
 	Required bool     // refuse to run where the isolation is not full
 	Shim     []string // the command that runs Main
 	Log      *slog.Logger
-
-	off layer // what is left out, for tests that show what it is for
 }
 
 // Limits of the package.

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the user and the group of workers where this process is root: the limit of
+// unprivileged is the user and the group of workers where this process is root: the limit of
 // processes does not hold for root.
-const nobody = 65534
+const unprivileged = 65534
 
-// confinement is what a worker is told to do before it executes the command. It travels in
+// confinement is what a worker does before it executes the command. It travels in
 // a variable of its environment, and has no secret.
 type confinement struct {
 	Probe    bool // only try the namespaces
@@ -101,7 +101,7 @@ func attributes(on layer, root, network bool) *syscall.SysProcAttr {
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 	if root {
-		other := syscall.SysProcIDMap{ContainerID: nobody, HostID: nobody, Size: 1}
+		other := syscall.SysProcIDMap{ContainerID: unprivileged, HostID: unprivileged, Size: 1}
 		a.UidMappings, a.GidMappings = append(a.UidMappings, other), append(a.GidMappings, other)
 		a.GidMappingsEnableSetgroups = true
 	}
@@ -116,8 +116,8 @@ func (p *Pool) command(argv []string, scratch string) (*exec.Cmd, error) {
 		Network: o.Network, Memory: o.Memory, CPU: o.CPU, Processes: o.Processes,
 	}
 	if i.root {
-		c.User = nobody
-		if err := os.Chown(scratch, nobody, nobody); err != nil {
+		c.User = unprivileged
+		if err := os.Chown(scratch, unprivileged, unprivileged); err != nil {
 			return nil, err
 		}
 	}
