@@ -34,7 +34,8 @@ functions:
 // pythonPeer runs each line of its input as a statement.
 const pythonPeer = `import duckdb, sys
 from duckdb.sqltypes import BIGINT, VARCHAR
-con = duckdb.connect(config={"enable_progress_bar": False})
+con = duckdb.connect()
+con.execute("SET enable_progress_bar = false")
 con.create_function("py_int", lambda x: x * 2 + 1, [BIGINT], BIGINT, type="native", side_effects=True)
 con.create_function("py_text", lambda s: s.upper() + "!", [VARCHAR], VARCHAR, type="native", side_effects=True)
 for line in sys.stdin:
