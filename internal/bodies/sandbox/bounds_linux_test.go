@@ -164,23 +164,21 @@ func (b *lockedBuffer) String() string {
 }
 
 func TestKilledWorkersAreReplaced(t *testing.T) {
-	p := newPool(t, options(t))
-	if got, err := run(t, p, "return 'warm'"); got != "warm" || err != nil {
-		t.Fatal(got, err)
-	}
+	var logged lockedBuffer
+	o := options(t)
+	o.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	p := newPool(t, o)
 	ended := make(chan error)
 	go func() {
-		_, err := run(t, p, "time.sleep(600)")
+		_, err := run(t, p, "print('it runs', flush=True); time.sleep(600)")
 		ended <- err
 	}()
-	for len(tree(t)) == 0 {
-	}
+	wait.Until(t, "the call runs", func() bool { return strings.Contains(logged.String(), "it runs") })
 	for pid := range tree(t) {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "a worker of sandbox test ended during a call (signal: killed)") {
-		// The kill may have come before the call began: a new worker then runs it.
-		t.Errorf("error %v", err)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "a worker of sandbox test ended during a call (signal: killed") {
+		t.Error(err)
 	}
 	if got, err := run(t, p, "return 'alive'"); got != "alive" || err != nil {
 		t.Error(got, err)

@@ -172,3 +172,30 @@ func TestEscapes(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// Where namespaces are refused, the other parts stop the same attacks.
+func TestEscapesWithoutNamespaces(t *testing.T) {
+	p, err := sandbox.NewWithout(options(t), sandbox.Spaces|sandbox.PIDs|sandbox.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	if !p.Isolation().Full {
+		t.Skipf("this system lacks %q", p.Isolation().Missing)
+	}
+	for _, a := range attacks(t) {
+		got, err := run(t, p, a.body)
+		if err != nil {
+			got = err.Error()
+		}
+		if a.name != "the user" && (got == "in" || !strings.Contains(got, a.want)) {
+			t.Errorf("%s: got %q, want %q", a.name, got, a.want)
+		}
+	}
+	if got, err := run(t, p, "os.fork(); return 'in'"); got == "in" || err == nil {
+		t.Error("a process was started:", got, err)
+	}
+	if got, err := run(t, p, "import threading\nx = threading.Thread(target=print); x.start(); x.join(); return 'ok'"); got != "ok" {
+		t.Error("threads:", got, err)
+	}
+}
