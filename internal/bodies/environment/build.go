@@ -68,15 +68,22 @@ func (s *Store) start(e *Environment) (*building, error) {
 	if b := s.builds[e.buildKey]; b != nil {
 		return b, nil
 	}
-	if s.closing.Err() != nil {
+	if s.isClosed() {
 		return nil, errClosed
 	}
 	b := &building{done: make(chan struct{})}
 	s.builds[e.buildKey] = b
 	s.running.Go(func() {
-		ctx, cancel := context.WithTimeoutCause(s.closing, buildLimit, errBuildLimit)
-		defer cancel()
+		ctx, cancel := context.WithTimeoutCause(context.Background(), buildLimit, errBuildLimit)
+		s.running.Go(func() {
+			select {
+			case <-s.closed:
+			case <-ctx.Done():
+			}
+			cancel()
+		})
 		b.err = s.build(ctx, e)
+		cancel()
 		s.mu.Lock()
 		delete(s.builds, e.buildKey)
 		s.mu.Unlock()

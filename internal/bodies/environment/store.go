@@ -39,8 +39,7 @@ type Store struct {
 	keep    time.Duration
 	salt    string // of versions: no one can guess secrets by them
 
-	closing context.Context // ends the builds; see [Store.Close]
-	close   context.CancelFunc
+	closed  chan struct{} // ends the builds; see [Store.Close]
 	running sync.WaitGroup
 
 	mu     sync.Mutex
@@ -59,8 +58,7 @@ type building struct {
 // NewStore returns the store in a state folder, or with "" that of the user, which is in their
 // cache folder. Nothing is created before the first build.
 func NewStore(stateDir string) *Store {
-	s := &Store{salt: rand.Text(), facts: map[string]checked{}, builds: map[string]*building{}, used: map[string]*os.File{}}
-	s.closing, s.close = context.WithCancel(context.Background())
+	s := &Store{salt: rand.Text(), closed: make(chan struct{}), facts: map[string]checked{}, builds: map[string]*building{}, used: map[string]*os.File{}}
 	if stateDir != "" {
 		s.dir, s.ofState, s.keep = filepath.Join(stateDir, folder), true, keepInState
 	} else if cache, err := os.UserCacheDir(); err == nil {
@@ -69,15 +67,29 @@ func NewStore(stateDir string) *Store {
 	return s
 }
 
-// Close ends the builds that run, waits for them, and ends the use of packages.
+// Close ends the builds that run, waits for them, and ends the use of packages. Only the first
+// call has an effect.
 func (s *Store) Close() {
-	s.close()
+	s.mu.Lock()
+	if !s.isClosed() {
+		close(s.closed)
+	}
+	s.mu.Unlock()
 	s.running.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, folder := range s.used {
 		folder.Close()
 		delete(s.used, key)
+	}
+}
+
+func (s *Store) isClosed() bool {
+	select {
+	case <-s.closed:
+		return true
+	default:
+		return false
 	}
 }
 
