@@ -94,9 +94,10 @@ var hello = chattest.Say(chattest.Text("Hello."))
 
 // provokedElsewhere are the codes that no request of this test provokes.
 var provokedElsewhere = map[string]string{
-	"internal":        "sqlapi: TestPanicsAreRecoveredAndCounted",
-	"not_served":      "no program does: it serves every route; sqlapi: api_test.go",
-	"request_timeout": "sqlapi: TestBodiesThatDoNotArriveAreGivenUp, with a shorter limit",
+	"internal":          "sqlapi: TestPanicsAreRecoveredAndCounted",
+	"sandbox_not_built": "sqlapi: TestSandboxes, with packages that cannot be installed",
+	"not_served":        "no program does: it serves every route; sqlapi: api_test.go",
+	"request_timeout":   "sqlapi: TestBodiesThatDoNotArriveAreGivenUp, with a shorter limit",
 }
 
 var everyError = []provoked{
@@ -217,6 +218,7 @@ var everyError = []provoked{
 	{"origin_not_allowed", request("POST", "/v1/sql", "SELECT 1", "Origin", "https://evil.example", "Accept", "application/json"), statement("SELECT 1")},
 	{"route_not_found", request("GET", "/v1/tool_list", ""), request("GET", "/v1/openapi.json", "")},
 	{"dataset_not_found", request("POST", "/v1/datasets/ordres/acceleration/refresh", ""), nil},
+	{"sandbox_not_found", request("GET", "/v1/sandboxes/nosuch", ""), request("GET", "/v1/sandboxes/default", "")},
 	{"query_not_found", request("GET", "/v1/queries/nosuch", ""), nil},
 	{"request_not_found", request("POST", "/v1/requests/nosuch:cancel", ""), nil},
 	{"result_not_found", request("GET", "/v1/results/nosuch", ""), nil},

@@ -257,14 +257,12 @@ func (c *compiler) aggregate(e *Environment) {
 // missing makes the functions that need a variable unavailable.
 func (c *compiler) missing(e *Environment, v spicepod.Variable) {
 	for _, f := range e.Functions {
-		path := f.Path
-		i := slices.Index(f.Declared.Secrets, v.Name)
-		switch j := slices.Index(e.Declared.Secrets, v.Name); {
-		case i >= 0:
+		path := ""
+		if i := slices.Index(f.Declared.Secrets, v.Name); i >= 0 {
 			path = fmt.Sprintf("%s.secrets[%d]", f.Path, i)
-		case j >= 0:
-			path = fmt.Sprintf("%s.secrets[%d]", e.Path, j)
-		default:
+		} else if i := slices.Index(e.Declared.Secrets, v.Name); i >= 0 {
+			path = fmt.Sprintf("%s.secrets[%d]", e.Path, i)
+		} else {
 			continue
 		}
 		f.Missing = append(f.Missing, v.Name)
