@@ -23,7 +23,7 @@ import (
 type newBody func(ctx context.Context, spec body.Spec) (body.Body, error)
 
 // kinds are the kinds of bodies that are not SQL, by scheme.
-func (s *services) kinds() map[string]newBody {
+func (s *services) kinds(b *build) map[string]newBody {
 	service := func(ctx context.Context, spec body.Spec) (body.Body, error) {
 		return remote.New(ctx, spec, remote.Options{})
 	}
@@ -33,7 +33,7 @@ func (s *services) kinds() map[string]newBody {
 			return wasm.New(ctx, spec, wasm.Options{Cache: filepath.Join(s.state.dir, "wasm"), Log: s.log})
 		},
 		"exec": func(ctx context.Context, spec body.Spec) (body.Body, error) {
-			return exec.New(ctx, spec, s.exec)
+			return exec.New(ctx, spec, inEnvironment(s.exec, b.environments))
 		},
 	}
 }
@@ -78,7 +78,7 @@ func makeBody(ctx context.Context, b *build, f *functions.Function) error {
 	if err := sandboxFault(b, f.Name); err != nil {
 		return err
 	}
-	construct := b.s.kinds()[f.Declared.Scheme()]
+	construct := b.s.kinds(b)[f.Declared.Scheme()]
 	if f.Tool() != "" {
 		construct = b.s.toolBody(f)
 	}

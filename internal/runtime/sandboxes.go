@@ -180,6 +180,18 @@ func sandboxFault(b *build, function string) error {
 	return nil
 }
 
+// inEnvironment returns options with which code runs in the environments of a set.
+func inEnvironment(o exec.Options, set *environment.Set) exec.Options {
+	o.Environment = func(_ context.Context, _ *spicepod.Pod, sandbox string) (exec.Environment, error) {
+		e := set.Get(sandbox)
+		if e == nil {
+			return exec.Environment{}, ErrNoSandbox
+		}
+		return exec.Environment{Interpreter: e.Interpreter(), ReadOnly: e.ReadOnly(), Variables: e.Variables()}, nil
+	}
+	return o
+}
+
 // Environments returns those of the current generation.
 func (s *services) Environments() *environment.Set {
 	if g := s.Current(); g != nil {
