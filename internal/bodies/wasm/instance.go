@@ -38,7 +38,7 @@ func (b *Body) tick(ctx context.Context, stack []uint64) {
 	f, ok := ctx.Value(fuelKey{}).(*fuel)
 	switch {
 	case !ok:
-	case f.stopped.Load() || b.closed.Load():
+	case f.stopped.Load() || b.isClosed():
 		f.ended = errStopped
 	case f.left <= 0:
 		f.ended = errFuel
@@ -69,10 +69,12 @@ func (b *Body) with(ctx context.Context, config wazero.ModuleConfig, f func(cont
 	select {
 	case b.slots <- struct{}{}:
 		defer func() { <-b.slots }()
+	case <-b.closed:
+		return errClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if b.closed.Load() {
+	if b.isClosed() {
 		return errClosed
 	}
 	tank := &fuel{left: b.limits.fuel}

@@ -77,3 +77,13 @@ func (r *reader) skipVector() {
 		r.fail("unknown instruction")
 	}
 }
+
+// isBulk reports whether the instruction whose first byte, 0xFC, has been read moves or
+// fills a range of a memory or table.
+func isBulk(r reader) bool {
+	switch r.u32() {
+	case 8, 10, 11, 12, 14, 17:
+		return true
+	}
+	return false
+}

@@ -39,6 +39,11 @@ func pod(t testing.TB, text string) *spicepod.Pod {
 			t.Fatal(err)
 		}
 	}
+	for name, data := range broken() {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	file := filepath.Join(dir, "spicepod.yaml")
 	if err := os.WriteFile(file, []byte("version: v1\nkind: Spicepod\nname: test\n"+text), 0o600); err != nil {
 		t.Fatal(err)
@@ -48,6 +53,28 @@ func pod(t testing.TB, text string) *spicepod.Pod {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// broken are modules that cannot be loaded.
+func broken() map[string][]byte {
+	const (
+		types  = "\x01\x09\x01\x60\x04\x7F\x7F\x7F\x7F\x01\x7E" // (i32, i32, i32, i32) -> i64
+		one    = "\x03\x02\x01\x00"
+		entry  = "\x0Fspice_transform\x00"
+		memory = "\x05\x03\x01\x00\x01"
+	)
+	text := func(sections ...string) []byte {
+		return []byte("\x00asm\x01\x00\x00\x00" + strings.Join(sections, ""))
+	}
+	code := "\x0A\x06\x01\x04\x00\x42\x00\x0B"
+	return map[string][]byte{
+		"text.wasm":      []byte("(module)"),
+		"truncated.wasm": text(types, "\x03\x09"),
+		"imports.wasm":   text(types, "\x02\x0B\x01\x03env\x03now\x00\x00"),
+		"nomemory.wasm":  text(types, one, "\x07\x13\x01"+entry+"\x00", code),
+		"noalloc.wasm":   text(types, one, memory, "\x07\x1C\x02"+entry+"\x00\x06memory\x02\x00", code),
+		"invalid.wasm":   text("\x01\x05\x01\x60\x00\x01\x7E", one, "\x07\x07\x01\x03run\x00\x00", "\x0A\x05\x01\x03\x00\x1A\x0B"),
+	}
 }
 
 // specOf returns the specification of a declared function.

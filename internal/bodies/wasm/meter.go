@@ -74,7 +74,15 @@ func (m *module) rewrite(s section, maxPages, maxElements uint64) ([]byte, error
 	case sectionElement:
 		out = m.vector(r, func(out []byte) []byte { return m.rewriteElement(out, r) })
 	case sectionCode:
-		out = m.vector(r, func(out []byte) []byte { return m.rewriteCode(out, r) })
+		next := m.importedFunctions
+		out = m.vector(r, func(out []byte) []byte {
+			params := 0
+			if next < len(m.functions) && int(m.functions[next]) < len(m.types) {
+				params = len(m.types[m.functions[next]].params)
+			}
+			next++
+			return m.rewriteCode(out, r, params)
+		})
 	default:
 		return s.payload, nil
 	}
@@ -189,13 +197,10 @@ func (m *module) rewriteInstruction(out []byte, r *reader, op byte) []byte {
 	return append(out, r.data[min(from, r.at):r.at]...)
 }
 
-// rewriteCode rewrites the code of a function.
-func (m *module) rewriteCode(out []byte, r *reader) []byte {
+// rewriteCode rewrites the code of a function with so many parameters.
+func (m *module) rewriteCode(out []byte, r *reader, params int) []byte {
 	code := &reader{data: r.bytes(r.u32()), base: r.base + r.at}
-	var body []byte
-	from := code.at
-	code.each(func() { code.u32(); code.byte() })
-	body = append(body, code.data[from:code.at]...)
+	body, length := rewriteLocals(code, params)
 	body, cost := m.charge(body)
 	costs := []cell{cost} // of the function and the loops that are open
 	blocks := []bool{false}
@@ -219,6 +224,9 @@ func (m *module) rewriteCode(out []byte, r *reader) []byte {
 			blocks = blocks[:len(blocks)-1]
 		}
 		costs[len(costs)-1].n++
+		if op == 0xFC && isBulk(*code) {
+			body = m.chargeBulk(body, length)
+		}
 		body = m.rewriteInstruction(body, code, op)
 	}
 	costs[0].set(body)
@@ -240,6 +248,18 @@ func (c cell) set(body []byte) {
 	body[c.at], body[c.at+1] = byte(n&0x7F)|0x80, byte(n>>7)
 }
 
+// rewriteLocals rewrites the locals of a function, with one more, whose index it returns.
+func rewriteLocals(code *reader, params int) (body []byte, length uint64) {
+	groups, from := code.u32(), 0
+	from, length = code.at, uint64(params)
+	for n := groups; n > 0 && code.err == nil; n-- {
+		length += uint64(code.u32())
+		code.byte()
+	}
+	body = append(binary.AppendUvarint(nil, uint64(groups)+1), code.data[min(from, code.at):code.at]...)
+	return append(body, 1, typeI32), length
+}
+
 // charge appends code that takes a cost from the fuel, and asks for more if there is none:
 //
 //	global.set $fuel (i64.sub (global.get $fuel) (i64.const cost))
@@ -248,12 +268,28 @@ func (c cell) set(body []byte) {
 //	  if (i64.eqz (global.get $fuel)) unreachable end
 //	end
 func (m *module) charge(body []byte) ([]byte, cell) {
-	set := binary.AppendUvarint([]byte{0x24}, uint64(m.globals))
-	get := binary.AppendUvarint([]byte{0x23}, uint64(m.globals))
-	call := binary.AppendUvarint([]byte{0x10}, uint64(m.importedFunctions))
-	body = append(append(body, get...), 0x42, 0, 0, 0x7D)
-	cost := cell{at: len(body) - 3}
-	body = append(append(append(body, set...), get...), 0x42, 0, 0x53, 0x04, 0x40)
-	body = append(append(append(append(body, call...), set...), get...), 0x50, 0x04, 0x40, 0x00, 0x0B, 0x0B)
-	return body, cost
+	body = append(m.global(body, 0x23), 0x42, 0, 0)
+	cost := cell{at: len(body) - 2}
+	return m.take(body), cost
+}
+
+// chargeBulk appends code that takes the cost of an instruction that moves or fills memory:
+// 1 for 32 bytes, whose number is on the stack. They are kept in a local.
+func (m *module) chargeBulk(body []byte, local uint64) []byte {
+	body = binary.AppendUvarint(append(body, 0x22), local)                 // local.tee
+	body = binary.AppendUvarint(append(m.global(body, 0x23), 0x20), local) // global.get, local.get
+	return m.take(append(body, 0xAD, 0x42, 5, 0x88))                       // i64.extend_i32_u, i64.shr_u
+}
+
+// global appends global.get or global.set of the fuel.
+func (m *module) global(body []byte, op byte) []byte {
+	return binary.AppendUvarint(append(body, op), uint64(m.globals))
+}
+
+// take appends the rest of a charge, with the fuel and the cost on the stack.
+func (m *module) take(body []byte) []byte {
+	body = m.global(m.global(append(body, 0x7D), 0x24), 0x23)
+	body = binary.AppendUvarint(append(body, 0x42, 0, 0x53, 0x04, 0x40, 0x10), uint64(m.importedFunctions))
+	body = m.global(m.global(body, 0x24), 0x23)
+	return append(body, 0x50, 0x04, 0x40, 0x00, 0x0B, 0x0B)
 }

@@ -24,7 +24,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/tetratelabs/wazero"
@@ -93,7 +92,8 @@ type Body struct {
 	config   wazero.ModuleConfig
 	memories *memories
 	slots    chan struct{}
-	closed   atomic.Bool
+	closing  sync.Once
+	closed   chan struct{}
 }
 
 var _ body.Body = (*Body)(nil)
@@ -139,20 +139,31 @@ func (b *Body) Call(ctx context.Context, batch arrow.RecordBatch) (result arrow.
 
 // Close ends the calls that run and waits for them.
 func (b *Body) Close() error {
-	if b.closed.Swap(true) {
-		return nil
-	}
-	for range cap(b.slots) {
-		b.slots <- struct{}{}
-	}
-	err := b.runtime.Close(context.Background())
-	if b.cache != nil {
-		err = errors.Join(err, b.cache.Close(context.Background()))
-	}
-	if b.memories != nil {
-		b.memories.close()
-	}
+	var err error
+	b.closing.Do(func() {
+		close(b.closed)
+		for range cap(b.slots) {
+			b.slots <- struct{}{}
+		}
+		err = b.runtime.Close(context.Background())
+		if b.cache != nil {
+			err = errors.Join(err, b.cache.Close(context.Background()))
+		}
+		if b.memories != nil {
+			b.memories.close()
+		}
+	})
 	return err
+}
+
+// isClosed reports whether the body is being closed.
+func (b *Body) isClosed() bool {
+	select {
+	case <-b.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // declared is the declaration of a function while it is checked.
@@ -215,7 +226,7 @@ func (d *declared) read() *Body {
 		return nil
 	}
 	return &Body{
-		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), config: anonymous(),
+		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), config: anonymous(), closed: make(chan struct{}),
 		limits: limits{int64(fuel), uint64(max(size/pageSize, 1)) * pageSize, uint64(elements)},
 	}
 }
