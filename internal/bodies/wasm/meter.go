@@ -64,9 +64,9 @@ func (m *module) rewrite(s section, maxPages, maxElements uint64) ([]byte, error
 	case sectionGlobal:
 		out = appended(r, []byte{typeI64, 1, 0x42, 0, 0x0B})
 	case sectionTable:
-		out = m.vector(r, func(out []byte) []byte { return bounded(append(out, r.byte()), r, maxElements) })
+		out = m.vector(r, func(out []byte) []byte { return appendLimits(append(out, r.byte()), r, maxElements) })
 	case sectionMemory:
-		out = m.vector(r, func(out []byte) []byte { return bounded(out, r, maxPages) })
+		out = m.vector(r, func(out []byte) []byte { return appendLimits(out, r, maxPages) })
 	case sectionExport:
 		out = m.vector(r, func(out []byte) []byte { return m.rewriteExport(out, r) })
 	case sectionStart:
@@ -109,8 +109,8 @@ func (m *module) vector(r *reader, f func(out []byte) []byte) []byte {
 	return out
 }
 
-// bounded appends limits that are not above most.
-func bounded(out []byte, r *reader, most uint64) []byte {
+// appendLimits appends limits that are not above most.
+func appendLimits(out []byte, r *reader, most uint64) []byte {
 	least, declared, ok := r.limits()
 	if ok && declared < most {
 		most = declared

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
@@ -38,6 +40,9 @@ import (
 type Options struct {
 	// Cache is the folder of compiled modules; "" compiles at each load.
 	Cache string
+	// Secret returns the value of an environment variable for a command; nil looks at those
+	// of this process.
+	Secret func(name string) (string, bool)
 	// Log gets what is wrong with the cache; nil logs nothing.
 	Log *slog.Logger
 	// Instances is how many calls run at once, at most; 0 means two for each processor.
@@ -84,6 +89,7 @@ type Body struct {
 	limits     limits
 	tables     int
 	results    []arrow.Field
+	command    *command // nil: not one with WASI
 	form       func(context.Context, arrow.RecordBatch) (arrow.Array, error)
 
 	runtime  wazero.Runtime
@@ -102,7 +108,10 @@ var _ body.Body = (*Body)(nil)
 func New(ctx context.Context, spec body.Spec, opts Options) (*Body, error) {
 	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params}
 	d := declared{Entry: e, spec: spec}
-	b := d.read()
+	if opts.Secret == nil {
+		opts.Secret = os.LookupEnv
+	}
+	b := d.read(opts.Secret)
 	if b == nil {
 		return nil, e.Problems
 	}
@@ -192,7 +201,7 @@ func (d *declared) file() string {
 }
 
 // read reads the params. It returns nil after a problem.
-func (d *declared) read() *Body {
+func (d *declared) read(secret func(string) (string, bool)) *Body {
 	for _, key := range []string{"source", "language", "input_table"} {
 		if d.Params.Has(key) {
 			d.FailParam(key, notServed[key], "params.%s is not served", key)
@@ -201,11 +210,19 @@ func (d *declared) read() *Body {
 	}
 	d.CheckReferences()
 	d.Known("a function from wasm", Params)
-	fuel := d.Number("fuel", defaultFuel, 1, maxFuel)
-	size := d.Size("max_memory_bytes", maxMemory)
-	if size == 0 {
+	c := d.findSandbox(secret)
+	otherwise, size := defaultFuel, d.Size("max_memory_bytes", maxMemory)
+	switch {
+	case size > 0:
+	case c != nil:
+		size = c.memory
+	default:
 		size = defaultMemory
 	}
+	if c != nil {
+		otherwise = commandFuel
+	}
+	fuel := d.Number("fuel", otherwise, 1, maxFuel)
 	elements := d.Number("max_table_elements", defaultElements, 1, maxElements)
 	if len(d.spec.Declared.Body) == 0 {
 		d.Fail("", "write body_ref: and the path of a .wasm file", "WASM function requires one of `params.module` or `body_ref`")
@@ -213,7 +230,7 @@ func (d *declared) read() *Body {
 	if len(d.spec.Declared.Signature.Tables) > 1 {
 		d.Fail(".signature.tables[1]", "", "WASM functions support at most one declared input table for now")
 	}
-	if why := returnable(d.spec.Returns); why != "" {
+	if why := returnable(d.spec.Returns); why != "" && c == nil {
 		d.Fail(".signature.returns", "return utf8", "%s", why)
 	}
 	named := d.Text("entrypoint")
@@ -226,7 +243,7 @@ func (d *declared) read() *Body {
 		return nil
 	}
 	return &Body{
-		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), config: anonymous(), closed: make(chan struct{}),
+		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), command: c, config: anonymous(), closed: make(chan struct{}),
 		limits: limits{int64(fuel), uint64(max(size/pageSize, 1)) * pageSize, uint64(elements)},
 	}
 }
@@ -257,8 +274,9 @@ func (d *declared) check(b *Body) (*module, []byte) {
 		d.Fail(d.at(), fmt.Sprintf("set params.max_table_elements: %d or more", m.tableElements),
 			"the module starts with a table of %d elements; params.max_table_elements is %d", m.tableElements, b.limits.elements)
 	}
-	d.checkImports(m)
-	if d.Fault() == nil {
+	if b.command != nil {
+		d.checkCommand(b, m)
+	} else if d.checkImports(m); d.Fault() == nil {
 		d.chooseForm(b, m)
 	}
 	if d.Fault() != nil {
@@ -278,6 +296,9 @@ func (d *declared) checkImports(m *module) {
 	}
 	var names []string
 	hint := "compile it for wasm32-unknown-unknown, without a JavaScript binding"
+	if m.imports[0].module == wasi_snapshot_preview1.ModuleName {
+		hint = "compile it for wasm32-unknown-unknown, or name a sandbox with runtime: wasm if it is a command with WASI"
+	}
 	for i, imp := range m.imports {
 		if i == 3 {
 			names = append(names, fmt.Sprintf("and %d more", len(m.imports)-i))
@@ -419,6 +440,11 @@ func (b *Body) prepare(ctx context.Context, code []byte) (err error) {
 	host.NewFunctionBuilder().WithGoFunction(api.GoFunc(b.tick), nil, []api.ValueType{api.ValueTypeI64}).Export(meterName)
 	if _, err = host.Instantiate(ctx); err != nil {
 		return err
+	}
+	if b.command != nil {
+		if _, err = wasi_snapshot_preview1.Instantiate(ctx, b.runtime); err != nil {
+			return err
+		}
 	}
 	b.compiled, err = b.runtime.CompileModule(ctx, code)
 	return err
