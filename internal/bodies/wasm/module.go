@@ -187,12 +187,22 @@ func (m *module) read(id byte, r *reader) {
 			m.memoryPages = max(m.memoryPages, least)
 		})
 	case sectionGlobal:
-		m.globals += int(r.u32())
+		r.each(func() {
+			r.byte()
+			r.byte()
+			m.rewriteExpression(nil, r)
+			m.globals++
+		})
 	case sectionExport:
 		r.each(func() {
 			name := r.name()
 			m.exports[name] = export{r.byte(), r.u32()}
 		})
+	default:
+		return
+	}
+	if r.err == nil && r.at != len(r.data) {
+		r.fail("a section longer than its elements")
 	}
 }
 

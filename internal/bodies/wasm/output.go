@@ -28,8 +28,8 @@ var errInvalid = errors.New("the Arrow data is not valid")
 func readStream(data []byte, want []arrow.Field, named bool, limit int) (columns []arrow.Array, err error) {
 	allocator := &budget{left: limit}
 	defer func() {
-		if recover() != nil { // the library panics on some data that is not valid
-			columns, err = nil, errInvalid
+		if recover() != nil { // verify, and the library, panic on some data that is not valid
+			columns, err = nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", errInvalid)
 		}
 		if allocator.exceeded {
 			columns, err = nil, fmt.Errorf("the result is larger than the %d bytes that params.max_memory_bytes allows", limit)
@@ -37,6 +37,9 @@ func readStream(data []byte, want []arrow.Field, named bool, limit int) (columns
 	}()
 	if len(data) == 0 {
 		return empty(want), nil
+	}
+	if err := verify(data); err != nil {
+		return nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
 	}
 	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(allocator))
 	if err != nil {
