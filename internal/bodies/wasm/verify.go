@@ -7,7 +7,8 @@ import (
 
 // Arrow's messages are flatbuffers, whose vectors say how long they are. The library
 // allocates that before it reads them, up to hundreds of gigabytes for a message of a few
-// bytes, which ends the process. So the lengths are checked first.
+// bytes, which ends the process; and it copies each text, of which many may be the same
+// bytes. So both are checked first.
 
 // The kinds of messages.
 const (
@@ -20,14 +21,20 @@ const (
 	slotHeaderType, slotHeader, slotBodyLength, slotMessageMetadata = 1, 2, 3, 4
 	slotFields, slotSchemaMetadata, slotFeatures                    = 1, 2, 3
 	slotTypeKind, slotDictionary, slotChildren, slotFieldMetadata   = 2, 4, 5, 6
+	slotName, slotType, slotTimeZone                                = 0, 3, 1
 	slotNodes, slotBuffers, slotVariadic                            = 1, 2, 4
 )
 
-// maxFields is how many fields a schema has at most, with those of nested types.
-const maxFields = 10_000
+// maxParts is how many fields a schema has at most, with those of nested types and the
+// entries of their metadata.
+const maxParts = 10_000
 
-// kindUnion is the type of unions, which no result has.
-const kindUnion = 14
+// The types of fields with more than a number in them: unions, which no result has, and
+// timestamps.
+const (
+	kindTimestamp = 10
+	kindUnion     = 14
+)
 
 var errDictionary = errors.New("a result has no dictionaries; return the values themselves")
 
@@ -59,7 +66,7 @@ func verify(data []byte) error {
 func verifyMessage(data []byte) (body int64, err error) {
 	f := &flat{data: data}
 	message := f.at(0)
-	f.vector(message, slotMessageMetadata, 4)
+	f.metadata(message, slotMessageMetadata)
 	if at := f.slot(message, slotBodyLength); at > 0 {
 		body = int64(binary.LittleEndian.Uint64(data[at:]))
 	}
@@ -74,7 +81,7 @@ func verifyMessage(data []byte) (body int64, err error) {
 	table := f.at(header)
 	switch kind {
 	case messageSchema:
-		f.vector(table, slotSchemaMetadata, 4)
+		f.metadata(table, slotSchemaMetadata)
 		f.vector(table, slotFeatures, 8)
 		err = f.fields(table, slotFields, 0)
 	case messageBatch:
@@ -84,13 +91,17 @@ func verifyMessage(data []byte) (body int64, err error) {
 	default:
 		return 0, errDictionary
 	}
+	if err == nil && (f.parts > maxParts || f.texts > len(data)) {
+		err = errInvalid
+	}
 	return body, err
 }
 
 // flat is a flatbuffer.
 type flat struct {
-	data   []byte
-	fieldN int
+	data  []byte
+	parts int // fields and entries of metadata
+	texts int // bytes
 }
 
 func u32(data []byte, at int) int { return int(binary.LittleEndian.Uint32(data[at:])) }
@@ -101,7 +112,7 @@ func (f *flat) at(pos int) int { return pos + u32(f.data, pos) }
 // slot returns the position of a field of a table, 0 if it is absent.
 func (f *flat) slot(table, n int) int {
 	types := table - int(int32(binary.LittleEndian.Uint32(f.data[table:])))
-	if size := int(binary.LittleEndian.Uint16(f.data[types:])); 4+2*n+2 > size {
+	if size := int(binary.LittleEndian.Uint16(f.data[types:])); 4+2*n >= size {
 		return 0
 	}
 	if at := int(binary.LittleEndian.Uint16(f.data[types+4+2*n:])); at > 0 {
@@ -123,21 +134,45 @@ func (f *flat) vector(table, n, size int) (pos, length int) {
 	return at + 4, length
 }
 
+// text counts the bytes of a text.
+func (f *flat) text(table, n int) {
+	_, length := f.vector(table, n, 1)
+	f.texts += length
+}
+
+// metadata checks pairs of texts.
+func (f *flat) metadata(table, n int) {
+	pos, length := f.vector(table, n, 4)
+	for i := 0; i < length && f.parts <= maxParts; i++ {
+		f.parts++
+		pair := f.at(pos + 4*i)
+		f.text(pair, 0)
+		f.text(pair, 1)
+	}
+}
+
 // fields checks the fields of a schema, or the children of one.
 func (f *flat) fields(table, n, depth int) error {
 	pos, length := f.vector(table, n, 4)
-	if f.fieldN += length; f.fieldN > maxFields || depth > maxNested {
+	if f.parts += length; f.parts > maxParts || depth > maxNested {
 		return errInvalid
 	}
 	for i := range length {
 		field := f.at(pos + 4*i)
-		if at := f.slot(field, slotTypeKind); at > 0 && f.data[at] == kindUnion {
-			return errInvalid
-		}
 		if f.slot(field, slotDictionary) > 0 {
 			return errDictionary
 		}
-		f.vector(field, slotFieldMetadata, 4)
+		kind := byte(0)
+		if at := f.slot(field, slotTypeKind); at > 0 {
+			kind = f.data[at]
+		}
+		if at := f.slot(field, slotType); at > 0 && kind == kindTimestamp {
+			f.text(f.at(at), slotTimeZone)
+		} else if kind == kindUnion {
+			return errInvalid
+		}
+		f.text(field, slotName)
+		f.metadata(field, slotFieldMetadata)
 		if err := f.fields(field, slotChildren, depth+1); err != nil {
 			return err
 		}
