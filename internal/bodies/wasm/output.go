@@ -41,7 +41,7 @@ func readStream(data []byte, want []arrow.Field, named bool, limit int) (columns
 	if err := verify(data); err != nil {
 		return nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
 	}
-	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(allocator))
+	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(allocator), ipc.WithMetadataSizeLimit(int64(len(data))), ipc.WithBodySizeLimit(int64(len(data))))
 	if err != nil {
 		return nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
 	}

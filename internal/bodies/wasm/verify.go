@@ -40,7 +40,7 @@ var errDictionary = errors.New("a result has no dictionaries; return the values 
 
 // verify checks the messages of a stream. It panics where one points outside of itself.
 func verify(data []byte) error {
-	for len(data) >= 8 {
+	for len(data) > 0 {
 		size := u32(data, 0)
 		data = data[4:]
 		if size == 0xFFFFFFFF { // the mark that newer versions write before the size
