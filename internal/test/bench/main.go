@@ -69,6 +69,7 @@ var benchmarks = []benchmark{
 	{"lakes", benchLakes},
 	{"service", benchService},
 	{"python", benchPython},
+	{"wasm", benchWASM},
 }
 
 func main() {
