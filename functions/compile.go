@@ -85,8 +85,12 @@ type unit struct {
 
 	group []*unit // it and the units in the same dependency cycle
 	begun bool    // the group has been built, or is being built
+	cycleSearch
+}
 
-	number, low int // of the search for cycles
+// cycleSearch is the state of a unit in the search for cycles.
+type cycleSearch struct {
+	number, low int
 	onStack     bool
 }
 

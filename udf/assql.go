@@ -115,7 +115,7 @@ func (d *declaring) signature(f *spicepod.Function) *spicepod.Problem {
 		}
 	case d.def == nil && d.entry.Signature == nil:
 		return d.fail(".as_sql", "write its signature: with args and returns, or start the server",
-			"`as_sql: true` but no `signature:`, and the server of tool %q has not told its arguments", d.tool)
+			"`as_sql: true` but no `signature:`, and the server of tool %q, which knows its arguments, has not answered", d.tool)
 	case d.def != nil:
 		if p := d.derive(f); p != nil {
 			return p
