@@ -152,7 +152,7 @@ func TestServices(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", "SELECT faulty(1)"), 400, "param 'batch_size' is expected to be a positive integer ≤ 100000, got 0", "spicepod.yaml:29:")
 
 	service.stop()
-	p.want(p.do("POST", "/v1/sql", "SELECT twice(77)"), 400, "function 'twice' failed", "request failed")
+	p.want(p.do("POST", "/v1/sql", "SELECT twice(77)"), 400, "remote function 'twice' request failed")
 	p.want(p.do("POST", "/v1/tools/twice:invoke", `{"args":{"x":78}}`), 200, `"ok":false`, "request failed")
 	service.start(t)
 	if got := p.sql("SELECT twice(77) AS v"); got != `[{"v":154}]` {
