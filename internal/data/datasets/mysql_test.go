@@ -42,17 +42,7 @@ func newMySQL(t *testing.T) (*world, *mysqltest.Server) {
 
 // mysqlParams are the params of a dataset of the server, with others in place of some.
 func mysqlParams(s *mysqltest.Server, others ...string) string {
-	params := map[string]string{"mysql_host": "127.0.0.1", "mysql_tcp_port": fmt.Sprint(s.Port), "mysql_db": "test", "mysql_user": mysqltest.Reader, "mysql_pass": "${secrets:pass}"}
-	for i := 0; i < len(others); i += 2 {
-		if params[others[i]] = others[i+1]; others[i+1] == "" {
-			delete(params, others[i])
-		}
-	}
-	var list []string
-	for name, value := range params {
-		list = append(list, fmt.Sprintf("%s: %q", name, value))
-	}
-	return "params: {" + strings.Join(list, ", ") + "}"
+	return paramsOf(map[string]string{"mysql_host": "127.0.0.1", "mysql_tcp_port": fmt.Sprint(s.Port), "mysql_db": "test", "mysql_user": mysqltest.Reader, "mysql_pass": "${secrets:pass}"}, others)
 }
 
 func TestMySQL(t *testing.T) {

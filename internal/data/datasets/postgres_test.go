@@ -25,17 +25,7 @@ func newPostgres(t *testing.T) (*world, *pgtest.Server) {
 
 // pgParams are the params of a dataset of the server, with others in place of some.
 func pgParams(s *pgtest.Server, others ...string) string {
-	params := map[string]string{"pg_host": "127.0.0.1", "pg_port": fmt.Sprint(s.Port), "pg_db": "test", "pg_user": pgtest.Reader, "pg_pass": "${secrets:pass}"}
-	for i := 0; i < len(others); i += 2 {
-		if params[others[i]] = others[i+1]; others[i+1] == "" {
-			delete(params, others[i])
-		}
-	}
-	var list []string
-	for name, value := range params {
-		list = append(list, fmt.Sprintf("%s: %q", name, value))
-	}
-	return "params: {" + strings.Join(list, ", ") + "}"
+	return paramsOf(map[string]string{"pg_host": "127.0.0.1", "pg_port": fmt.Sprint(s.Port), "pg_db": "test", "pg_user": pgtest.Reader, "pg_pass": "${secrets:pass}"}, others)
 }
 
 func TestPostgres(t *testing.T) {

@@ -304,7 +304,11 @@ func TestSnapshotsThatCannotBeLoaded(t *testing.T) {
 		{"no value of the type", edit(func(m map[string]any) { column(m, 1)["type"] = map[string]any{"name": "DATE"} }), nil, false, "DuckDB's error may contain rows that callers must not see"},
 		{"key", edit(func(m map[string]any) { column(m, 0)["name"], column(m, 1)["name"] = "b", "id" }), nil, false, ""},
 	} {
-		for _, on := range []string{"warn", "fallback", "retry"} {
+		behaviours := []string{"warn"}
+		if slices.Contains([]string{"rows", "half a manifest", "later format", "huge", "column"}, c.name) { // a fault of each kind
+			behaviours = []string{"warn", "fallback", "retry"}
+		}
+		for _, on := range behaviours {
 			t.Run(c.name+" "+on, func(t *testing.T) {
 				w := newWorld(t)
 				pod := "snapshots: {location: store, bootstrap_on_failure_behavior: " + on + "}\n" +

@@ -9,10 +9,11 @@ package azuretest
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
+	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
@@ -36,20 +38,22 @@ type Server struct {
 	URL, Address string
 
 	t       testing.TB
-	process *exec.Cmd
+	process *program.Process
 	client  *azblob.Client
 }
 
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	program := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "azurite/node_modules/.bin/azurite-blob")
-	if _, err := os.Stat(program); err != nil {
+	azurite := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "azurite/node_modules/.bin/azurite-blob")
+	if _, err := os.Stat(azurite); err != nil {
 		t.Skip("AZURE STORAGE IS NOT TESTED: there is no azurite/node_modules/.bin/azurite-blob in the folder that SPICED_TEST_CLIENTS names")
 	}
 	s := &Server{t: t, Address: reserve.Address(t)}
 	s.URL = "http://" + s.Address + "/" + Account
-	s.run(program)
+	c := exec.Command(azurite, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(reserve.Port(s.Address)), "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent")
+	c.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+Account+":"+Key)
+	s.process = program.Start(t, c, program.Listens(s.Address))
 	t.Cleanup(s.Stop)
 	key, err := azblob.NewSharedKeyCredential(Account, Key)
 	if err == nil {
@@ -61,36 +65,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-func (s *Server) run(program string) {
-	s.t.Helper()
-	host, port, _ := net.SplitHostPort(s.Address)
-	var log bytes.Buffer
-	s.process = exec.Command(program, "--blobHost", host, "--blobPort", port, "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent")
-	s.process.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+Account+":"+Key)
-	s.process.Stdout, s.process.Stderr = &log, &log
-	if err := s.process.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); ; {
-		if c, err := net.Dial("tcp", s.Address); err == nil {
-			c.Close()
-			return
-		} else if time.Now().After(end) {
-			s.Stop()
-			s.t.Fatalf("Azurite does not start: %v\n%s", err, &log)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // Stop ends the server.
-func (s *Server) Stop() {
-	if s.process != nil {
-		s.process.Process.Kill()
-		s.process.Wait()
-		s.process = nil
-	}
-}
+func (s *Server) Stop() { s.process.End(syscall.SIGKILL) }
 
 // Container makes a container.
 func (s *Server) Container(name string) {

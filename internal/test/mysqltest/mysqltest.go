@@ -8,23 +8,18 @@ package mysqltest
 import (
 	"bufio"
 	"bytes"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/user"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
-	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 )
 
 // The user that tests connect as, beside root, and its password.
@@ -41,10 +36,9 @@ type Server struct {
 	Certificate string // file; TLS is offered beside plain connections, unless the server was started without
 
 	t       testing.TB
-	dir     string
-	options []string
-	run     *syscall.Credential
-	process *exec.Cmd
+	home    *program.Home
+	command []string // of the server
+	process *program.Process
 
 	mu      sync.Mutex
 	queries *Session // of Value; nil: none yet
@@ -53,31 +47,31 @@ type Server struct {
 // Start starts a server that ends with the test. Options are those of its command line.
 func Start(t testing.TB, options ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, options: options}
 	for _, program := range []string{"mariadbd", "mariadb-install-db", "mariadb"} {
 		if find(program) == "" {
 			t.Skip("MYSQL IS NOT TESTED AS A SOURCE: install mariadb-server")
 		}
 	}
-	if os.Getuid() == 0 { // it does not run as root
-		if s.run = credential("mysql"); s.run == nil {
-			t.Skip("MYSQL IS NOT TESTED AS A SOURCE: there is no user mysql to run it as")
-		}
+	s := &Server{t: t, Port: reserve.Port(reserve.Address(t))}
+	if s.home = program.NewHome(t, "mysql"); s.home == nil { // it does not run as root
+		t.Skip("MYSQL IS NOT TESTED AS A SOURCE: there is no user mysql to run it as")
 	}
-	var err error
-	if s.dir, err = os.MkdirTemp("", "spiced-mysqltest-"); err != nil {
-		t.Fatal(err)
-	}
-	s.Socket = s.path("socket")
-	t.Cleanup(func() { os.RemoveAll(s.dir) })
-	s.writeCertificate()
-	install := s.prepare("mariadb-install-db", "--no-defaults", "--datadir="+s.path("data"), "--innodb-use-native-aio=0", "--auth-root-authentication-method=normal", "--skip-test-db", "--innodb-log-file-size=8M")
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
-	}
+	s.Socket = s.home.Path("socket")
+	data := []string{"--no-defaults", "--datadir=" + s.home.Path("data"), "--innodb-use-native-aio=0", "--innodb-log-file-size=8M"}
+	install := append(data, "--auth-root-authentication-method=normal", "--skip-test-db")
+	setup := fmt.Sprintf("CREATE DATABASE test CHARACTER SET utf8mb4;\nFLUSH PRIVILEGES;\nCREATE USER %s IDENTIFIED BY '%s';\n", Reader, strings.NewReplacer(`\`, `\\`, "'", "''").Replace(Password))
+	s.home.Data("mariadb", fmt.Sprint(s.home.Run("", find("mariadbd"), "--version"), install[2:], setup), func() {
+		s.home.Run("", find("mariadb-install-db"), install...)
+		s.home.Run(setup, find("mariadbd"), append(data, "--bootstrap")...)
+	})
+	certificate, key := s.home.Certificate()
+	s.Certificate = certificate
+	s.command = slices.Concat(data, []string{
+		"--socket=" + s.Socket, fmt.Sprintf("--port=%d", s.Port), "--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-flush-method=nosync",
+		"--general-log=1", "--general-log-file=" + s.home.Path("general.log"), "--ssl-cert=" + certificate, "--ssl-key=" + key,
+	}, options)
 	s.Start()
 	t.Cleanup(s.Stop)
-	s.on("", "CREATE DATABASE test CHARACTER SET utf8mb4", fmt.Sprintf("CREATE USER %s IDENTIFIED BY '%s'", Reader, strings.NewReplacer(`\`, `\\`, "'", "''").Replace(Password)))
 	return s
 }
 
@@ -91,96 +85,22 @@ func find(program string) string {
 	return ""
 }
 
-func credential(name string) *syscall.Credential {
-	u, err := user.Lookup(name)
-	if err != nil {
-		return nil
-	}
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-}
-
-func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
-
-// writeCertificate writes what the server needs for TLS.
-func (s *Server) writeCertificate() {
-	s.t.Helper()
-	c := selfsigned.Certificate(s.t)
-	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.Certificate = s.path("server.crt")
-	for path, block := range map[string]*pem.Block{
-		s.Certificate:        {Type: "CERTIFICATE", Bytes: c.Certificate[0]},
-		s.path("server.key"): {Type: "PRIVATE KEY", Bytes: key},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			s.t.Fatal(err)
-		}
-		s.own(path)
-	}
-	s.own(s.dir)
-}
-
-// own gives a file to the user that the server runs as.
-func (s *Server) own(path string) {
-	if s.run == nil {
-		return
-	}
-	if err := os.Chown(path, int(s.run.Uid), int(s.run.Gid)); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *Server) prepare(program string, args ...string) *exec.Cmd {
-	c := exec.Command(find(program), args...)
-	c.Dir, c.Env = s.dir, []string{"LC_ALL=C.UTF-8", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.run}
-	return c
-}
-
 // Start starts the server again, at the same port.
 func (s *Server) Start() {
 	s.t.Helper()
-	if s.Port == 0 {
-		s.Port = reserve.Port(reserve.Address(s.t))
-	}
-	var log bytes.Buffer
-	s.process = s.prepare("mariadbd", append([]string{
-		"--no-defaults", "--datadir=" + s.path("data"), "--innodb-use-native-aio=0", "--socket=" + s.Socket, fmt.Sprintf("--port=%d", s.Port), "--bind-address=127.0.0.1", "--skip-name-resolve",
-		"--innodb-flush-method=nosync", "--innodb-log-file-size=8M", "--general-log=1", "--general-log-file=" + s.path("general.log"),
-		"--ssl-cert=" + s.Certificate, "--ssl-key=" + s.path("server.key"),
-	}, s.options...)...)
-	s.process.Stdout, s.process.Stderr = &log, &log
-	if err := s.process.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	for end := time.Now().Add(30 * time.Second); ; {
-		if _, err := s.client("", "SELECT 1"); err == nil {
-			return
-		} else if time.Now().After(end) {
-			s.process.Process.Kill()
-			s.process.Wait()
-			s.t.Fatalf("MariaDB does not start: %v\n%s", err, &log)
-		}
-		<-time.After(50 * time.Millisecond)
-	}
+	s.process = program.Start(s.t, s.home.Command(find("mariadbd"), s.command...), func() error {
+		_, err := s.client("", "SELECT 1")
+		return err
+	})
 }
 
-// Stop ends the server and its connections.
+// Stop ends the server and its connections. A shutdown would wait for statements.
 func (s *Server) Stop() {
-	if s.process == nil {
-		return
-	}
 	s.mu.Lock()
 	s.queries.end()
 	s.queries = nil
 	s.mu.Unlock()
-	s.process.Process.Kill() // a shutdown would wait for statements
-	s.process.Wait()
-	s.process = nil
+	s.process.End(syscall.SIGKILL)
 }
 
 // client runs statements with the server's own client.
@@ -189,7 +109,7 @@ func (s *Server) client(database, sql string) (string, error) {
 	if database != "" {
 		args = append(args, database)
 	}
-	c := s.prepare("mariadb", args...)
+	c := s.home.Command(find("mariadb"), args...)
 	var out, failure bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(sql), &out, &failure
 	if err := c.Run(); err != nil {
@@ -232,7 +152,7 @@ func (s *Server) Value(query string) string {
 // Log returns the statements that the server got.
 func (s *Server) Log() string {
 	s.t.Helper()
-	text, err := os.ReadFile(s.path("general.log"))
+	text, err := os.ReadFile(s.home.Path("general.log"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -253,7 +173,7 @@ type Session struct {
 func (s *Server) session(options ...string) *Session {
 	s.t.Helper()
 	args := append([]string{"--no-defaults", "--socket=" + s.Socket, "--user=root", "--batch", "--skip-column-names", "--unbuffered", "--default-character-set=utf8mb4"}, options...)
-	session := &Session{t: s.t, process: s.prepare("mariadb", append(args, "test")...)}
+	session := &Session{t: s.t, process: s.home.Command(find("mariadb"), append(args, "test")...)}
 	session.process.Stderr = &session.failure
 	var out io.ReadCloser
 	var err error

@@ -6,23 +6,23 @@
 package s3test
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
@@ -32,20 +32,20 @@ type Server struct {
 
 	t       testing.TB
 	address string
-	process *exec.Cmd
+	process *program.Process
 	client  *minio.Client
 }
 
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	program := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "moto/bin/moto_server")
-	if _, err := os.Stat(program); err != nil {
+	moto := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "moto/bin/moto_server")
+	if _, err := os.Stat(moto); err != nil {
 		t.Skip("S3 IS NOT TESTED: there is no moto/bin/moto_server in the folder that SPICED_TEST_CLIENTS names")
 	}
 	s := &Server{t: t, address: reserve.Address(t)}
 	s.URL = "http://" + s.address
-	s.run(program)
+	s.process = program.Start(t, exec.Command(moto, "-H", "127.0.0.1", "-p", strconv.Itoa(reserve.Port(s.address))), program.Listens(s.address))
 	t.Cleanup(s.Stop)
 	s.makeKey()
 	var err error
@@ -55,35 +55,8 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-func (s *Server) run(program string) {
-	s.t.Helper()
-	host, port, _ := net.SplitHostPort(s.address)
-	var log bytes.Buffer
-	s.process = exec.Command(program, "-H", host, "-p", port)
-	s.process.Stdout, s.process.Stderr = &log, &log
-	if err := s.process.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); ; {
-		if c, err := net.Dial("tcp", s.address); err == nil {
-			c.Close()
-			return
-		} else if time.Now().After(end) {
-			s.Stop()
-			s.t.Fatalf("moto does not start: %v\n%s", err, &log)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // Stop ends the server.
-func (s *Server) Stop() {
-	if s.process != nil {
-		s.process.Process.Kill()
-		s.process.Wait()
-		s.process = nil
-	}
-}
+func (s *Server) Stop() { s.process.End(syscall.SIGKILL) }
 
 // makeKey makes a user with a key, and switches the checks of keys on.
 func (s *Server) makeKey() {
