@@ -19,9 +19,10 @@ func TestMySQLWrites(t *testing.T) {
 		"CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, customer_id int, amount decimal(10,2) NOT NULL, note varchar(20) DEFAULT 'none', FOREIGN KEY (customer_id) REFERENCES customers (id))",
 		"CREATE TABLE wares (id int PRIMARY KEY)", "INSERT INTO customers VALUES (1, 'ann@x'), (2, 'bob@x')", "INSERT INTO orders VALUES (1, 1, 9.5, 'first')", "GRANT ALL ON test.* TO reader")
 	params := fmt.Sprintf(`{ mysql_host: 127.0.0.1, mysql_tcp_port: %d, mysql_db: test, mysql_user: reader, mysql_pass: "${secrets:written_pass}" }`, server.Port)
-	pod := strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params, "postgres:", "mysql:").Replace(writtenPod)
+	pod := strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params, "postgres:", "mysql:").Replace(writtenPod + writtenCatalog)
 	p := start(t, folder(t, "spicepod.yaml", pod), sqlProtocols()...)
 
+	catalogWrites(t, p, "shop.test")
 	sql := func(key, statement string, status int, parts ...string) {
 		t.Helper()
 		p.want(p.do("POST", "/v1/sql", statement, "X-API-Key", key), status, parts...)

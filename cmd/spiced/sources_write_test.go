@@ -31,8 +31,41 @@ datasets:
   - { name: wares, from: "postgres:wares", params: PARAMS }
 `
 
+// writtenCatalog has the tables of the server once more.
+const writtenCatalog = `catalogs:
+  - { name: shop, from: "postgres:test", access: read_write, params: PARAMS }
+`
+
+// catalogWrites writes to tables of writtenCatalog over HTTP and the PostgreSQL protocol. The
+// first statement that names one is a write.
+func catalogWrites(t *testing.T, p *program, schema string) {
+	sql := func(key, statement string, status int, parts ...string) {
+		t.Helper()
+		p.want(p.do("POST", "/v1/sql", strings.ReplaceAll(statement, "IN.", schema+"."), "X-API-Key", key), status, parts...)
+	}
+	p.eventually("to list the tables", func() bool {
+		return strings.Contains(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM spiced.datasets WHERE state = 'listed'", "X-API-Key", readerKey).body, `"n":3`)
+	})
+	const count = "SELECT (SELECT count(*) FROM customers) AS n, (SELECT count(*) FROM IN.customers) AS m"
+	sql(readerKey, "INSERT INTO IN.customers (id, email) VALUES (7, 'gus@x')", 400, "INSERT statements are refused")
+	sql(writerKey, "INSERT INTO IN.customers (id, email) VALUES (7, 'gus@x') RETURNING twice(id) AS t, email", 200, `[{"t":14,"email":"gus@x"}]`)
+	sql(readerKey, count, 200, `[{"n":3,"m":3}]`)
+	sql(writerKey, "INSERT INTO IN.customers (id, email) VALUES (7, 'x@x'), (8, 'hal@x') ON CONFLICT DO NOTHING", 200, `[{"Count":1}]`)
+	sql(readerKey, count, 200, `[{"n":4,"m":4}]`)
+	c := pgxConnect(t, p, writerKey, "sslmode=disable")
+	var email string
+	if err := c.QueryRow(t.Context(), "UPDATE "+schema+".customers SET email = $1 WHERE id = $2 RETURNING email", "it's", 8).Scan(&email); err != nil || email != "it's" {
+		t.Errorf("got %q, %v", email, err)
+	}
+	sql(writerKey, "DELETE FROM IN.customers WHERE id IN (7, 8) RETURNING id", 200, `{"id":7}`, `{"id":8}`)
+	sql(readerKey, count, 200, `[{"n":2,"m":2}]`)
+	sql(writerKey, "INSERT INTO IN.customers (id, email) VALUES (1, 'x')", 400, "1")
+	_, err := c.Exec(t.Context(), "INSERT INTO "+schema+".customers (id, email) VALUES (1, 'x')")
+	wantState(t, err, "23505", 0)
+}
+
 // written makes a folder with writtenPod and a server with the tables of [keyed].
-func written(t *testing.T) (dir string, server *pgtest.Server) {
+func written(t *testing.T, more ...string) (dir string, server *pgtest.Server) {
 	t.Helper()
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	server = pgtest.Start(t)
@@ -42,14 +75,15 @@ func written(t *testing.T) (dir string, server *pgtest.Server) {
 		"INSERT INTO customers VALUES (1, 'ann@x', '2000-02-29'), (2, 'bob@x', NULL)", "INSERT INTO orders VALUES (1, 1, 9.5, 'first')",
 		"SELECT setval('orders_id_seq', 100)", "GRANT ALL ON ALL TABLES IN SCHEMA public TO reader", "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO reader")
 	params := fmt.Sprintf(`{ pg_host: 127.0.0.1, pg_port: %d, pg_db: test, pg_user: reader, pg_pass: "${secrets:written_pass}" }`, server.Port)
-	return folder(t, "spicepod.yaml", strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params).Replace(writtenPod)), server
+	return folder(t, "spicepod.yaml", strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params).Replace(writtenPod+strings.Join(more, ""))), server
 }
 
 // TestPostgresWrites writes to a PostgreSQL server over every protocol.
 func TestPostgresWrites(t *testing.T) {
 	t.Setenv("WRITTEN_PASS", pgtest.Password)
-	dir, server := written(t)
+	dir, server := written(t, writtenCatalog)
 	p := start(t, dir, sqlProtocols()...)
+	t.Run("catalog", func(t *testing.T) { catalogWrites(t, p, "shop.public") })
 	t.Run("HTTP", func(t *testing.T) { writesOverHTTP(t, p) })
 	t.Run("PostgreSQL", func(t *testing.T) { writesOverPostgres(t, p) })
 	t.Run("Flight", func(t *testing.T) { writesOverFlight(t, p) })

@@ -193,12 +193,18 @@ var errNotLoaded = errors.New("nothing is published yet")
 // republish runs build in a publication within the current generation that changes the
 // rows of these relations.
 func (db *database) republish(ctx context.Context, build func(*engine.Tx) error, changed ...engine.Relation) error {
+	return db.republishTargets(ctx, nil, build, changed...)
+}
+
+// republishTargets is republish for a publication after which these relations have other
+// targets.
+func (db *database) republishTargets(ctx context.Context, targets map[engine.Relation]engine.Target, build func(*engine.Tx) error, changed ...engine.Relation) error {
 	db.publishing.Lock()
 	defer db.publishing.Unlock()
 	if db.Current().Generation == 0 {
 		return errNotLoaded
 	}
-	return db.Publish(ctx, db.Current().Renew(changed...), build)
+	return db.Publish(ctx, db.Current().RenewTargets(targets, changed...), build)
 }
 
 // retainFiles makes workers close the files that g does not need.

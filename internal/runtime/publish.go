@@ -60,11 +60,10 @@ func (a *attempt) publish(ctx context.Context) error {
 	if err := a.makeTools(g); err != nil {
 		return err
 	}
-	writable, writers := a.writable()
 	relations := a.available()
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: relations, Functions: a.guarded(g),
-		Traits: a.traits.relations, Writable: writable, Writers: writers, Keys: a.keys,
+		Traits: a.traits.relations, Targets: a.targets(), Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 		Open: opens(a), Asks: a.traits.declaredAsks(relations), Hides: g.Tools.HidesFrom, Gates: g.Tools.GatesFrom,
@@ -97,20 +96,13 @@ func (b *build) available() []engine.Relation {
 	return list
 }
 
-// writable returns the tables behind the datasets that callers may write, and the
-// writers of those that are not DuckDB's.
-func (b *build) writable() (map[engine.Relation]string, map[engine.Relation]engine.Writer) {
-	tables, writers := map[engine.Relation]string{}, map[engine.Relation]engine.Writer{}
+// targets returns what statements that change the datasets write to.
+func (b *build) targets() map[engine.Relation]engine.Target {
+	all := map[engine.Relation]engine.Target{}
 	for _, d := range b.datasets {
-		v := d.Current()
-		if v.Base != "" {
-			tables[d.Relation] = v.Base
-		}
-		if v.Writer != nil {
-			writers[d.Relation] = v.Writer
-		}
+		all[d.Relation] = d.Current().Target()
 	}
-	return tables, writers
+	return all
 }
 
 // keyColumns returns the columns by which rows are selected below a policy.

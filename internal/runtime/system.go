@@ -144,14 +144,21 @@ func orNull(s string) any {
 // datasetsRelation is the table of datasets, which refreshes keep up to date.
 var datasetsRelation = engine.Relation{Schema: engine.System, Name: datasets.DatasetsTable}
 
+// constraintsRelation is the table of their constraints.
+var constraintsRelation = engine.Relation{Schema: engine.System, Name: datasets.ConstraintsTable}
+
 // publishRefresh publishes a refresh in the current generation.
 func (s *services) publishRefresh(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
-	err := s.db.republish(ctx, func(tx *engine.Tx) error {
+	var targets map[engine.Relation]engine.Target
+	if t.Current().Unopened {
+		targets = map[engine.Relation]engine.Target{t.Relation: v.Target()}
+	}
+	err := s.db.republishTargets(ctx, targets, func(tx *engine.Tx) error {
 		if err := build(tx); err != nil {
 			return err
 		}
 		return s.data.Refreshed(tx, t, v, nil)
-	}, t.Relation, datasetsRelation)
+	}, t.Relation, datasetsRelation, constraintsRelation)
 	if err == nil {
 		s.db.retainFiles(s.Current())
 	}

@@ -116,6 +116,9 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 		return nil, fault.New("from", "there are catalogs of "+strings.Join(have, ", "), "connector %q has no catalogs in this build", shown)
 	}
 	include, err := source.ParsePatterns(decl.Include)
+	if err == nil && decl.Access == spicepod.AccessReadWrite {
+		err = checkWritten(name, decl.Acceleration != nil && decl.Acceleration.Enabled)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +310,7 @@ func (cs *catalogs) close() {
 func datasetOf(c spicepod.Catalog, t source.ListedTable) spicepod.Dataset {
 	d := spicepod.Dataset{
 		From: spicepod.Text{Raw: t.From}, Name: quoted(c.Name) + "." + quoted(sqltree.Fold(t.Schema)) + "." + quoted(t.Name),
-		Access: spicepod.AccessRead, ReadyState: spicepod.ReadyOnLoad, Params: c.Params.With(c.DatasetParams).With(t.Params), Metadata: c.Metadata,
+		Access: c.Access, ReadyState: spicepod.ReadyOnLoad, Params: c.Params.With(c.DatasetParams).With(t.Params), Metadata: c.Metadata,
 		Acceleration: c.Acceleration,
 	}
 	if name, _ := catalogConnector(c.From); d.Acceleration == nil && kindOf(name).copied {
@@ -358,6 +361,9 @@ func mentionedIn(pod *spicepod.Pod) map[string]bool {
 func (d *Dataset) unopened() *tables.Version {
 	v := tables.Unopened(d.listed.Columns, "")
 	v.Files = d.Acceleration == nil && d.from.Connector != "duckdb"
+	if c, ok := d.source.(source.Changer); ok && d.Acceleration == nil {
+		v.Changing = c.Changing()
+	}
 	v.Annotate(tables.Comments{Table: d.listed.Comment})
 	return v
 }

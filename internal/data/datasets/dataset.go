@@ -97,7 +97,7 @@ func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
 	}
 	d.source, err = m.connectors[d.from.Connector].Compile(source.Declaration{
 		Name: d.Name, Table: d.Relation.Name, From: d.from, Params: d.Declared.Params, Columns: d.Described,
-		Write:  d.Declared.Access == spicepod.AccessReadWrite,
+		Write: d.Declared.Access == spicepod.AccessReadWrite, Listed: d.listed != nil,
 		Copied: d.Declared.Acceleration != nil && d.Declared.Acceleration.Enabled,
 	})
 	return err
@@ -145,19 +145,28 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 // checkAccess returns an error if access is read_write but the source cannot be
 // written, or writes would not be visible.
 func (d *Dataset) checkAccess() error {
-	const readOnly = "leave access out, or "
-	switch {
-	case d.Declared.Access != spicepod.AccessReadWrite:
+	if d.Declared.Access != spicepod.AccessReadWrite {
 		return nil
-	case !kindOf(d.from.Connector).written:
-		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL or MySQL", "connector %s does not support writes", d.from.Connector)
-	case d.Acceleration != nil:
-		return fault.New("access", readOnly+"leave acceleration out", "writes would change the source, not the accelerated copy")
+	}
+	if err := checkWritten(d.from.Connector, d.Acceleration != nil); err != nil {
+		return err
 	}
 	for i, c := range d.Described {
 		if c.Type != "" {
 			return fault.New(fmt.Sprintf("columns[%d].type", i), "leave it out", "the columns of a writable table keep their types")
 		}
+	}
+	return nil
+}
+
+// checkWritten is checkAccess for a connector.
+func checkWritten(connector string, accelerated bool) error {
+	const readOnly = "leave access out, or "
+	switch {
+	case !kindOf(connector).written:
+		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL or MySQL", "connector %s does not support writes", connector)
+	case accelerated:
+		return fault.New("access", readOnly+"leave acceleration out", "writes would change the source, not the accelerated copy")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 	switch {
 	case d.Acceleration == nil:
 		v = &tables.Version{
-			Query: src.Query, Base: src.Base, Writer: src.Writer, Written: src.Written, Changing: src.Written || src.Changing,
+			Query: src.Query, Base: src.Base, Writer: src.Writer, ReadOnly: d.readOnly(src.ReadOnly), Written: src.Written, Changing: src.Written || src.Changing,
 			Files: d.from.Connector != "duckdb", Resources: src.Resources,
 		}
 		if v.Writer != nil {
@@ -119,6 +119,14 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		return nil, err
 	}
 	return v, nil
+}
+
+// readOnly returns why a table of a catalog cannot be written.
+func (d *Dataset) readOnly(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.New("access", "", "%s", d.redacted(err).Message) // set access: read is a hint for a dataset
 }
 
 // inPlace returns a version of an accelerated dataset that reads its source, with the

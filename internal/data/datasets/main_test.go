@@ -40,6 +40,7 @@ type world struct {
 	publish   sync.Mutex
 	gen       uint64
 	served    []*Dataset
+	opened    map[*tables.Table]*tables.Version // by refreshes: the versions that are published next
 	views     []*views.View
 	onPublish func(ctx context.Context, build func(*engine.Tx) error) error // of refreshes
 	retried   chan struct{}
@@ -79,6 +80,9 @@ func (w *world) start(options ...func(*Options)) {
 		DB: w.db, MySQL: w.mysql, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
 		Publish: func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
+			w.publish.Lock()
+			w.opened[t] = v
+			w.publish.Unlock()
 			return w.onPublish(ctx, func(tx *engine.Tx) error { return errors.Join(build(tx), w.m.Refreshed(tx, t, v, nil)) })
 		},
 		Ended: func(_ context.Context, t *tables.Table, failed error) {
@@ -111,6 +115,7 @@ func (w *world) start(options ...func(*Options)) {
 		w.t.Fatal(err)
 	}
 	w.served, w.views, w.gen = nil, nil, 0
+	w.opened = map[*tables.Table]*tables.Version{}
 }
 
 // restart starts again with other options.
@@ -128,14 +133,13 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 	w.publish.Lock()
 	defer w.publish.Unlock()
 	w.gen++
-	writable, writers := map[engine.Relation]string{}, map[engine.Relation]engine.Writer{}
+	targets := map[engine.Relation]engine.Target{}
 	for _, d := range w.served {
-		if table := d.Current().Base; table != "" {
-			writable[d.Relation] = table
+		v := d.Current()
+		if w.opened[&d.Table] != nil {
+			v = w.opened[&d.Table]
 		}
-		if writer := d.Current().Writer; writer != nil {
-			writers[d.Relation] = writer
-		}
+		targets[d.Relation] = v.Target()
 	}
 	asks := map[engine.Relation][]engine.Ask{}
 	for _, d := range w.served {
@@ -143,7 +147,7 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 			asks[d.Relation] = []engine.Ask{{Relation: d.Relation}}
 		}
 	}
-	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Writable: writable, Writers: writers, Open: w.m.Open, Asks: asks})
+	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Targets: targets, Open: w.m.Open, Asks: asks})
 	return w.db.Publish(context.Background(), cat, build)
 }
 
@@ -155,7 +159,7 @@ func (w *world) relations() []engine.Relation {
 	for _, v := range w.views {
 		out = append(out, v.Relation)
 	}
-	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"})
+	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"}, engine.Relation{Schema: "spiced", Name: "dataset_constraints"})
 }
 
 // file writes a file in the folder.

@@ -190,7 +190,7 @@ func Fill(tx *engine.Tx, statuses []Status) error {
 			orNull(s.Error), s.Position.File, s.Position.Line,
 		})
 		if s.Base != "" {
-			bases = append(bases, "("+engine.Literal(s.Schema)+", "+engine.Literal(s.Name)+", "+engine.Literal(s.Base)+")")
+			bases = append(bases, base(s.Schema, s.Name, s.Base))
 		}
 		for i, c := range s.Columns {
 			columns = append(columns, []any{s.Schema, s.Name, i + 1, c.Name, c.Type, orNull(c.Description)})
@@ -224,8 +224,8 @@ func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, f
 		message = failed.Error()
 	case v == nil || v.Pruned():
 		_, message = t.State.Snapshot()
-	case v.Stale != nil:
-		message = v.Stale.Error()
+	case cmp.Or(v.Stale, v.ReadOnly) != nil:
+		message = cmp.Or(v.Stale, v.ReadOnly).Error()
 	}
 	set := "error = NULL"
 	if message != "" {
@@ -245,12 +245,21 @@ func (m *Manager) Refreshed(tx *engine.Tx, t *tables.Table, v *tables.Version, f
 	if at := t.State.LastSnapshot(); !at.IsZero() {
 		set += ", last_snapshot = " + timestamp(at)
 	}
+	if v != nil && v.Base != "" && t.Current().Unopened {
+		if err := tx.Exec(constraintsOf([]string{base(t.Relation.Schema, t.Relation.Name, v.Base)})); err != nil {
+			return err
+		}
+	}
 	return tx.Exec("UPDATE " + engine.Qualified(engine.System, DatasetsTable) + " SET " + set +
 		` WHERE "schema" = ` + engine.Literal(t.Relation.Schema) + ` AND "name" = ` + engine.Literal(t.Relation.Name))
 }
 
-// constraintsOf returns the statement that fills the table of constraints; a base
-// is ('schema', 'name', 'qualified name of the table').
+// base is a row for constraintsOf: a dataset, and the qualified name of its table.
+func base(schema, name, table string) string {
+	return "(" + engine.Literal(schema) + ", " + engine.Literal(name) + ", " + engine.Literal(table) + ")"
+}
+
+// constraintsOf returns the statement that fills the table of constraints.
 func constraintsOf(bases []string) string {
 	quoted := func(column string) string { return `'"' || replace(` + column + `, '"', '""') || '"'` }
 	return "INSERT INTO " + engine.Qualified(engine.System, ConstraintsTable) +

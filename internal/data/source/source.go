@@ -36,6 +36,7 @@ type Declaration struct {
 	Params  spicepod.Params
 	Columns []spicepod.DatasetColumn // with types of DuckDB
 	Write   bool                     // access: read_write
+	Listed  bool                     // a table of a catalog: with Write, it is read if it cannot be written
 	Copied  bool                     // into an accelerated copy
 }
 
@@ -50,6 +51,7 @@ type Opened struct {
 	Query     string          // SELECT * FROM the source
 	Base      string          // the table of DuckDB that writes go to; "" if there is none
 	Writer    engine.Writer   // that writes to another table; nil if there is none
+	ReadOnly  error           // why a table of a catalog cannot be written
 	Written   bool            // it is attached for writing; other processes cannot attach it
 	Changing  bool            // statements may change what it reads
 	Columns   []engine.Column // of Query
@@ -59,6 +61,10 @@ type Opened struct {
 	Stale     error                // why an older copy is read instead of the source
 	Resources []*resource.Resource // for the caller to release
 }
+
+// Changer is a source that can say, before it is opened, whether statements may change what
+// it reads.
+type Changer interface{ Changing() bool }
 
 // NeedsExtension returns a fault unless an extension of DuckDB is loaded.
 func NeedsExtension(db *engine.DB, name string) error {

@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -51,7 +52,7 @@ func (s *State) Begin() {
 func (s *State) Loaded(v *Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended(v.Stale, v.Stats.Refreshed)
+	s.ended(cmp.Or(v.Stale, v.ReadOnly), v.Stats.Refreshed)
 	s.tries, s.retry = 0, time.Time{}
 	if s.checked.IsZero() {
 		s.checked = v.Stats.Refreshed

@@ -39,6 +39,7 @@ type Version struct {
 	Rows      string               // qualified name of the table of an accelerated version
 	Base      string               // qualified name of the table that writes are bound to; "" if it cannot be written
 	Writer    engine.Writer        // that writes to a table that is not DuckDB's; nil if there is none
+	ReadOnly  error                // why it cannot be written although its declaration says so
 	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
 	Changing  bool                 // statements may change what it reads
 	Files     bool                 // it reads the user's files, which may change at any time
@@ -65,6 +66,15 @@ func Unopened(columns []Column, comment string) *Version {
 		Query:   "SELECT " + strings.Join(list, ", ") + " FROM range(1) AS t(i) WHERE error('the table is not open' || i) IS NOT NULL",
 		Columns: columns, Comment: comment, Stats: Stats{Rows: -1, Bytes: -1}, Unopened: true,
 	}
+}
+
+// Target returns what statements that change the table write to.
+func (v *Version) Target() engine.Target {
+	t := engine.Target{Table: v.Base, Writer: v.Writer}
+	if v.ReadOnly != nil {
+		t.ReadOnly = v.ReadOnly.Error()
+	}
+	return t
 }
 
 // Pruned reports whether rows were removed since the version was loaded.

@@ -53,7 +53,7 @@ func database(t testing.TB, o engine.Options) *engine.DB {
 	}
 	t.Cleanup(db.Close)
 	relations := []engine.Relation{{Schema: "public", Name: "orders"}, {Schema: "public", Name: "cheap"}, {Schema: "public", Name: "my table"}, {Schema: "public", Name: "broken"}}
-	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Writable: map[engine.Relation]string{relations[0]: "spice.public.orders"}})
+	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.orders"}}})
 	err = db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE spice.public.orders AS SELECT range AS id, range::DECIMAL(9,2) AS price, 'n' || range AS name FROM range(100)",

@@ -1192,7 +1192,7 @@ func serveWriting(t *testing.T) *fixture {
 	words := engine.Relation{Schema: "public", Name: "words"}
 	catalog := engine.NewCatalog(engine.Contents{
 		Generation: 1, Relations: []engine.Relation{words},
-		Writable: map[engine.Relation]string{words: "own.main.words"}, Traits: map[engine.Relation]engine.Traits{words: {Volatile: true}},
+		Targets: map[engine.Relation]engine.Target{words: {Table: "own.main.words"}}, Traits: map[engine.Relation]engine.Traits{words: {Volatile: true}},
 	})
 	if err := publish(db, catalog, "CREATE VIEW spice.public.words AS SELECT * FROM own.main.words"); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,12 +87,9 @@ type Contents struct {
 	Functions  []*Function
 	Traits     map[Relation]Traits
 
-	// Writable are the relations that an INSERT, UPDATE or DELETE may change, with
-	// the qualified SQL name of the table behind each.
-	Writable map[Relation]string
-	// Writers are the writers of those that are not tables of DuckDB. The table of each in
-	// Writable is that of [OutsideTable.DDL].
-	Writers map[Relation]Writer
+	// Targets are what an INSERT, UPDATE or DELETE of a relation changes. Relations that are
+	// not in it are read-only.
+	Targets map[Relation]Target
 
 	// Keys are the columns for which there are macros of [ByKey], by folded name of a
 	// relation.
@@ -139,6 +137,18 @@ type Contents struct {
 	// Retired runs once, when the catalog has been replaced and the last statement
 	// that saw it has ended.
 	Retired func()
+}
+
+// Target is what a statement that changes a relation writes to.
+type Target struct {
+	// Table is the qualified SQL name of the table behind the relation; "" if it cannot be
+	// written.
+	Table string
+	// Writer writes to a table that is not DuckDB's: Table is that of [OutsideTable.DDL].
+	// Nil: Table is written itself.
+	Writer Writer
+	// ReadOnly is why it cannot be written, if that is not its declaration.
+	ReadOnly string
 }
 
 // NewCatalog makes the catalog of a generation.
@@ -367,9 +377,16 @@ func (db *DB) acquire() (*Catalog, uint64) {
 
 // Renew returns a catalog with the same content and generation, for a publication
 // that changes only the rows of these relations.
-func (c *Catalog) Renew(changed ...Relation) *Catalog {
+func (c *Catalog) Renew(changed ...Relation) *Catalog { return c.RenewTargets(nil, changed...) }
+
+// RenewTargets is Renew for a publication after which these relations have other targets.
+func (c *Catalog) RenewTargets(targets map[Relation]Target, changed ...Relation) *Catalog {
 	contents := c.contents
 	contents.Published, contents.Retired = nil, nil
+	if len(targets) > 0 {
+		contents.Targets = maps.Clone(contents.Targets)
+		maps.Copy(contents.Targets, targets)
+	}
 	return &Catalog{
 		Generation: c.Generation, relations: c.relations, functions: c.functions, schemas: c.schemas,
 		contents: contents, verdicts: map[string]*verdict{}, renewed: true, changed: changed,

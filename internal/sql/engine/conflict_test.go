@@ -50,7 +50,7 @@ func outsider(t testing.TB) (*DB, *recorder) {
 	}
 	cat := NewCatalog(Contents{
 		Generation: 2, Relations: []Relation{orders, stock}, Functions: []*Function{twice},
-		Writable: map[Relation]string{orders: StandIn(orders)}, Writers: map[Relation]Writer{orders: r},
+		Targets: map[Relation]Target{orders: {Table: StandIn(orders), Writer: r}},
 	})
 	publish(t, db, cat, append(r.table.DDL(orders), "CREATE VIEW spice.public.orders AS SELECT 1::BIGINT AS id, 'a' AS name, 1.5::DOUBLE AS price",
 		"CREATE VIEW spice.public.stock AS SELECT 1::BIGINT AS id")...)

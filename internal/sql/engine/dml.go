@@ -20,11 +20,11 @@ import (
 
 // Writable reports whether statements with [Request.Write] may change the
 // relation.
-func (c *Catalog) Writable(r Relation) bool { return c.contents.Writable[r] != "" }
+func (c *Catalog) Writable(r Relation) bool { return c.contents.Targets[r].Table != "" }
 
 const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
-	hintNotBase  = "only a dataset from duckdb: or postgres: with access: read_write can be written"
+	hintNotBase  = "only a dataset from duckdb:, mysql: or postgres:, or a table of such a catalog, with access: read_write can be written"
 	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
 	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …, each with RETURNING … if wanted"
 )
@@ -49,7 +49,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if err != nil {
 		return nil, err
 	}
-	if edits := numberedParams(text, tokens); len(edits) > 0 && cat.contents.Writers[ch.relation] != nil {
+	if edits := numberedParams(text, tokens); len(edits) > 0 && cat.contents.Targets[ch.relation].Writer != nil {
 		return db.judgeNumbered(ctx, c, cat, req, names, text, edits, h)
 	}
 	if err := ch.checkColumns(c, cat, text, table); err != nil {
@@ -80,7 +80,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if cat.contents.Open != nil {
 		v.waits = cat.waits(st)
 	}
-	if w := cat.contents.Writers[ch.relation]; w != nil {
+	if w := cat.contents.Targets[ch.relation].Writer; w != nil {
 		v.outside, err = db.judgeOutside(ctx, c, ch, w, &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}, h)
 	}
 	return v, err
@@ -126,6 +126,11 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 		return "", err
 	}
 	r, _ := names.Relation(ch.target.Catalog, ch.target.Schema, ch.target.Name)
+	if cat.contents.Open != nil { // only then is it known whether it can be written
+		if open := cat.contents.Open(Reading{Relations: []Relation{r}}); open != nil {
+			return "", &unopenedError{open}
+		}
+	}
 	if ch.alias == "" {
 		ch.alias = r.Name
 	}
@@ -134,12 +139,14 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 		return "", NewError(errcode.Refused, hint, format, r.Name).at(text, ch.target.Offset)
 	}
 	switch {
+	case cat.contents.Targets[r].ReadOnly != "":
+		return fail("", "table %q is read-only: "+strings.ReplaceAll(cat.contents.Targets[r].ReadOnly, "%", "%%"))
 	case !cat.Writable(r):
 		return fail(hintNotBase, "table %q is read-only")
 	case cat.Traits(r).Protected:
 		return fail(hintPolicied, "table %q has a row filter or a column mask, so statements cannot write to it")
 	}
-	return cat.contents.Writable[r], nil
+	return cat.contents.Targets[r].Table, nil
 }
 
 // checkColumns refuses columns that the table does not have. DuckDB's error

@@ -57,7 +57,7 @@ func writingCatalog(generation uint64) *Catalog {
 		Generation: generation,
 		Relations:  []Relation{{Public, "k"}, {Public, "my table.x"}, orders, private, stock},
 		Functions:  []*Function{twice, same, tab},
-		Writable:   map[Relation]string{orders: "att.main.o", private: "att.main.o"},
+		Targets:    map[Relation]Target{orders: {Table: "att.main.o"}, private: {Table: "att.main.o"}},
 		Traits:     map[Relation]Traits{orders: {Volatile: true}, private: {Protected: true}},
 	})
 }
@@ -272,7 +272,7 @@ func TestWritesAreRefused(t *testing.T) {
 		sql, want string // code at offset: text
 	}{
 		{"INSERT INTO stock VALUES (1, 'x')", `refused at 12: table "stock" is read-only`},
-		{"UPDATE k SET i = 1", `refused at 7: table "k" is read-only (line 1, column 8); only a dataset from duckdb: or postgres: with access: read_write can be written`},
+		{"UPDATE k SET i = 1", `refused at 7: table "k" is read-only (line 1, column 8); only a dataset from duckdb:, mysql: or postgres:, or a table of such a catalog, with access: read_write can be written`},
 		{"DELETE FROM \"private orders\"", "refused at 12: row filter"},
 		{"DELETE FROM hidden", "not_found at 12: is not declared"},
 		{"DELETE FROM att.main.o", "not_found at 12: is not declared"},

@@ -361,7 +361,7 @@ func TestAWriteThatHasCommittedHasSucceeded(t *testing.T) {
 	orders := engine.Relation{Schema: engine.Public, Name: "orders"}
 	cat := engine.NewCatalog(engine.Contents{
 		Generation: 1, Relations: []engine.Relation{orders},
-		Writable: map[engine.Relation]string{orders: "att.main.o"}, Traits: map[engine.Relation]engine.Traits{orders: {Volatile: true}},
+		Targets: map[engine.Relation]engine.Target{orders: {Table: "att.main.o"}}, Traits: map[engine.Relation]engine.Traits{orders: {Volatile: true}},
 	})
 	err := s.db.Publish(t.Context(), cat, func(tx *engine.Tx) error {
 		return tx.Exec("CREATE VIEW spice.public.orders AS SELECT * FROM att.main.o")

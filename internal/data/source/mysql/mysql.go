@@ -81,6 +81,7 @@ type mysqlSource struct {
 	id           string // of the server: equal for equal configs
 	schema, name string
 	write        bool
+	listed       bool // it is read if it cannot be written
 }
 
 // Share sets the sources of the Spicepod: what is read from a server that one of them
@@ -97,6 +98,13 @@ func (c *Connector) Share(sources []source.Source) {
 	c.written = written
 }
 
+// Changing reports whether a dataset writes to the server.
+func (s *mysqlSource) Changing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written[s.id]
+}
+
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if unknown := d.Params.Unknown("a dataset from mysql", spicepod.ParamNames(Params)); len(unknown) > 0 {
@@ -106,7 +114,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &mysqlSource{Connector: c, name: parts[len(parts)-1], write: d.Write}
+	s := &mysqlSource{Connector: c, name: parts[len(parts)-1], write: d.Write, listed: d.Listed}
 	switch len(parts) {
 	case 1:
 	case 2:
@@ -293,15 +301,17 @@ func (s *mysqlSource) open(ctx context.Context, server *server, held *resource.R
 	if len(kept) > 0 {
 		out.Query = "SELECT * FROM (SELECT * REPLACE (" + strings.Join(kept, ", ") + ") FROM " + r.String() + ")"
 	}
-	s.mu.Lock()
-	out.Changing = s.written[s.id]
-	s.mu.Unlock()
+	out.Changing = s.Changing()
 	if s.write {
-		if err := t.checkWrites(server); err != nil {
+		switch err := t.checkWrites(server); {
+		case err == nil:
+			server.written.Store(true)
+			out.Writer = &writer{server, t.target(out.Columns)}
+		case s.listed:
+			out.ReadOnly = err
+		default:
 			return nil, err
 		}
-		server.written.Store(true)
-		out.Writer = &writer{server, t.target(out.Columns)}
 	}
 	out.Resources = []*resource.Resource{resource.NewWith([]string{r.create()}, func() { resource.Release(held) })}
 	return out, nil

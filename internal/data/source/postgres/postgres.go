@@ -83,6 +83,7 @@ type pgSource struct {
 	id           string // of the server: equal for equal configs
 	schema, name string // schema "": the search path of the user
 	write        bool
+	listed       bool // it is read if it cannot be written
 }
 
 // Share sets the sources of the Spicepod: what is read from a server that one of them
@@ -99,12 +100,19 @@ func (c *Connector) Share(sources []source.Source) {
 	c.written = written
 }
 
+// Changing reports whether a dataset writes to the server.
+func (s *pgSource) Changing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.written[s.id]
+}
+
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if unknown := d.Params.Unknown("a dataset from postgres", spicepod.ParamNames(Params)); len(unknown) > 0 {
 		return nil, unknown[0]
 	}
-	s := &pgSource{Connector: c, write: d.Write}
+	s := &pgSource{Connector: c, write: d.Write, listed: d.Listed}
 	database, err := s.split(d.From.Target)
 	if err != nil {
 		return nil, err
@@ -268,14 +276,16 @@ func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, er
 	if kept := t.kept(out.Columns); len(kept) > 0 {
 		out.Query = "SELECT * FROM (SELECT * REPLACE (" + strings.Join(kept, ", ") + ") FROM " + scan + ")"
 	}
-	s.mu.Lock()
-	out.Changing = s.written[s.id]
-	s.mu.Unlock()
+	out.Changing = s.Changing()
 	if s.write {
-		if err := t.checkWrites(server); err != nil {
+		switch err := t.checkWrites(server); {
+		case err == nil:
+			out.Writer = &writer{server, t.target(out.Columns)}
+		case s.listed:
+			out.ReadOnly = err
+		default:
 			return nil, err
 		}
-		out.Writer = &writer{server, t.target(out.Columns)}
 	}
 	return out, nil
 }
