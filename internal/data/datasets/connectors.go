@@ -93,8 +93,8 @@ var kinds = []kind{
 	{
 		names: []string{"delta_lake"}, params: lake.DeltaParams, extension: lake.DeltaExtension, root: "s3://",
 		note:  "Each statement reads the newest version of the table. Only files in the folder of the table are read: its log must not name others.",
-		from:  "`delta_lake:folder`, `delta_lake:s3://bucket/table/`",
-		about: "a table of Delta Lake, in a folder below `runtime.data_roots` or in a store with the API of S3",
+		from:  "`delta_lake:folder`, `delta_lake:s3://bucket/table/`, `delta_lake:abfss://container@account/table/`",
+		about: "a table of Delta Lake, in a folder below `runtime.data_roots`, in a store with the API of S3 or in Azure Storage",
 		open:  func(p parts) (connector, error) { return lake.NewDelta(p.DB, p.objects, p.roots), nil },
 	},
 	{
@@ -133,8 +133,8 @@ var kinds = []kind{
 		names: []string{"iceberg"}, params: lake.IcebergParams, extension: lake.IcebergExtension, root: "s3://",
 		note: "Each statement reads the newest metadata file in the folder `metadata`. Where the table is written through a catalog, such as REST or Glue, that may be one " +
 			"that the catalog does not have, after a commit that failed; catalogs are not served. Only files in the folder of the table are read, whatever it names.",
-		from:  "`iceberg:folder`, `iceberg:file:///folder`, `iceberg:s3://bucket/table/`",
-		about: "a table of Iceberg, in a folder below `runtime.data_roots` or in a store with the API of S3",
+		from:  "`iceberg:folder`, `iceberg:file:///folder`, `iceberg:s3://bucket/table/`, `iceberg:abfss://container@account/table/`",
+		about: "a table of Iceberg, in a folder below `runtime.data_roots`, in a store with the API of S3 or in Azure Storage",
 		open:  func(p parts) (connector, error) { return lake.NewIceberg(p.DB, p.objects, p.roots), nil },
 	},
 	{

@@ -3,6 +3,7 @@ package datasets
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/disk"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/extension"
+	"github.com/spiced-sql/spiced/internal/test/azuretest"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 	"github.com/spiced-sql/spiced/internal/test/laketest"
 	"github.com/spiced-sql/spiced/internal/test/s3test"
@@ -173,7 +175,7 @@ func TestLakesInS3(t *testing.T) {
 				{"http", "s3://lake/data/orders", params(s.Key, "x", "http://minio.example.com"), "sends keys and data in the clear", prefix + "_allow_http: true"},
 				{"host", "s3://lake/data/orders", params(s.Key, "x", "nowhere.invalid"), "there is no host of that name", "correct params." + prefix + "_endpoint or params." + prefix + "_region"},
 				{"param", "s3://lake/data/orders", "params: {" + prefix + "_acces_key_id: x}", prefix + "_acces_key_id", prefix + "_access_key_id"},
-				{"scheme", "abfss://lake/data/orders", right, "tables at abfss:// are not served", "s3://bucket/table/"},
+				{"scheme", "gs://lake/data/orders", right, "tables at gs:// are not served", "s3://bucket/table/"},
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					w.t = t
@@ -199,6 +201,78 @@ func TestLakesInS3(t *testing.T) {
 			}
 			if strings.Contains(w.log.String(), s.Secret) {
 				t.Errorf("the log has the secret: %s", w.log)
+			}
+		})
+	}
+}
+
+// TestLakesInAzure reads tables of a storage account, which were copied there.
+func TestLakesInAzure(t *testing.T) {
+	t.Setenv("AZURE_KEY", azuretest.Key)
+	t.Setenv("WRONG", "aHVudGVyMg==")
+	for _, l := range lakes {
+		t.Run(l.connector, func(t *testing.T) {
+			w, s := newLake(t, l.extension), azuretest.Start(t)
+			local, container := filepath.Join(t.TempDir(), "data/orders"), "lake"
+			if err := os.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			written := laketest.Write(t, l.function, local, "LAKE_STATE="+t.TempDir())
+			s.Container(container)
+			err := fs.WalkDir(os.DirFS(local), ".", func(path string, e fs.DirEntry, err error) error {
+				if err != nil || e.IsDir() {
+					return err
+				}
+				text, err := os.ReadFile(filepath.Join(local, path))
+				s.Put(container, "data/ä orders/"+path, string(text))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			prefix := l.connector + "_azure_storage"
+			params := func(key, endpoint string) string {
+				return fmt.Sprintf("params: {%[1]s_account_key: '%[2]s', %[1]s_endpoint: '%[3]s'}", prefix, key, endpoint)
+			}
+			right, at := params("${secrets:azure_key}", s.URL), "abfss://"+container+"@"+azuretest.Account
+			pod := "datasets:\n" +
+				"- {name: direct, from: '" + l.connector + ":" + at + ".dfs.core.windows.net/data/ä orders/', " + right + "}\n" +
+				"- {name: fast, from: '" + l.connector + ":" + at + "/data/ä orders', " + right + ", acceleration: {primary_key: id}}\n"
+			w.ok(pod)
+			w.wantRows("direct", written)
+			w.wantRows("fast", written)
+			faults := []struct{ from, params, message, hint string }{
+				{at + "/data/order", right, "is not a table of", "name the folder that has " + l.log},
+				{"abfss://other@" + azuretest.Account + "/data", right, "has no such container", "correct the container or the account"},
+				{at + "/x/../data", right, "must not be empty, . or ..", "write the folder itself"},
+				{at + "/data/ä orders", params("${secrets:wrong}", s.URL), "refuses the access key", "correct params." + prefix + "_account_key"},
+				{at + "/data/ä orders", params("no base64!", s.URL), "the access key is not base64", "copy the whole key"},
+				{at + "/data/ä orders", params("x", "http://azure.example.com"), "sends keys and data in the clear", prefix + "_allow_http: true"},
+				{at + "/data/ä orders", "params: {" + prefix + "_client_id: x}", "it is used with params." + prefix + "_client_secret only", ""},
+				{at + "/data/ä orders", "params: {" + prefix + "_endpoint: '" + s.URL + "'}", "the way to authenticate is missing", "set one of params." + prefix + "_account_key, " + prefix + "_sas_key, "},
+				{at + "/data/ä orders", "params: {" + prefix + "_acount_key: x}", prefix + "_acount_key", prefix + "_account_key"},
+			}
+			bad := pod
+			for i, c := range faults {
+				bad += fmt.Sprintf("- {name: bad%d, from: '%s:%s', %s}\n", i, l.connector, c.from, c.params)
+			}
+			problems := w.reload(bad)
+			for i, c := range faults {
+				wantProblem(t, problems, fmt.Sprintf("dataset bad%d", i), c.message, c.hint)
+			}
+			if len(problems) != len(faults) || strings.Contains(problems.Error(), "abfs_") {
+				t.Errorf("got %v", problems)
+			}
+			s.Stop()
+			if _, err := w.read("FROM direct"); err == nil {
+				t.Error("without the server: no error")
+			}
+			w.wantRows("fast", written)
+			if err := w.refresh("fast", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "connection refused") {
+				t.Errorf("a refresh without the server: got %v", err)
+			}
+			if strings.Contains(w.log.String(), azuretest.Key) {
+				t.Errorf("the log has the key: %s", w.log)
 			}
 		})
 	}

@@ -13,8 +13,13 @@ import (
 
 var deltaFormat = format{
 	connector: "delta_lake", title: "Delta Lake", extension: "delta", log: "_delta_log",
-	store: objectstore.S3Names("delta_lake_aws"), params: objectstore.S3Names("delta_lake_aws").Params(), selectRows: deltaRows,
+	store: deltaNames, azure: deltaAzure, params: append(deltaNames.Params(), deltaAzure.Params()...), selectRows: deltaRows,
 }
+
+var (
+	deltaNames = objectstore.S3Names("delta_lake_aws")
+	deltaAzure = objectstore.AzurePrefix("delta_lake_azure_storage")
+)
 
 // DeltaExtension is the extension of DuckDB for Delta Lake.
 const DeltaExtension = "delta"

@@ -16,13 +16,16 @@ import (
 )
 
 var icebergFormat = format{
-	connector: "iceberg", title: "Iceberg", extension: "iceberg", log: "metadata", store: icebergNames, version: icebergVersion, selectRows: icebergRows,
-	params: append(icebergNames.Params(), spicepod.Param{
+	connector: "iceberg", title: "Iceberg", extension: "iceberg", log: "metadata", store: icebergNames, azure: icebergAzure, version: icebergVersion, selectRows: icebergRows,
+	params: slices.Concat(icebergNames.Params(), icebergAzure.Params(), []spicepod.Param{{
 		Name: metadataPath, Doc: "The metadata file to read, such as v1.metadata.json or s3://bucket/table/metadata/v1.metadata.json. Default: the newest of the table.",
-	}),
+	}}),
 }
 
-var icebergNames = objectstore.S3Names("iceberg_s3")
+var (
+	icebergNames = objectstore.S3Names("iceberg_s3")
+	icebergAzure = objectstore.AzurePrefix("iceberg_azure_storage")
+)
 
 // IcebergExtension is the extension of DuckDB for Iceberg.
 const IcebergExtension = "iceberg"

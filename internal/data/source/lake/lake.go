@@ -1,6 +1,6 @@
 // Package lake is the connector for tables of Delta Lake and of Iceberg, in folders below
-// the data roots and in stores with the API of S3. DuckDB's extensions read them through
-// the proxy of package objectstore: what the files of a table name is in its folder, or
+// the data roots, in stores with the API of S3 and in Azure Storage. DuckDB's extensions
+// read them through the proxy of package objectstore: what the files of a table name is in its folder, or
 // is not read.
 //
 //	connector := lake.NewDelta(db, proxy, roots)
@@ -31,6 +31,7 @@ type format struct {
 	extension  string // of DuckDB
 	log        string // the folder in a table that makes it one
 	store      objectstore.Names
+	azure      objectstore.AzureNames
 	params     []spicepod.Param
 	version    func(ctx context.Context, s *lakeSource) (func(context.Context) (string, error), error) // nil: there is none
 	selectRows func(url string) string
@@ -65,10 +66,12 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	switch {
 	case isURL && (scheme == "s3" || scheme == "s3a"):
 		return s, s.compileS3(rest)
+	case isURL && (scheme == "abfs" || scheme == "abfss"):
+		return s, s.compileAzure()
 	case isURL && scheme == "file":
 		s.from = rest
 	case isURL:
-		return nil, fault.New("from", "write "+c.connector+":s3://bucket/table/, or "+c.connector+":folder", "%s tables at %s:// are not served", c.title, scheme)
+		return nil, fault.New("from", "write "+c.connector+":s3://bucket/table/, "+c.connector+":abfss://container@account/table/ or "+c.connector+":folder", "%s tables at %s:// are not served", c.title, scheme)
 	}
 	s.from = d.From.Absolute(s.from)
 	s.store = objectstore.NewFolder(s.from, c.roots.Open)
@@ -78,16 +81,33 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 func (s *lakeSource) compileS3(rest string) (err error) {
 	var key string
 	s.bucket, key, _ = strings.Cut(strings.TrimRight(rest, "/"), "/")
-	switch {
-	case !objectstore.ValidBucket(s.bucket):
+	if !objectstore.ValidBucket(s.bucket) {
 		return fault.New("from", "write "+s.connector+":s3://bucket/table/", "%q is not the name of a bucket", s.bucket)
-	case !objectstore.CleanKey(key) || strings.Contains(key, "//"):
+	}
+	if err = s.setFolder(key); err == nil {
+		s.store, err = s.format.store.Compile(s.params)
+	}
+	return err
+}
+
+func (s *lakeSource) compileAzure() error {
+	store, bucket, key, err := s.azure.Compile(s.from, s.params)
+	if err != nil {
+		return err
+	}
+	s.store, s.bucket = store, bucket
+	return s.setFolder(strings.TrimRight(key, "/"))
+}
+
+// setFolder sets the folder of a key.
+func (s *lakeSource) setFolder(key string) error {
+	if !objectstore.CleanKey(key) || strings.Contains(key, "//") {
 		return fault.New("from", "write the folder itself", "a part of a key must not be empty, . or ..")
-	case key != "":
+	}
+	if key != "" {
 		s.folder = key + "/"
 	}
-	s.store, err = s.format.store.Compile(s.params)
-	return err
+	return nil
 }
 
 // Open finds the table.

@@ -40,6 +40,7 @@ type Azure struct {
 	way       azureWay
 	transport *http.Transport
 	client    *service.Client
+	names     AzureNames // of params, for messages
 }
 
 // azureOptions are those of all clients.
@@ -276,9 +277,9 @@ var (
 func (s *Azure) Fault(err error) *fault.Fault {
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) {
-		return s.refused(answer)
+		return s.names.fault(s.refused(answer))
 	}
-	return remote{s.endpoint.Host, "abfs_endpoint", " or the name of the account", "abfs_allow_http"}.fault(err)
+	return s.names.fault(remote{s.endpoint.Host, "abfs_endpoint", " or the name of the account", "abfs_allow_http"}.fault(err))
 }
 
 // refused explains why a store refuses a request.
