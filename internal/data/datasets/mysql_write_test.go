@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/gate"
@@ -233,89 +231,17 @@ func TestMySQLWriteDeclarations(t *testing.T) {
 	}
 }
 
-// TestMySQLWritesAtOnce has writers that change the same rows, of which no change is lost.
+// TestMySQLWritesAtOnce and TestMySQLWriteWaits are tests of [writesAtOnce] and [writeWaits].
 func TestMySQLWritesAtOnce(t *testing.T) {
 	w, _ := newMySQLWritten(t)
-	w.mustChange("INSERT INTO shop (id, code) SELECT 1 + range, 'c' || range FROM range(10)")
-	const writers, times = 4, 5
-	failed := make(chan error)
-	for i := range writers {
-		go func() {
-			var err error
-			for range times {
-				for _, sql := range []string{
-					"UPDATE shop SET hits = hits + 1 WHERE id <= 5",
-					fmt.Sprintf("INSERT INTO shop (code) VALUES ('w%d') ON CONFLICT DO NOTHING", i),
-					"INSERT INTO shop AS o (code, hits) VALUES ('shared', 1) ON CONFLICT (code) DO UPDATE SET hits = o.hits + excluded.hits",
-				} {
-					_, e := w.rowsOf(context.Background(), sql)
-					for state(e) == "40P01" { // the server ends one of two that wait for each other
-						_, e = w.rowsOf(context.Background(), sql)
-					}
-					err = errors.Join(err, e)
-				}
-			}
-			failed <- err
-		}()
-	}
-	for range writers {
-		if err := <-failed; err != nil {
-			t.Error(err)
-		}
-	}
-	w.want("SELECT id, hits FROM shop WHERE id <= 5 ORDER BY id", "1|20, 2|20, 3|20, 4|20, 5|20")
-	w.want("SELECT hits FROM shop WHERE code = 'SHARED'", "20")
-	w.want("SELECT count(*) FROM shop", "15")
+	writesAtOnce(t, w)
 }
 
-// TestMySQLWriteWaits has writes that wait for rows that another transaction holds.
 func TestMySQLWriteWaits(t *testing.T) {
 	w, s := newMySQLWritten(t)
-	w.mustChange("INSERT INTO shop (id, code, hits) VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1)")
-	other := s.Begin()
-	other.Exec("UPDATE shop SET hits = 10 WHERE id = 1", "DELETE FROM shop WHERE id = 2", "UPDATE shop SET hits = 20, name = 'x' WHERE id = 3")
-	type outcome struct {
-		rows string
-		err  error
-	}
-	ended := make(chan outcome)
-	go func() {
-		rows, err := w.rowsOf(context.Background(), "UPDATE shop SET hits = hits + 1 WHERE name = 'new' RETURNING id, hits")
-		ended <- outcome{rows, err}
-	}()
-	waiting := func() bool { // INNODB_TRX is a cache that does not change while it is read often
-		return s.Value("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'") != "0"
-	}
-	wait.Until(t, "the UPDATE waits for the rows", waiting)
-	other.Exec("COMMIT")
-	if got := <-ended; got.err != nil || got.rows != "1|11" {
-		t.Errorf("got %q, %v; want the row that is still there and new, as it is now", got.rows, got.err)
-	}
-	w.want("SELECT id, hits FROM shop ORDER BY id", "1|11, 3|20")
-
-	other.Exec("START TRANSACTION", "SELECT 1 FROM shop FOR UPDATE")
-	for _, sql := range []string{"DELETE FROM shop", "UPDATE shop SET hits = 0", "INSERT INTO shop (id) VALUES (1) ON CONFLICT DO NOTHING"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			_, err := w.rowsOf(ctx, sql)
-			ended <- outcome{err: err}
-		}()
-		wait.Until(t, "the statement waits", waiting)
-		cancel()
-		var e *engine.Error
-		if got := <-ended; !errors.As(got.err, &e) || e.Code != errcode.Cancelled {
-			t.Errorf("%s: got %v", sql, got.err)
-		}
-		wait.Until(t, "the server has ended the statement", func() bool { return !waiting() })
-	}
-	rows, err := w.db.Query(t.Context(), engine.Request{SQL: "DELETE FROM shop", Write: true, Limits: engine.Limits{Timeout: 200 * time.Millisecond}})
-	var e *engine.Error
-	if !errors.As(err, &e) || e.Code != errcode.Timeout {
-		t.Errorf("a time limit: got %v, %v", rows, err)
-	}
-	wait.Until(t, "the server has ended the statement", func() bool { return !waiting() })
-	other.Exec("ROLLBACK")
-	w.want("SELECT id, hits FROM shop ORDER BY id", "1|11, 3|20")
+	writeWaits(t, w, func() transaction { return s.Begin() }, // INNODB_TRX is a cache that does not change while it is read often
+		"SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'", s.Value,
+		"INSERT INTO shop (id) VALUES (1) ON CONFLICT DO NOTHING")
 }
 
 // TestMySQLServerEndsDuringWrites ends the server, and the connection after each of its

@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
@@ -278,88 +276,17 @@ func TestPostgresWriteDeclarations(t *testing.T) {
 	}
 }
 
-// TestPostgresWritesAtOnce has writers that change the same rows, of which no change is
-// lost, beside one that fails.
+// TestPostgresWritesAtOnce and TestPostgresWriteWaits are tests of [writesAtOnce] and
+// [writeWaits].
 func TestPostgresWritesAtOnce(t *testing.T) {
 	w, _ := newWritten(t)
-	w.mustChange("INSERT INTO shop (id, code) SELECT range, 'c' || range FROM range(10)")
-	const writers, times = 6, 5
-	failed := make(chan error)
-	for i := range writers {
-		go func() {
-			var err error
-			for range times {
-				for _, sql := range []string{
-					"UPDATE shop SET hits = hits + 1 WHERE id < 5",
-					"INSERT INTO shop AS o (id, hits) VALUES (7, 1) ON CONFLICT (id) DO UPDATE SET hits = o.hits + excluded.hits",
-					fmt.Sprintf("INSERT INTO shop (code) VALUES ('w%d') ON CONFLICT DO NOTHING", i),
-				} {
-					if _, e := w.rowsOf(context.Background(), sql); e != nil {
-						err = errors.Join(err, e)
-					}
-				}
-			}
-			failed <- err
-		}()
-	}
-	for range writers {
-		if err := <-failed; err != nil {
-			t.Error(err)
-		}
-	}
-	w.want("SELECT id, hits FROM shop WHERE id < 5 OR id = 7 ORDER BY id", "0|30, 1|30, 2|30, 3|30, 4|30, 7|30")
-	w.want("SELECT count(*) FROM shop", "16")
+	writesAtOnce(t, w)
 }
 
-// TestPostgresWriteWaits has writes that wait for rows that another transaction holds.
 func TestPostgresWriteWaits(t *testing.T) {
 	w, s := newWritten(t)
-	w.mustChange("INSERT INTO shop (id, code, hits) VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1)")
-	other := s.Begin()
-	other.Exec("UPDATE shop SET hits = 10 WHERE id = 1", "DELETE FROM shop WHERE id = 2", "UPDATE shop SET hits = 20, name = 'x' WHERE id = 3")
-	type outcome struct {
-		rows string
-		err  error
-	}
-	ended := make(chan outcome)
-	go func() {
-		rows, err := w.rowsOf(context.Background(), "UPDATE shop SET hits = hits + 1 WHERE name = 'new' RETURNING id, hits")
-		ended <- outcome{rows, err}
-	}()
-	waiting := func() bool {
-		return s.Value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'spiced'") != "0"
-	}
-	wait.Until(t, "the UPDATE waits for the rows", waiting)
-	other.Exec("COMMIT")
-	if got := <-ended; got.err != nil || got.rows != "1|11" {
-		t.Errorf("got %q, %v; want the row that is still there and new, as it is now", got.rows, got.err)
-	}
-	w.want("SELECT id, hits FROM shop ORDER BY id", "1|11, 3|20")
-
-	other = s.Begin()
-	other.Exec("LOCK TABLE shop IN ROW EXCLUSIVE MODE", "SELECT 1 FROM shop FOR UPDATE")
-	for _, sql := range []string{"DELETE FROM shop", "UPDATE shop SET hits = 0", "INSERT INTO shop (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET hits = 0"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			_, err := w.rowsOf(ctx, sql)
-			ended <- outcome{err: err}
-		}()
-		wait.Until(t, "the statement waits", waiting)
-		cancel()
-		var e *engine.Error
-		if got := <-ended; !errors.As(got.err, &e) || e.Code != errcode.Cancelled {
-			t.Errorf("%s: got %v", sql, got.err)
-		}
-		wait.Until(t, "the server has ended the statement", func() bool { return !waiting() })
-	}
-	rows, err := w.db.Query(t.Context(), engine.Request{SQL: "DELETE FROM shop", Write: true, Limits: engine.Limits{Timeout: 200 * time.Millisecond}})
-	var e *engine.Error
-	if !errors.As(err, &e) || e.Code != errcode.Timeout {
-		t.Errorf("a time limit: got %v, %v", rows, err)
-	}
-	wait.Until(t, "the server has ended the statement", func() bool { return !waiting() })
-	other.Exec("ROLLBACK")
-	w.want("SELECT id, hits FROM shop ORDER BY id", "1|11, 3|20")
+	writeWaits(t, w, func() transaction { return s.Begin() },
+		"SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'spiced'", s.Value)
 }
 
 // TestPostgresServerEndsDuringWrites ends the server in the middle of writes and commits.

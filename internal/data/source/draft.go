@@ -1,9 +1,11 @@
 package source
 
 import (
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
@@ -79,6 +81,54 @@ func nameOf(text string) string {
 		name = "data_" + name
 	}
 	return name
+}
+
+// Database is how the tables of a kind of servers are declared.
+type Database struct {
+	Prefix, Form                     string            // of from, and of a URL
+	Host, Port, Name, User, Password string            // params
+	Options                          map[string]string // of a URL, with their params
+	Hint                             string            // about other options
+	IsString                         func(string) bool // recognizes another form, which is the value of a param; nil: none
+	String                           string            // that param
+}
+
+// Draft makes a declaration of a table and a URL, or of connector:table.
+func (b Database) Draft(text, table string) (d Draft, err error) {
+	whole := b.IsString != nil && b.IsString(text)
+	d = Draft{From: b.Prefix + table, Name: NameOfTable(table)}
+	switch {
+	case !whole && !strings.Contains(text, "://"):
+		return TableDraft(b.Prefix, text, table)
+	case table == "":
+		return d, fault.New("", "write it after the URL: "+b.Form+" orders", "the table is missing")
+	case whole:
+		d.Set(b.String, text, true)
+		return d, nil
+	}
+	u, err := ParseURL(text, b.Form)
+	if err != nil {
+		return d, err
+	}
+	d.Set(b.Host, u.Hostname(), false)
+	d.Set(b.Port, u.Port(), false)
+	d.Set(b.Name, strings.Trim(u.Path, "/"), false)
+	user, password := Credentials(u)
+	d.Set(b.User, user, false)
+	d.Set(b.Password, password, true)
+	query := u.Query()
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		param, ok := b.Options[key]
+		if !ok {
+			return d, fault.New("", "leave it out"+b.Hint, "the URL has the option %q, which has no param", key)
+		}
+		value := query.Get(key)
+		if strings.HasSuffix(param, "_sslmode") { // the clients of MySQL write VERIFY_CA
+			value = strings.ToLower(value)
+		}
+		d.Set(param, value, false)
+	}
+	return d, nil
 }
 
 // TableDraft makes a declaration of connector:table, or of connector: and a table.
