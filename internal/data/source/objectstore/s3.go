@@ -3,6 +3,7 @@ package objectstore
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -190,6 +191,9 @@ func (r remote) fault(err error) *fault.Fault {
 	var f *fault.Fault
 	var name *net.DNSError
 	var number syscall.Errno
+	var plain tls.RecordHeaderError
+	var timeout interface{ Timeout() bool }
+	certificate := fault.Certificate(err)
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -197,12 +201,11 @@ func (r remote) fault(err error) *fault.Fault {
 		return fault.New("params", "correct params."+r.paramEndpoint+r.or, "cannot find the object store %s: there is no host of that name", r.host).Retryable()
 	case errors.As(err, &number):
 		return fault.New("params", "start it, or correct params."+r.paramEndpoint, "cannot connect to the object store %s: %s", r.host, number).Retryable()
-	case strings.Contains(err.Error(), "does not look like a TLS handshake"), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
 		return fault.New("params."+r.paramEndpoint, "write http:// in it, with params."+r.paramAllowHTTP+": true if the store is on another machine", "the object store %s has no TLS", r.host)
-	case strings.Contains(err.Error(), "x509: "), strings.Contains(err.Error(), "tls: "):
-		_, reason, _ := strings.Cut(err.Error(), "tls: ")
-		return fault.New("params."+r.paramEndpoint, "correct params."+r.paramEndpoint+", or add the authority of the certificate to those of this machine", "the certificate of the object store %s is not valid: %s", r.host, reason)
-	case errors.Is(err, context.DeadlineExceeded), strings.Contains(err.Error(), "timeout"):
+	case certificate != "":
+		return fault.New("params."+r.paramEndpoint, "correct params."+r.paramEndpoint+", or add the authority of the certificate to those of this machine", "the certificate of the object store %s is not valid: %s", r.host, certificate)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return fault.New("params.client_timeout", "correct params."+r.paramEndpoint+", or set a longer params.client_timeout", "the object store %s does not answer", r.host).Retryable()
 	}
 	return fault.New("params", "", "a request to the object store %s failed", r.host).Retryable()

@@ -201,7 +201,7 @@ func (s *server) fault(err error) *fault.Fault {
 	var name *net.DNSError
 	var dial *net.OpError
 	var number syscall.Errno
-	at := s.address()
+	at, certificate := s.address(), fault.Certificate(err)
 	switch {
 	case errors.As(err, &server):
 		return refused(server, at)
@@ -209,12 +209,11 @@ func (s *server) fault(err error) *fault.Fault {
 		return fault.New("params", "correct the host", "cannot find the PostgreSQL server %s: there is no host of that name", at).Retryable()
 	case errors.As(err, &dial) && errors.As(err, &number):
 		return fault.New("params", "", "cannot connect to the PostgreSQL server %s: %s", at, number.Error()).Retryable()
-	case strings.Contains(err.Error(), "server refused TLS"):
+	case strings.Contains(err.Error(), "server refused TLS"): // pgx has no other sign
 		return fault.New("params.pg_sslmode", "set params.pg_sslmode: disable, if no one else can read the network between both", "the PostgreSQL server %s has no TLS", at)
-	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
-		text := err.Error()
+	case certificate != "":
 		return fault.New("params.pg_sslmode", "set params.pg_sslrootcert to the certificate of the server's authority, or params.pg_sslmode: require, which does not check it",
-			"the certificate of the PostgreSQL server %s is not valid: %s", at, text[max(strings.LastIndex(text, "tls: "), strings.LastIndex(text, "x509: "), 0):])
+			"the certificate of the PostgreSQL server %s is not valid: %s", at, certificate)
 	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
 		return fault.New("params", "", "the PostgreSQL server %s does not answer", at).Retryable()
 	}
