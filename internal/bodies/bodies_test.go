@@ -93,7 +93,7 @@ func everywhere(t *testing.T, test func(t *testing.T, isolated bool)) {
 }
 
 // open publishes the functions of a Spicepod, each with that body.
-func open(t *testing.T, declared string, c *code, isolated bool) *world {
+func open(t testing.TB, declared string, c *code, isolated bool) *world {
 	t.Helper()
 	pool, err := isolate.New(isolate.Options{Command: []string{os.Args[0]}, Env: []string{workerVariable + "=1"}, Workers: 1, Memory: -1})
 	if err != nil {
@@ -229,6 +229,18 @@ func testDuplicates(t *testing.T, isolated bool) {
 	}
 	if value(t, db, "SELECT twice(1) AS s"); c.rows.Load() != 1001 {
 		t.Errorf("another statement made %d calls, want 1: the function is volatile", c.rows.Load()-1000)
+	}
+}
+
+// TestManyArguments has more different arguments than a statement remembers, each twice.
+func TestManyArguments(t *testing.T) {
+	c := &code{call: integers(func(n int64) (int64, error) { return 2 * n, nil })}
+	db := open(t, twice+"}\n", c, false)
+	if got := value(t, db, "SELECT sum(twice(range // 2)) AS s FROM range(500000)"); got != "{'s': 124999500000}" {
+		t.Error(got)
+	}
+	if n := c.rows.Load(); n < 250_000 || n > 251_000 {
+		t.Errorf("%d calls for 250,000 arguments", n)
 	}
 }
 

@@ -1,7 +1,10 @@
 package bodies
 
 import (
+	"bytes"
 	"context"
+	"hash/maphash"
+	"math/bits"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,7 +28,7 @@ type memo struct {
 // flight is the calls for the new rows of one vector.
 type flight struct {
 	rows   []int
-	keys   []string
+	keys   []string      // of an immutable function
 	done   chan struct{} // closed when values or err is set
 	values arrow.Array
 	err    error
@@ -79,41 +82,79 @@ func (m *memo) add(f *Function, calls int) error {
 // find returns where the values of the rows are or will be, and the flight with the rows
 // that the caller has to compute.
 func (m *memo) find(f *Function, args *engine.Chunk) ([]ref, *flight, error) {
-	keys, ends := rowKeys(args, len(f.args))
+	keys := rowKeys(args, len(f.args))
 	own := &flight{done: make(chan struct{})}
 	refs := make([]ref, args.Len())
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	known := m.known
-	if len(known) >= maxRemembered {
-		known = map[string]ref{}
+	if len(m.known) >= maxRemembered {
+		keys.share(own, refs)
+		return refs, own, m.add(f, len(own.rows))
 	}
-	from := 0
 	for i := range refs {
-		key := keys[from:ends[i]]
-		from = ends[i]
-		r, ok := known[string(key)]
+		key := keys.at(i)
+		r, ok := m.known[string(key)]
 		if !ok {
+			text := string(key)
 			if r = f.cached(key); r.from == nil {
 				r = ref{own, len(own.rows)}
 				own.rows = append(own.rows, i)
-				own.keys = append(own.keys, string(key))
+				if f.immutable {
+					own.keys = append(own.keys, text)
+				}
 			}
-			known[string(key)] = r
+			m.known[text] = r
 		}
 		refs[i] = r
 	}
 	return refs, own, m.add(f, len(own.rows))
 }
 
-// rowKeys returns the keys of all rows, one after another, and where each ends.
-func rowKeys(args *engine.Chunk, columns int) (keys []byte, ends []int) {
-	ends = make([]int, args.Len())
-	for i := range ends {
-		keys = appendRow(keys, args, columns, i)
-		ends[i] = len(keys)
+// keys are the keys of the rows of a vector, one after another, and where each ends.
+type keys struct {
+	all  []byte
+	ends []int
+}
+
+func rowKeys(args *engine.Chunk, columns int) keys {
+	k := keys{all: make([]byte, 0, args.Len()*keyBytes), ends: make([]int, args.Len())}
+	for i := range k.ends {
+		k.all = appendRow(k.all, args, columns, i)
+		k.ends[i] = len(k.all)
 	}
-	return keys, ends
+	return k
+}
+
+// keyBytes is the expected length of a key.
+const keyBytes = 16
+
+func (k *keys) at(i int) []byte {
+	if i == 0 {
+		return k.all[:k.ends[0]]
+	}
+	return k.all[k.ends[i-1]:k.ends[i]]
+}
+
+var hashSeed = maphash.MakeSeed()
+
+// share finds the rows of one vector that have equal keys, in a hash table of their numbers.
+func (k *keys) share(own *flight, refs []ref) {
+	size := 1 << bits.Len(uint(2*len(refs)))
+	table := make([]int32, size) // the number of a row, from 1
+	for i := range refs {
+		key := k.at(i)
+		slot := int(maphash.Bytes(hashSeed, key)) & (size - 1)
+		for table[slot] != 0 && !bytes.Equal(k.at(int(table[slot])-1), key) {
+			slot = (slot + 1) & (size - 1)
+		}
+		if first := table[slot]; first != 0 {
+			refs[i] = refs[first-1]
+			continue
+		}
+		table[slot] = int32(i + 1)
+		refs[i] = ref{own, len(own.rows)}
+		own.rows = append(own.rows, i)
+	}
 }
 
 // cached returns the value that another statement has computed, if there is one.
