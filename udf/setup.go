@@ -42,17 +42,17 @@ func Serve(db *engine.DB, hidden func(context.Context) []string) {
 
 // shows is a condition: the function of a column is not hidden from the caller.
 func shows(column string) string {
-	return "lower(" + engine.Identifier(column) + ") NOT IN (SELECT unnest(" + hiddenList() + "))"
+	return "lower(" + engine.Identifier(column) + ") NOT IN (SELECT unnest(" + HiddenList() + "))"
 }
 
 // FunctionsShown is a column of lists of functions without those that are hidden from the
 // caller.
 func FunctionsShown(column string) string {
-	return "list_filter(" + engine.Identifier(column) + ", lambda f: NOT list_contains(" + hiddenList() + ", lower(f)))"
+	return "list_filter(" + engine.Identifier(column) + ", lambda f: NOT list_contains(" + HiddenList() + ", lower(f)))"
 }
 
-// hiddenList is the list of the functions that are hidden from the caller, in lower case.
-func hiddenList() string {
+// HiddenList is the list of the functions that are hidden from the caller, in lower case.
+func HiddenList() string {
 	return "from_json(" + engine.Native + "(" + engine.Literal(HiddenHandler) + `, ''), '["VARCHAR"]')`
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,6 +82,8 @@ func (f *callFlags) read(cmd *cobra.Command, args []string) (pod []string, err e
 		return nil, usageError{errors.New("call needs a tool: spiced call NAME [DIR|FILE]; --list lists the tools")}
 	case !f.list && strings.TrimSpace(args[0]) == "":
 		return nil, usageError{errors.New("the name of the tool is empty; --list lists the tools")}
+	case !f.list && slices.ContainsFunc(strings.Split(args[0], "/"), func(part string) bool { return part == "" || part == "." || part == ".." }):
+		return nil, usageError{fmt.Errorf("%q is not the name of a tool; --list lists the tools", args[0])}
 	case !f.list:
 		f.tool, args = args[0], args[1:]
 	}

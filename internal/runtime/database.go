@@ -164,10 +164,8 @@ func (db *database) wait() error {
 func (db *database) setup(tx *engine.Tx) error {
 	ddl := append(datasets.Tables(),
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
-			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`,
-		"CREATE TABLE "+engine.Qualified(engine.System, tableGenerations)+` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
-			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`)
-	ddl = slices.Concat(ddl, agentTables(), sandboxTables())
+			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`)
+	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables())
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {
 			return err

@@ -120,15 +120,27 @@ func (db *database) fillLoadErrors(tx *engine.Tx, report *Report) error {
 	return tx.Insert(engine.System, tableLoadErrors, rows)
 }
 
+// generationTables are the statements that create spiced.generations, which lists the changed
+// functions that the caller may see.
+func generationTables() []string {
+	rows := engine.Qualified(engine.Core, rowsOf(tableGenerations))
+	return []string{
+		"CREATE TABLE " + rows + ` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
+			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
+		"CREATE VIEW " + engine.Qualified(engine.System, tableGenerations) + " AS SELECT * REPLACE (list_filter(changed, lambda c: NOT starts_with(c, 'function ') OR NOT list_contains(" +
+			udf.HiddenList() + ", lower(c[10:]))) AS changed) FROM " + rows,
+	}
+}
+
 // fillGeneration adds the generation to spiced.generations.
 func fillGeneration(tx *engine.Tx, g *Generation, report *Report) error {
-	table := engine.Qualified(engine.System, tableGenerations)
+	table := engine.Qualified(engine.Core, rowsOf(tableGenerations))
 	if g.Number > generationsKept {
 		if err := tx.Exec("DELETE FROM " + table + " WHERE generation <= " + strconv.FormatUint(g.Number-generationsKept, 10)); err != nil {
 			return err
 		}
 	}
-	return tx.Insert(engine.System, tableGenerations, [][]any{{
+	return tx.Insert(engine.Core, rowsOf(tableGenerations), [][]any{{
 		int64(g.Number), g.Published, report.Trigger, report.Changed,
 		g.Functions.Len(), len(g.Datasets), len(g.Views), len(report.Problems),
 	}})
