@@ -85,7 +85,7 @@ func TestHiddenToolsShowNowhere(t *testing.T) {
 		unseen(t, path, path, r.body)
 	}
 	for _, sql := range []string{
-		"FROM list_udfs()", "FROM spiced.tools", "FROM spiced.functions", "FROM spiced.function_args", "FROM spiced.lineage", "FROM spiced.dead_tools", "FROM spiced.hot_tools",
+		"FROM list_udfs()", "FROM spiced.tools", "FROM spiced.functions", "FROM spiced.function_args", "FROM spiced.lineage", "FROM (SELECT changed FROM spiced.generations)", "FROM spiced.dead_tools", "FROM spiced.hot_tools",
 		"FROM spiced.tool_calls", "FROM spiced.tool_usage", "SELECT tools FROM spiced.searches", "FROM spiced.cross_agent_calls", "FROM spiced.models",
 		"FROM tool_search('zany payments', limit := 20)", "FROM tool_search('*', limit := 20)", "SELECT tool_invoke('list_udfs')", "SELECT tool_invoke('get_readiness')",
 		"SELECT tool_invoke('describe_function', {name: 'refundifx'})", "SELECT tool_invoke('refundifx')", "SELECT refundifx(1)", "FROM rowsifx()",
