@@ -422,6 +422,9 @@ func (e *Environment) Built() bool {
 
 // BuildHint says how the packages are installed. It shows no path of the server.
 func (e *Environment) BuildHint() string {
+	if e.Declared.Build == spicepod.BuildAuto {
+		return "build: auto is installing them: try again in a moment; the log says if it has failed"
+	}
 	command := "run: spiced sandbox build " + e.Name
 	if e.store.ofState {
 		command += " --state-dir DIR, with the folder of this server"
