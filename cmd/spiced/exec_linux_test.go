@@ -177,8 +177,8 @@ func TestExecReload(t *testing.T) {
 func TestExecProblems(t *testing.T) {
 	for change, want := range map[string]string{
 		"return x * 2|return x * 2)":                               "spicepod.yaml:26",
-		"def twice(x: int)|def twice(y: int)":                      "the signature has the argument x, and the function has no such parameter",
-		"def twice(x: int)|def thrice(x: int)":                     "the code has no function twice",
+		"def twice(x: int)|def twice(y: int)":                      `twice has no parameter "x", which the signature declares`,
+		"def twice(x: int)|def thrice(x: int)":                     `the code defines no function "twice"`,
 		"import os, time|import os, time, nosuchmodule":            "add the package of nosuchmodule to dependencies",
 		"secrets: [SPICED_TEST_TOKEN]|secrets: [SPICED_TEST_NONE]": "SPICED_TEST_NONE",
 		"sandbox: analytics|sandbox: analytic":                     "analytic",

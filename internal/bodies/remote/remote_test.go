@@ -252,7 +252,7 @@ func rowsJSON(n int) string {
 }
 
 func TestBatchesInOrderAtOnce(t *testing.T) {
-	var requests, running, most atomic.Int32
+	var requests, arrived, running, most atomic.Int32
 	var together sync.WaitGroup
 	together.Add(3) // the first three requests wait for each other
 	inner := double(t, &requests)
@@ -261,7 +261,7 @@ func TestBatchesInOrderAtOnce(t *testing.T) {
 		defer running.Add(-1)
 		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 		}
-		if n <= 3 && requests.Load() < 3 {
+		if arrived.Add(1) <= 3 {
 			together.Done()
 			together.Wait()
 		}

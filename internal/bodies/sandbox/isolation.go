@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 )
 
@@ -74,6 +73,3 @@ func (i Isolation) without(off layer) Isolation {
 	i.root = i.root && i.has(layerSpaces|layerUser)
 	return i.judged()
 }
-
-// systemName is the name of the system, for messages.
-func systemName() string { return runtime.GOOS }

@@ -5,12 +5,13 @@ package sandbox
 import (
 	"os"
 	"os/exec"
+	"runtime"
 )
 
 // Probe says that this system isolates nothing.
 func Probe([]string) Isolation {
 	i := Isolation{on: layerMeter}.judged()
-	i.Missing = append([]string{"support of " + systemName() + " (only Linux is isolated)"}, i.Missing...)
+	i.Missing = append([]string{"support of " + runtime.GOOS + " (only Linux is isolated)"}, i.Missing...)
 	return i
 }
 
