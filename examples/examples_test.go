@@ -16,6 +16,7 @@ var pods = []string{
 	"quickstart",
 	"flights",
 	"agents",
+	"bodies",
 	"../testdata/spicepods/seeds",
 	"../testdata/spicepods/types",
 	"../testdata/spicepods/ishvana",

@@ -69,7 +69,8 @@ async def score(user_id: str) -> ToolResponse:
 prompt = registry.build_tools_prompt("analytics")
 `
 
-func startExec(t *testing.T, pod string) (*program, string) {
+// needsIsolation skips the test where functions with from: exec cannot run.
+func needsIsolation(t *testing.T) {
 	t.Helper()
 	if _, err := sandbox.FindPython(t.Context(), ""); err != nil {
 		t.Skip(err)
@@ -77,6 +78,11 @@ func startExec(t *testing.T, pod string) (*program, string) {
 	if exe, err := os.Executable(); err != nil || !sandbox.Probe([]string{exe, sandboxCommand}).Full {
 		t.Skip("this system cannot isolate code")
 	}
+}
+
+func startExec(t *testing.T, pod string) (*program, string) {
+	t.Helper()
+	needsIsolation(t)
 	t.Setenv("SPICED_TEST_DB", "db://test")
 	t.Setenv("SPICED_TEST_TOKEN", "tok-0123456789")
 	dir := folder(t, "spicepod.yaml", pod, "score.py", scorePython)
