@@ -21,6 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // code is a body that counts what it gets.
@@ -402,5 +403,42 @@ func TestRelease(t *testing.T) {
 	set.closing.Wait()
 	if !c.closed.Load() || set.Acquire(id) {
 		t.Error("not closed after the last user has left")
+	}
+}
+
+// TestTimeLimits reads the time that a body gets for a batch.
+func TestTimeLimits(t *testing.T) {
+	db, err := engine.Open(t.Context(), engine.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	const signature = "signature: {args: [{name: x, type: int64}], returns: int64}"
+	pod := podtest.Load(t, "functions:\n- {name: code, from: exec, body: x, "+signature+"}\n- {name: slow, from: exec, body: x, limits: {timeout: 10m}, "+signature+"}\n"+
+		"tools:\n- {name: tool, from: 'tool:a__b', as_sql: true, "+signature+"}\n")
+	declared, problem := udf.DeclareTool(pod, 0, "a__b", nil)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	compiled, problems := functions.Compile(t.Context(), db, pod, nil, nil, declared)
+	if problems.HasErrors() {
+		t.Fatal(problems)
+	}
+	for name, want := range map[string]time.Duration{"code": body.DefaultTimeout, "slow": 10 * time.Minute, "tool": 24 * time.Hour} {
+		var left time.Duration
+		f := newFunction(NewSet(), compiled.Get(name), &code{call: func(ctx context.Context, batch arrow.RecordBatch) (arrow.Array, error) {
+			end, _ := ctx.Deadline()
+			left = time.Until(end)
+			return same(ctx, batch)
+		}})
+		column := array.NewInt64Builder(memory.DefaultAllocator)
+		column.Append(1)
+		batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil), []arrow.Array{column.NewArray()}, 1)
+		if _, err := f.callBody(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		if left > want || left < want/2 {
+			t.Errorf("%s has %s, want about %s", name, left, want)
+		}
 	}
 }

@@ -50,6 +50,10 @@ type settings struct {
 	timeout   time.Duration
 }
 
+// toolBatchTimeout is the time limit of a batch of calls of a tool. Each call has the limit
+// of the tool, and the statement has its own, which is reached before.
+const toolBatchTimeout = 24 * time.Hour
+
 func newFunction(s *Set, f *functions.Function, b body.Body) *Function {
 	code, d := f.Code(), f.Declared
 	added := &Function{
@@ -62,6 +66,9 @@ func newFunction(s *Set, f *functions.Function, b body.Body) *Function {
 	}
 	if d.Limits.Timeout > 0 {
 		added.timeout = d.Limits.Timeout
+	}
+	if f.Tool() != "" {
+		added.timeout = toolBatchTimeout
 	}
 	if n := d.Limits.Concurrency; n > 0 {
 		added.slots = make(chan struct{}, n)
