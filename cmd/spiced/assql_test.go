@@ -55,3 +55,16 @@ func TestToolsInSQLWithoutTheirServer(t *testing.T) {
 	p.want(r, r.status, "function 'far_twice' failed")
 	p.want(p.do("POST", "/v1/sql", "SELECT name FROM list_udfs() WHERE source = 'tool' ORDER BY name LIMIT 1"), 200, "far_many")
 }
+
+// TestToolsInSQLAreCheckedOffline: `spiced validate` connects to no server.
+func TestToolsInSQLAreCheckedOffline(t *testing.T) {
+	t.Parallel()
+	pod := fmt.Sprintf(farPod, "http://"+reserve.Address(t), hqKey)
+	if status, out := spiced(t, "validate", folder(t, "spicepod.yaml", pod)); status != 0 {
+		t.Errorf("status %d: %s", status, out)
+	}
+	pod = strings.Replace(pod, "tool:hq__twice", "tool:qh__twice", 1)
+	if status, out := spiced(t, "validate", folder(t, "spicepod.yaml", pod)); status != 1 || !strings.Contains(out, `there is no tool "qh__twice"`) {
+		t.Errorf("status %d: %s", status, out)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/toolcall"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/models"
+	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -119,10 +120,8 @@ func toolOf(b *build, i int) (name string, def *tools.Definition, problem *spice
 		return def.Name, def, nil
 	}
 	server, _, _ := strings.Cut(name, "__")
-	for _, s := range b.servers {
-		if sqltree.Fold(s.Name()) == sqltree.Fold(server) && len(s.Tools()) == 0 {
-			return name, nil, nil
-		}
+	if declaresServer(b.pod, server) && !hasTools(b.servers, server) {
+		return name, nil, nil
 	}
 	e := spicepod.Entry{Pod: b.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name}
 	if slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool { return sqltree.Fold(f.Name) == sqltree.Fold(name) }) {
@@ -133,6 +132,21 @@ func toolOf(b *build, i int) (name string, def *tools.Definition, problem *spice
 		names[i] = t.Definition().Name
 	}
 	return "", nil, e.Problem(".from", nearest.Hint(name, names, "write tool: and the name of a built-in tool, of an agent, or server__tool"), "there is no tool %q", name)
+}
+
+// declaresServer reports whether the pod declares a server of that name, which is not connected
+// where a Spicepod is only checked.
+func declaresServer(pod *spicepod.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Tools, func(t spicepod.Tool) bool {
+		return t.Server() && sqltree.Fold(t.Name) == sqltree.Fold(name)
+	})
+}
+
+// hasTools reports whether the server of that name has answered.
+func hasTools(servers []*mcpclient.Server, name string) bool {
+	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool {
+		return sqltree.Fold(s.Name()) == sqltree.Fold(name) && len(s.Tools()) > 0
+	})
 }
 
 func definition(list []tools.Tool, name string) *tools.Definition {
