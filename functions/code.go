@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -153,4 +154,16 @@ func (u *unit) reported() spicepod.Problems {
 		list[i].Message = "cannot expose tool '" + u.declared.Name + "' as SQL: " + list[i].Message
 	}
 	return list
+}
+
+// withLimits returns the declaration with the limits of statements that runtime.tools.limits
+// sets for all functions that are not SQL.
+func withLimits(d *spicepod.Function, all spicepod.Limits) *spicepod.Function {
+	if d.Scheme() == "sql" {
+		return d
+	}
+	own := *d
+	own.Limits.MaxCalls = cmp.Or(own.Limits.MaxCalls, all.MaxCalls)
+	own.Limits.BatchRows = cmp.Or(own.Limits.BatchRows, all.BatchRows)
+	return &own
 }

@@ -109,6 +109,7 @@ func (c *compiler) collect(tools []ToolDeclaration) {
 }
 
 func (c *compiler) addUnit(u *unit) {
+	u.declared = withLimits(u.declared, c.pod.Runtime.Tools.Limits)
 	d := u.declared
 	c.list = append(c.list, u)
 	if c.nameTaken(u) {

@@ -406,15 +406,15 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestTimeLimits reads the time that a body gets for a batch.
-func TestTimeLimits(t *testing.T) {
+// TestLimitsOfAll reads the time that a body gets for a batch, and the limits of all functions.
+func TestLimitsOfAll(t *testing.T) {
 	db, err := engine.Open(t.Context(), engine.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
 	const signature = "signature: {args: [{name: x, type: int64}], returns: int64}"
-	pod := podtest.Load(t, "functions:\n- {name: code, from: exec, body: x, "+signature+"}\n- {name: slow, from: exec, body: x, limits: {timeout: 10m}, "+signature+"}\n"+
+	pod := podtest.Load(t, "runtime: {tools: {limits: {max_calls: 7, batch_rows: 5}}}\nfunctions:\n- {name: code, from: exec, body: x, "+signature+"}\n- {name: slow, from: exec, body: x, limits: {timeout: 10m, max_calls: 9, batch_rows: 3}, "+signature+"}\n"+
 		"tools:\n- {name: tool, from: 'tool:a__b', as_sql: true, "+signature+"}\n")
 	declared, problem := udf.DeclareTool(pod, 0, "a__b", nil)
 	if problem != nil {
@@ -431,6 +431,9 @@ func TestTimeLimits(t *testing.T) {
 			left = time.Until(end)
 			return same(ctx, batch)
 		}})
+		if own := name == "slow"; own && (f.maxCalls != 9 || f.batchRows != 3) || !own && (f.maxCalls != 7 || f.batchRows != 5) {
+			t.Errorf("%s: %d calls of %d rows", name, f.maxCalls, f.batchRows)
+		}
 		column := array.NewInt64Builder(memory.DefaultAllocator)
 		column.Append(1)
 		batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64}}, nil), []arrow.Array{column.NewArray()}, 1)
