@@ -142,6 +142,28 @@ func (r *reader) returns(f *Function, d *spicepod.Function) {
 	}
 }
 
+// unused refuses keys that have no effect where the body runs.
+func (r *reader) unused(d *spicepod.Function) {
+	scheme := d.Scheme()
+	exec, module, service := scheme == "exec", scheme == "wasm", scheme == "http" || scheme == "https"
+	for _, key := range []struct {
+		path    string
+		written bool
+		used    bool
+	}{
+		{".sandbox", d.Sandbox != "", exec || module},
+		{".dependencies", len(d.Dependencies) > 0, exec},
+		{".secrets", len(d.Secrets) > 0, exec || module},
+		{".entrypoint", d.Entrypoint != "", exec || module},
+		{".body", d.Body != "" && d.BodyRef == "", !service},
+		{".body_ref", d.BodyRef != "", !service},
+	} {
+		if key.written && !key.used && slices.Contains(schemes, scheme) {
+			r.fail(key.path, "remove it", "%s has no effect on a function from %s", key.path[1:], scheme)
+		}
+	}
+}
+
 // source checks the source of the body and that there is one.
 func (r *reader) source(d *spicepod.Function) {
 	switch scheme := d.Scheme(); {
@@ -153,6 +175,7 @@ func (r *reader) source(d *spicepod.Function) {
 	case len(d.Body) > MaxBody:
 		r.fail(".body", "", "the body has %d bytes; the limit is %d", len(d.Body), MaxBody)
 	}
+	r.unused(d)
 	if n := len(d.Tests); n > MaxTests {
 		r.fail(".tests", "", "%d tests are too many; the limit is %d", n, MaxTests)
 	}

@@ -96,9 +96,7 @@ func (d *decoder) check(v any, o *object) {
 			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 		}
 	case *Sandbox:
-		if v.Name != "" && !functionName.MatchString(v.Name) {
-			d.failPath("name", fmt.Sprintf("sandbox name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
-		}
+		d.checkSandbox(v)
 	case *Agent:
 		d.checkAgent(v, o)
 	case *SearchTest:

@@ -1,9 +1,12 @@
 package spicepod
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Sandbox is one entry of `sandboxes:`: where the code of functions with `from: exec` runs.
@@ -64,6 +67,28 @@ type SandboxLimits struct {
 	Processes int           `yaml:"processes" default:"16" min:"1" doc:"Processes and threads of a worker."`
 	Workers   int           `yaml:"workers" default:"2" min:"1" doc:"Workers that run at once."`
 	Output    Size          `yaml:"output" default:"64MiB" doc:"Size of the result of a call."`
+}
+
+// Limits of the limits of sandboxes.
+const (
+	minSandboxMemory  Size = 32 << 20
+	maxSandboxWorkers      = 256
+)
+
+// checkSandbox applies the rules of one sandbox.
+func (d *decoder) checkSandbox(s *Sandbox) {
+	if s.Name != "" && !functionName.MatchString(s.Name) {
+		d.failPath("name", fmt.Sprintf("sandbox name %q is not allowed", truncate.Runes(s.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+	}
+	if s.Limits.Memory < minSandboxMemory {
+		d.failPath("limits.memory", fmt.Sprintf("a worker needs at least %s of memory", minSandboxMemory), "leave memory out, or raise it")
+	}
+	if s.Limits.Output <= 0 {
+		d.failPath("limits.output", "a result needs some room", "leave output out, or write a size such as 64MiB")
+	}
+	if s.Limits.Workers > maxSandboxWorkers {
+		d.failPath("limits.workers", fmt.Sprintf("%d workers are too many; the limit is %d", s.Limits.Workers, maxSandboxWorkers), "")
+	}
 }
 
 // DefaultSandbox is the name of the sandbox that always exists.

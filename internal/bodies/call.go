@@ -18,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/kit/visible"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -207,6 +208,7 @@ func (f *Function) explain(err error, args *engine.Chunk, rows []int) error {
 	if own, ok := errors.AsType[*engine.Error](err); ok {
 		code, hint, message = own.Code, own.Hint, own.Message
 	}
+	message = visible.EscapeJSON(message)
 	if named := "function '" + f.name + "'"; where == "" && strings.Contains(message, named) {
 		return engine.NewError(code, hint, "%s", message)
 	}
