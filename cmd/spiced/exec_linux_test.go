@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 )
 
 const execPod = podHead + `sandboxes:
@@ -68,17 +66,6 @@ async def score(user_id: str) -> ToolResponse:
 
 prompt = registry.build_tools_prompt("analytics")
 `
-
-// needsIsolation skips the test where functions with from: exec cannot run.
-func needsIsolation(t *testing.T) {
-	t.Helper()
-	if _, err := sandbox.FindPython(t.Context(), ""); err != nil {
-		t.Skip(err)
-	}
-	if exe, err := os.Executable(); err != nil || !sandbox.Probe([]string{exe, sandboxCommand}).Full {
-		t.Skip("this system cannot isolate code")
-	}
-}
 
 func startExec(t *testing.T, pod string) (*program, string) {
 	t.Helper()

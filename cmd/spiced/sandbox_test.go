@@ -2,10 +2,10 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/test/pypitest"
 )
 
@@ -37,12 +37,21 @@ functions:
     body: x * 2
 `
 
+// needsIsolation skips the test where functions with from: exec cannot run.
+func needsIsolation(t *testing.T) {
+	t.Helper()
+	if _, err := sandbox.FindPython(t.Context(), ""); err != nil {
+		t.Skip(err)
+	}
+	if exe, err := os.Executable(); err != nil || !sandbox.Probe([]string{exe, sandboxCommand}).Full {
+		t.Skip("this system cannot isolate code")
+	}
+}
+
 // sandboxFolder returns a Spicepod with its packages in an index, and its secrets set.
 func sandboxFolder(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip(err)
-	}
+	needsIsolation(t)
 	x := pypitest.New(t)
 	x.Add("tiny", "1.5", map[string]string{"tiny.py": "factor = 10\n"})
 	x.Add("inner", "2.0", map[string]string{"inner.py": ""})
