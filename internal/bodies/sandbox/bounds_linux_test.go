@@ -283,3 +283,42 @@ func TestRequiredIsolationIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a call leaves cannot answer the next one.
+func TestCallsGetTheirOwnResult(t *testing.T) {
+	p := newPool(t, options(t))
+	for _, c := range []struct{ name, body, want string }{
+		{"a fork", "os.fork()\nreturn 'own'", "own"},
+		{"a fork without hooks", "ctypes.CDLL(None).fork()\nreturn 'own'", "own"},
+		{"a fork whose parent ends", "if os.fork() == 0:\n    os.fork()\n    os._exit(0)\nreturn 'own'", "own"},
+		{"a frame of another call", "import struct, __main__\nos.write(__main__.replies, struct.pack('<IBQ', 0, 2, 7))\nreturn 'own'", "no reply: a frame of another call"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := run(t, p, c.body)
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			for i := range 4 {
+				want := fmt.Sprint("call ", i)
+				if got, err := run(t, p, "return '"+want+"'"); got != want || err != nil {
+					t.Errorf("call %d after it: %q %v", i, got, err)
+				}
+			}
+		})
+	}
+}
+
+// Processes that a call leaves end with its worker, before the next call.
+func TestProcessesThatACallLeavesEnd(t *testing.T) {
+	p := newPool(t, options(t))
+	if got, err := run(t, p, "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\nreturn 'left'"); got != "left" || err != nil {
+		t.Fatal(got, err)
+	}
+	quiet(t)
+	if got, err := run(t, p, "return 'alive'"); got != "alive" || err != nil {
+		t.Error(got, err)
+	}
+}

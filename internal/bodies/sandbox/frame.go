@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 )
 
 // A request is a frame: the number of bytes of its payload, 32 bits; its kind, one byte;
-// the number of the function, 32 bits; the payload. A reply is the same without a
-// function. Integers are little-endian. shim.py is the other side.
+// the number of the function, 32 bits; the number of the call, 64 bits, which cannot be
+// guessed; the payload. A reply is the same, with the number of its call, without a function.
+// Integers are little-endian. shim.py is the other side.
 //
 //	load   the JSON of NewFunction                  → loaded, without payload
 //	call   the number of rows, 32 bits, and columns → done, with one column
@@ -23,8 +25,8 @@ const (
 	replyDone   = 2
 	replyFailed = 3
 
-	requestHead = 9
-	replyHead   = 5
+	requestHead = 17
+	replyHead   = 13
 )
 
 // CodeError is an error of the code in a sandbox.
@@ -66,6 +68,8 @@ func (w *worker) exchange(kind byte, f *Function, payload []byte) ([]byte, error
 	binary.LittleEndian.PutUint32(payload, uint32(len(payload)-requestHead))
 	payload[4] = kind
 	binary.LittleEndian.PutUint32(payload[5:], f.id)
+	call := rand.Uint64()
+	binary.LittleEndian.PutUint64(payload[9:], call)
 	if _, err := w.in.Write(payload); err != nil {
 		return nil, w.lost(err)
 	}
@@ -80,6 +84,9 @@ func (w *worker) exchange(kind byte, f *Function, payload []byte) ([]byte, error
 	size := int64(binary.LittleEndian.Uint32(head[:]))
 	if size > limit || head[4] < replyLoaded || head[4] > replyFailed {
 		return nil, w.damaged(fmt.Sprintf("a frame of kind %d with %d bytes", head[4], size))
+	}
+	if binary.LittleEndian.Uint64(head[5:]) != call {
+		return nil, w.damaged("a frame of another call")
 	}
 	reply, err := readBytes(w.out, size)
 	if err != nil {

@@ -52,6 +52,7 @@ func Main() error {
 		{"user", c.becomeUser, c.User != 0},
 		{"capabilities", dropCapabilities, c.User == 0 && os.Geteuid() == 0},
 		{"parent", func() error { return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0) }, true},
+		{"orphans", func() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }, true}, // children of children are seen as its own
 		{"privileges", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, true},
 		{"files", rules.apply, c.has(layerFiles)},
 		{"descriptors", func() error { return unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) }, c.has(layerEnv)},

@@ -180,6 +180,12 @@ func (p *Pool) failed(err error) {
 
 // put makes a worker available again, unless it has ended.
 func (p *Pool) put(w *worker) {
+	// A process that code in Python leaves could disturb the next call. A command may have
+	// processes of its own.
+	if !p.o.Lines && !w.ended() && leavesProcesses(w.cmd.Process.Pid) {
+		p.o.Log.Debug("the code left processes; its worker is replaced", "sandbox", p.o.Name)
+		w.kill(endProcesses)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

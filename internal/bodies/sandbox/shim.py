@@ -39,13 +39,32 @@ def read_into(view):
     return len(data)
 
 
-def send(kind, payload):
-    data = struct.pack("<IB", len(payload), kind) + payload
+def send(kind, call, payload):
+    data = struct.pack("<IBQ", len(payload), kind, call) + payload
     n = _write(replies, data)
     if n < len(data):
         view = memoryview(data)
         while n < len(data):
             n += _write(replies, view[n:])
+
+
+def forked():
+    """Takes the frames from a process that the code forks: it must not answer, nor read requests."""
+    global send, receive
+    send = receive = leave
+    for descriptor in (requests, replies):
+        try:
+            os.close(descriptor)
+        except OSError:
+            pass
+
+
+def leave(*_):
+    _exit(0)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forked)
 
 
 class Refused(Exception):
@@ -629,7 +648,7 @@ def describe(e, file):
 
 def main():
     while True:
-        size, kind, function = struct.unpack("<IBI", receive(9))
+        size, kind, function, call = struct.unpack("<IBIQ", receive(17))
         payload = receive(size)
         try:
             if kind == LOAD:
@@ -645,7 +664,7 @@ def main():
             sys.stdout.flush()
         except BaseException:
             pass
-        send(answer, reply)
+        send(answer, call, reply)
         payload = reply = None
 
 

@@ -1,10 +1,13 @@
 package sandbox
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // usageOf is what a process uses with its children. Its memory is looked up only if it may
@@ -67,6 +70,41 @@ func children(pid int) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// leavesProcesses reports whether a process has children that have not ended.
+func leavesProcesses(pid int) bool {
+	if childless(pid) {
+		return false
+	}
+	for _, child := range children(pid) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+		if err != nil {
+			continue
+		}
+		state := strings.TrimSpace(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X") {
+			return true
+		}
+	}
+	return false
+}
+
+// childless reports that a process has one thread, and that one no children. It is for each
+// call, and thus takes few system calls.
+func childless(pid int) bool {
+	var tasks unix.Stat_t
+	folder := fmt.Sprintf("/proc/%d/task", pid)
+	if unix.Stat(folder, &tasks) != nil || tasks.Nlink != 3 { // a folder for each thread
+		return false
+	}
+	fd, err := unix.Open(fmt.Sprintf("%s/%d/children", folder, pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, make([]byte, 1))
+	return n == 0 && err == nil
 }
 
 // proportional is the memory of a process without files that are mapped; pages that
