@@ -291,6 +291,7 @@ func TestCallsGetTheirOwnResult(t *testing.T) {
 		{"a fork", "os.fork()\nreturn 'own'", "own"},
 		{"a fork without hooks", "ctypes.CDLL(None).fork()\nreturn 'own'", "own"},
 		{"a fork whose parent ends", "if os.fork() == 0:\n    os.fork()\n    os._exit(0)\nreturn 'own'", "own"},
+		{"a frame after the reply", "import struct, __main__\ndef twice(kind, call, payload):\n    os.write(__main__.replies, 2 * (struct.pack('<IBQ', len(payload), kind, call) + payload))\n__main__.send = twice\nreturn 'own'", "own"},
 		{"a frame of another call", "import struct, __main__\nos.write(__main__.replies, struct.pack('<IBQ', 0, 2, 7))\nreturn 'own'", "no reply: a frame of another call"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

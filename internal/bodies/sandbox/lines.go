@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -15,15 +16,19 @@ import (
 // A command exchanges lines: a JSON object on its standard input for each batch, and one
 // on its standard output as the answer. What it prints on standard error is logged.
 //
-//	{"function": "slug", "rows": [{"title": "A b"}, {"title": null}]}
+//	{"function": "slug", "id": 4711, "rows": [{"title": "A b"}, {"title": null}]}
 //	{"values": ["a-b", null]}
 //	{"error": "no title", "row": 1}
+//
+// A request has an id too; an answer may have it, and is refused if it has another one: so
+// a line that is late cannot be taken for the answer of the next request.
 //
 // Dates, timestamps and decimals are text, binary values text in base64.
 type lineReply struct {
 	Values json.RawMessage `json:"values"`
 	Error  *string         `json:"error"`
 	Row    *int            `json:"row"`
+	ID     *int64          `json:"id"`
 }
 
 func (w *worker) callLines(f *Function, batch arrow.RecordBatch) (arrow.Array, error) {
@@ -31,7 +36,8 @@ func (w *worker) callLines(f *Function, batch arrow.RecordBatch) (arrow.Array, e
 	if err != nil {
 		return nil, err
 	}
-	request, err := json.Marshal(map[string]any{"function": f.Name, "rows": json.RawMessage(rows)})
+	id := rand.Int64N(1 << 53) // every JSON parser has it exactly
+	request, err := json.Marshal(map[string]any{"function": f.Name, "id": id, "rows": json.RawMessage(rows)})
 	if err != nil {
 		return nil, err
 	}
@@ -44,15 +50,20 @@ func (w *worker) callLines(f *Function, batch arrow.RecordBatch) (arrow.Array, e
 		return nil, w.damaged(err.Error())
 	case err != nil:
 		return nil, w.lost(err)
+	case w.stray():
+		return nil, w.damaged("more than one line; it must answer each request with one line")
 	}
-	return w.lineValues(f, line, int(batch.NumRows()))
+	return w.lineValues(f, id, line, int(batch.NumRows()))
 }
 
-func (w *worker) lineValues(f *Function, line []byte, rows int) (values arrow.Array, err error) {
+func (w *worker) lineValues(f *Function, id int64, line []byte, rows int) (values arrow.Array, err error) {
 	const form = `it must answer {"values": […]} or {"error": "…", "row": 0} on one line`
 	var reply lineReply
 	if json.Unmarshal(line, &reply) != nil {
 		return nil, w.damaged("a line that is no JSON object; " + form)
+	}
+	if reply.ID != nil && *reply.ID != id {
+		return nil, w.damaged(fmt.Sprintf("a line with the id %d; the id of the request is %d", *reply.ID, id))
 	}
 	if reply.Error != nil {
 		return nil, &CodeError{Kind: "refused", Message: w.pool.masked(*reply.Error), Row: reply.Row}

@@ -134,7 +134,12 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	for len(p.idle) > 0 {
 		w := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if !w.ended() {
+		switch {
+		case w.ended():
+		case w.stray():
+			p.o.Log.Warn("the code wrote to its output after its reply; its worker is replaced", "sandbox", p.o.Name)
+			w.kill(endDamaged)
+		default:
 			p.mu.Unlock()
 			return w, nil
 		}

@@ -205,6 +205,33 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// A line that is no answer of a call is not taken for the answer of the next one.
+func TestLinesThatAreNoAnswers(t *testing.T) {
+	shim := options(t).Shim
+	for _, c := range []struct {
+		name, script string
+		want         [2]string // of the calls
+	}{
+		{"two lines", `read -r line; printf '{"values": [7]}\n{"values": [8]}\n'; read -r line`, [2]string{"more than one line", "more than one line"}},
+		{"a part of a line", `while read -r line; do printf '{"values": [7]}\n{'; done`, [2]string{"more than one line", "more than one line"}},
+		{"the id of the request", `while read -r line; do id=${line#*'"id":'}; echo "{\"values\": [7], \"id\": ${id%%,*}}"; done`, [2]string{"[7]", "[7]"}},
+		{"the id of another request", `while read -r line; do id=${line#*'"id":'}; echo "{\"values\": [7], \"id\": ${last:-${id%%,*}}}"; last=${id%%,*}; done`, [2]string{"[7]", "the id of the request is"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPool(t, sandbox.Options{Name: "lines", Lines: true, Shim: shim, Workers: 1, Script: "#!/bin/sh\n" + c.script + "\n"})
+			for i, want := range c.want {
+				got, err := call(t, p, "", int64s, column{"x", int64s, "[1]"})
+				if err != nil {
+					got = err.Error()
+				}
+				if !strings.Contains(got, want) {
+					t.Errorf("call %d: got %s, want %s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestQueueIsBounded(t *testing.T) {
 	p := newPool(t, options(t))
 	batch := batchOf(t)

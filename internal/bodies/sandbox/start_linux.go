@@ -153,6 +153,14 @@ func enlargePipe(f *os.File) {
 	}
 }
 
+// unread is how many bytes wait in a pipe.
+func unread(f *os.File) (n int) {
+	if c, err := f.SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	}
+	return n
+}
+
 // systemFolders are what programs need to start. Those that do not exist are left out.
 var systemFolders = []string{
 	"/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/local/lib",

@@ -214,6 +214,9 @@ func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error)
 	return values, err
 }
 
+// stray reports that there is output which is no reply: that of the last call has been read.
+func (w *worker) stray() bool { return w.out.Buffered() > 0 || unread(w.pipes[1]) > 0 }
+
 // damaged kills a worker whose reply cannot be read.
 func (w *worker) damaged(what string) error {
 	w.kill(endDamaged)
