@@ -312,6 +312,23 @@ func TestCallsGetTheirOwnResult(t *testing.T) {
 	}
 }
 
+// The error of a call shows what that call printed, not what another one did.
+func TestErrorsShowWhatTheirCallPrinted(t *testing.T) {
+	p := newPool(t, options(t))
+	for range 5 {
+		if got, err := run(t, p, "for i in range(30): print('of another call', i)\nreturn 'printed'"); got != "printed" || err != nil {
+			t.Fatal(got, err)
+		}
+		if _, err := run(t, p, "os._exit(3)"); err == nil || !strings.Contains(err.Error(), "(exit status 3)") {
+			t.Error(err)
+		}
+	}
+	run(t, p, "print('of another call')\nreturn 'printed'")
+	if _, err := run(t, p, "print('of this call')\nos._exit(3)"); err == nil || !strings.Contains(err.Error(), "(exit status 3; it printed last: of this call)") {
+		t.Error(err)
+	}
+}
+
 // Processes that a call leaves end with its worker, before the next call.
 func TestProcessesThatACallLeavesEnd(t *testing.T) {
 	p := newPool(t, options(t))

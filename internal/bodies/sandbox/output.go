@@ -3,8 +3,8 @@ package sandbox
 import (
 	"bufio"
 	"errors"
-	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +21,7 @@ const (
 // output logs what the code of a worker prints, and reads on beyond the limits, so that
 // the code never waits for the log.
 type output struct {
+	pipe *os.File
 	log  *slog.Logger
 	mask func(string) string
 	task sync.WaitGroup
@@ -28,17 +29,42 @@ type output struct {
 	since   time.Time
 	lines   int
 	dropped int64 // bytes
-	last    string
+	added   int64 // bytes
+
+	mu    sync.Mutex
+	taken int64 // bytes of the pipe
+	began bool  // a call began
+	call  int64 // the byte at which the output of the current call begins
+	last  string
 }
 
-func (o *output) read(pipe io.Reader) {
-	in := bufio.NewReaderSize(pipe, maxLine)
+// begin is called before a call: what has been printed is not of that call. What a worker
+// prints before its first call, at its start, may be why that fails.
+func (o *output) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.began {
+		o.call, o.last = o.taken+int64(unread(o.pipe)), ""
+	}
+	o.began = true
+}
+
+// lastLine is the last line that the current call printed, "" if there is none.
+func (o *output) lastLine() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
+}
+
+func (o *output) read() {
+	in := bufio.NewReaderSize(o, maxLine)
 	for {
 		line, err := in.ReadSlice('\n')
 		o.add(line)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			line, err = in.ReadSlice('\n')
 			o.dropped += int64(len(line))
+			o.added += int64(len(line))
 		}
 		if err != nil {
 			o.report()
@@ -48,6 +74,8 @@ func (o *output) read(pipe io.Reader) {
 }
 
 func (o *output) add(line []byte) {
+	start := o.added
+	o.added += int64(len(line))
 	if o.lines >= maxLines {
 		if time.Since(o.since) < logPeriod {
 			o.dropped += int64(len(line))
@@ -64,8 +92,13 @@ func (o *output) add(line []byte) {
 		o.since = time.Now()
 	}
 	o.lines++
-	o.last = o.mask(text)
-	o.log.Info("the code printed", "line", o.last)
+	text = o.mask(text)
+	o.log.Info("the code printed", "line", text)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if start >= o.call {
+		o.last = text
+	}
 }
 
 func (o *output) report() {

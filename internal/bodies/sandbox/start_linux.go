@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,6 +160,36 @@ func unread(f *os.File) (n int) {
 		c.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	}
 	return n
+}
+
+// Read reads from the pipe, and counts what it takes at the same time.
+func (o *output) Read(p []byte) (n int, err error) {
+	c, err := o.pipe.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	closed := c.Read(func(fd uintptr) (done bool) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for {
+			switch n, err = unix.Read(int(fd), p); err {
+			case unix.EINTR:
+			case unix.EAGAIN:
+				return false
+			default:
+				n = max(n, 0)
+				o.taken += int64(n)
+				return true
+			}
+		}
+	})
+	switch {
+	case closed != nil:
+		return 0, closed
+	case n == 0 && err == nil:
+		return 0, io.EOF
+	}
+	return n, err
 }
 
 // systemFolders are what programs need to start. Those that do not exist are left out.

@@ -30,4 +30,12 @@ func unread(*os.File) int { return 0 }
 
 func leavesProcesses(int) bool { return false }
 
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.pipe.Read(p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.taken += int64(n)
+	return n, err
+}
+
 func usageOf(int, int64) (usage, bool) { return usage{}, false }

@@ -100,7 +100,8 @@ func (w *worker) run() error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW
 	w.cmd, w.in, w.out = cmd, inW, bufio.NewReaderSize(outR, 64<<10)
 	w.meter.worker = w
-	w.print.task.Go(func() { w.print.read(errR) })
+	w.print.pipe = errR
+	w.print.task.Go(w.print.read)
 	started := make(chan error)
 	w.pool.task.Go(func() { w.life(started) })
 	err = <-started
@@ -164,6 +165,7 @@ func (w *worker) kill(why int) {
 func (w *worker) begin(ctx context.Context) (end func()) {
 	stop := context.AfterFunc(ctx, func() { w.kill(endCancelled) })
 	w.meter.begin()
+	w.print.begin()
 	return func() {
 		stop()
 		w.meter.end()
@@ -249,8 +251,8 @@ func (w *worker) lost(cause error) error {
 	} else if cause != nil {
 		state = cause.Error()
 	}
-	if w.print.last != "" {
-		state += "; it printed last: " + w.print.last
+	if line := w.print.lastLine(); line != "" {
+		state += "; it printed last: " + line
 	}
 	return fmt.Errorf("a worker of sandbox %s ended during a call (%s)", o.Name, state)
 }
