@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -34,6 +35,7 @@ type Options struct {
 	Pools *Pools
 	Shim  []string // the command that runs [sandbox.Main]
 	Log   *slog.Logger
+	Load  time.Duration // until the code of a function is loaded; 0: 10 s
 	// Environment returns what the code of a sandbox runs with. Without it, Python is the
 	// system's, without packages, and secrets are variables of this process.
 	Environment func(ctx context.Context, pod *spicepod.Pod, sandbox string) (Environment, error)
@@ -191,7 +193,10 @@ func (m *maker) where(line int) string {
 // loadProblem is the problem of code that does not load.
 func (m *maker) loadProblem(err error) error {
 	var code *sandbox.CodeError
-	if !errors.As(err, &code) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return m.problem(".sandbox", "end calls that take long, or raise limits.workers of the sandbox", "sandbox %s had no worker free for %s, to load the function", m.sandbox.Name, body.DefaultTimeout)
+	case !errors.As(err, &code):
 		return m.problem(".from", "", "%s", err)
 	}
 	hint := ""
@@ -202,6 +207,8 @@ func (m *maker) loadProblem(err error) error {
 		hint = "define it with def or async def"
 	case code.Kind == "parameters":
 		hint = "arguments are passed by name: give the function the parameters of signature.args"
+	case code.Kind == "load":
+		hint = "do in the function what takes long, not at the top of the code"
 	case code.Module != "":
 		hint = fmt.Sprintf("add the package of %s to dependencies", code.Module)
 	}

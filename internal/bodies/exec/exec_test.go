@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -145,6 +146,20 @@ func TestDeclarations(t *testing.T) {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// An endless loop at the top of the code is named with its place.
+func TestLoadTakesTooLong(t *testing.T) {
+	pod, err := spicepod.LoadText("spicepod.yaml", "version: v1\nkind: Spicepod\nname: t\nruntime: { functions: { enabled: true } }\nfunctions:\n  - name: f\n    from: exec\n    signature: { args: [{ name: x, type: int64 }], returns: int64 }\n    body: |\n      while True: pass\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t)
+	o.Load = time.Second
+	_, err = made(t, o, pod, 0)
+	if err == nil || !strings.Contains(err.Error(), "spicepod.yaml:10") || !strings.Contains(err.Error(), "the code took longer than 1s to load (do in the function") {
+		t.Error(err)
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 // CodeError is an error of the code in a sandbox.
 type CodeError struct {
 	// Kind is exception, syntax, refused (a result of the wrong type, or an error that the
-	// code returned), entrypoint or parameters.
+	// code returned), load (it took too long), entrypoint or parameters.
 	Kind    string   `json:"kind"`
 	Class   string   `json:"class"` // of the exception
 	Message string   `json:"message"`

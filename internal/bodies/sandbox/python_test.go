@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -169,6 +170,35 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 	if got, err := call(t, p, "import os\ndef f(): return ','.join(sorted(os.environ))", texts); err != nil || !strings.Contains(got, "PATH,TMPDIR,TOKEN") || strings.Contains(got, "SPICED") {
 		t.Error(got, err)
+	}
+}
+
+// Code that does not end its load is stopped, and named at its first line.
+func TestLoadsAreBounded(t *testing.T) {
+	o := options(t)
+	o.Load = time.Second
+	p := newPool(t, o)
+	batch := batchOf(t)
+	for name, code := range map[string]string{"a loop": "while True: pass", "a wait": "import time\ntime.sleep(600)"} {
+		err := p.Load(t.Context(), function(t, code+"\ndef f(): return 1", int64s, batch))
+		if err == nil || shown(err) != "the code took longer than 1s to load line 1" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The code of a function that is refused does not stay in a worker.
+func TestRefusedCodeDoesNotStay(t *testing.T) {
+	p := newPool(t, options(t))
+	const mark = "import os\nos.environ['LEFT'] = 'yes'\n"
+	for _, code := range []string{mark + "def g(): pass", mark + "def f(x): pass", mark + "raise ValueError('no')"} {
+		if _, err := call(t, p, code, int64s); err == nil {
+			t.Errorf("%s: it is loaded", code)
+		}
+		got, err := call(t, p, "import os\ndef f(): return os.environ.get('LEFT', 'nothing')", texts)
+		if got != `["nothing"]` || err != nil {
+			t.Errorf("%s: left %s %v", code, got, err)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ type Options struct {
 
 	Memory    int64         // bytes of a worker with its processes
 	CPU       time.Duration // processor time of a call
+	Load      time.Duration // until the code of a function is loaded
 	Processes int           // processes and threads of a worker
 	Workers   int           // that run at once
 	Output    int64         // bytes of the results of a call
@@ -57,6 +58,7 @@ const (
 const (
 	defaultMemory    = 512 << 20
 	defaultCPU       = time.Minute
+	defaultLoad      = 10 * time.Second
 	defaultProcesses = 16
 	defaultWorkers   = 2
 	defaultOutput    = 64 << 20
@@ -68,6 +70,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CPU <= 0 {
 		o.CPU = defaultCPU
+	}
+	if o.Load <= 0 {
+		o.Load = defaultLoad
 	}
 	if o.Processes <= 0 {
 		o.Processes = defaultProcesses

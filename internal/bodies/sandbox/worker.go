@@ -42,6 +42,8 @@ const (
 	endProcesses
 	endIdle
 	endDamaged
+	endLoad
+	endRefused
 )
 
 func (w *worker) reason() int { return int(w.cause.Load()) }
@@ -172,15 +174,19 @@ func (w *worker) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// ensure loads a function, unless the worker has it.
+// ensure loads a function, unless the worker has it. A worker that cannot load it is killed:
+// what its code did until then must not stay.
 func (w *worker) ensure(f *Function) error {
 	if w.pool.o.Lines || w.loaded[f.id] {
 		return nil
 	}
 	payload := append(make([]byte, requestHead, requestHead+len(f.load)), f.load...)
+	timer := time.AfterFunc(w.pool.o.Load, func() { w.kill(endLoad) })
+	defer timer.Stop()
 	if _, err := w.exchange(requestLoad, f, payload); err != nil {
 		if _, ok := err.(*CodeError); ok {
 			w.served = true
+			w.kill(endRefused)
 		}
 		return err
 	}
@@ -242,7 +248,9 @@ func (w *worker) lost(cause error) error {
 		return fmt.Errorf("the code took more than %d MiB of memory, the limit of sandbox %s (limits.memory); its worker was killed", o.Memory>>20, o.Name)
 	case endFiles:
 		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed", o.Memory>>20, maxFileCount, o.Name)
-	case endProcesses, endIdle, endDamaged:
+	case endLoad:
+		return &CodeError{Kind: "load", Message: fmt.Sprintf("the code took longer than %s to load", o.Load), Line: 1}
+	case endProcesses, endIdle, endDamaged, endRefused:
 		return fmt.Errorf("the worker of sandbox %s was killed", o.Name)
 	}
 	state := "it closed its streams"
