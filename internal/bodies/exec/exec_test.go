@@ -156,9 +156,9 @@ func TestLoadTakesTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options(t)
-	o.Load = time.Second
+	o.Load = 200 * time.Millisecond
 	_, err = made(t, o, pod, 0)
-	if err == nil || !strings.Contains(err.Error(), "spicepod.yaml:10") || !strings.Contains(err.Error(), "the code took longer than 1s to load (do in the function") {
+	if err == nil || !strings.Contains(err.Error(), "spicepod.yaml:10") || !strings.Contains(err.Error(), "the code took longer than 200ms to load (do in the function") {
 		t.Error(err)
 	}
 }

@@ -176,12 +176,12 @@ func TestSecretsAreMasked(t *testing.T) {
 // Code that does not end its load is stopped, and named at its first line.
 func TestLoadsAreBounded(t *testing.T) {
 	o := options(t)
-	o.Load = time.Second
+	o.Load = 200 * time.Millisecond
 	p := newPool(t, o)
 	batch := batchOf(t)
 	for name, code := range map[string]string{"a loop": "while True: pass", "a wait": "import time\ntime.sleep(600)"} {
 		err := p.Load(t.Context(), function(t, code+"\ndef f(): return 1", int64s, batch))
-		if err == nil || shown(err) != "the code took longer than 1s to load line 1" {
+		if err == nil || shown(err) != "the code took longer than 200ms to load line 1" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
