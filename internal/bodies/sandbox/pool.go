@@ -191,6 +191,9 @@ func (p *Pool) put(w *worker) {
 		p.o.Log.Debug("the code left processes; its worker is replaced", "sandbox", p.o.Name)
 		w.kill(endProcesses)
 	}
+	if p.o.Lines && !w.ended() {
+		w.settle()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -225,6 +225,15 @@ func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error)
 // stray reports that there is output which is no reply: that of the last call has been read.
 func (w *worker) stray() bool { return w.out.Buffered() > 0 || unread(w.pipes[1]) > 0 }
 
+// settle waits, for a short time, until a program that has answered waits for its next request:
+// what it writes until then is stray.
+func (w *worker) settle() {
+	const pause, longest = 50 * time.Microsecond, 20 * time.Millisecond
+	for start := time.Now(); running(w.cmd.Process.Pid) && !w.stray() && time.Since(start) < longest; {
+		time.Sleep(pause)
+	}
+}
+
 // damaged kills a worker whose reply cannot be read.
 func (w *worker) damaged(what string) error {
 	w.kill(endDamaged)
