@@ -9,7 +9,9 @@ func (r *reader) skipImmediates(op byte) {
 	case op == 0x0C || op == 0x0D: // br, br_if
 		r.u32()
 	case op == 0x0E: // br_table
-		r.each(func() { r.u32() })
+		for n := r.u32(); n > 0 && r.err == nil; n-- {
+			r.u32()
+		}
 		r.u32()
 	case op == 0x11: // call_indirect
 		r.u32()

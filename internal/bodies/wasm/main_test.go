@@ -74,6 +74,7 @@ func broken() map[string][]byte {
 		"nomemory.wasm":  text(types, one, "\x07\x13\x01"+entry+"\x00", code),
 		"noalloc.wasm":   text(types, one, memory, "\x07\x1C\x02"+entry+"\x00\x06memory\x02\x00", code),
 		"invalid.wasm":   text("\x01\x05\x01\x60\x00\x01\x7E", one, "\x07\x07\x01\x03run\x00\x00", "\x0A\x05\x01\x03\x00\x1A\x0B"),
+		"locals.wasm":    []byte(generated(1, "\x01"+uvarint(4_000_000_000)+"\x7E", "")),
 	}
 }
 

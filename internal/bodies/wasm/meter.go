@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"encoding/binary"
+	"fmt"
 )
 
 // The import that a metered module has in addition: it is called when the fuel of a slice
@@ -72,16 +73,22 @@ func (m *module) rewrite(s section, maxPages, maxElements uint64) ([]byte, error
 	case sectionStart:
 		out = m.appendFunction(nil, r)
 	case sectionElement:
+		peek := *r
+		r.refuse(tooMany("the module", "element segments", uint64(peek.u32()), maxSegments))
 		out = m.vector(r, func(out []byte) []byte { return m.rewriteElement(out, r) })
 	case sectionCode:
 		next := m.importedFunctions
 		out = m.vector(r, func(out []byte) []byte {
 			params := 0
-			if next < len(m.functions) && int(m.functions[next]) < len(m.types) {
+			if next >= len(m.functions) {
+				r.fail("more code than functions")
+				return out
+			}
+			if int(m.functions[next]) < len(m.types) {
 				params = len(m.types[m.functions[next]].params)
 			}
 			next++
-			return m.rewriteCode(out, r, params)
+			return m.rewriteCode(out, r, next-1, params)
 		})
 	default:
 		return s.payload, nil
@@ -198,14 +205,20 @@ func (m *module) rewriteInstruction(out []byte, r *reader, op byte) []byte {
 }
 
 // rewriteCode rewrites the code of a function with so many parameters.
-func (m *module) rewriteCode(out []byte, r *reader, params int) []byte {
+func (m *module) rewriteCode(out []byte, r *reader, function, params int) []byte {
 	code := &reader{data: r.bytes(r.u32()), base: r.base + r.at}
 	body, length := rewriteLocals(code, params)
+	has := shape{code: uint64(len(code.data)), locals: length}
+	m.locals += length
+	code.refuse(has.check(function))
+	code.refuse(tooMany("the module", "locals", m.locals, maxAllLocals))
 	body, cost := m.charge(body)
 	costs := []cell{cost} // of the function and the loops that are open
 	blocks := []bool{false}
 	for code.err == nil && len(blocks) > 0 {
 		op := code.byte()
+		has.add(op, *code, m.types)
+		has.depth = max(has.depth, uint64(len(blocks)-1))
 		switch op {
 		case 0x02, 0x04: // block, if
 			blocks = append(blocks, false)
@@ -230,6 +243,10 @@ func (m *module) rewriteCode(out []byte, r *reader, params int) []byte {
 		body = m.rewriteInstruction(body, code, op)
 	}
 	costs[0].set(body)
+	code.refuse(has.check(function))
+	if m.work += has.work(); m.work > maxWork {
+		code.refuse(fmt.Errorf("the module takes too long to compile: the blocks, branches and locals of its first %d functions are %d units of work; at most %d are allowed", function+1, m.work, maxWork))
+	}
 	if code.err == nil && code.at != len(code.data) {
 		code.fail("code after the end of a function")
 	}

@@ -86,6 +86,7 @@ type module struct {
 	memories          int
 	memoryPages       uint64 // at the start
 	tableElements     uint64 // the largest table's, at the start
+	locals, work      uint64 // of all functions
 }
 
 type section struct {
@@ -169,35 +170,37 @@ func orderOf(id byte) int {
 func (m *module) read(id byte, r *reader) {
 	switch id {
 	case sectionType:
-		r.each(func() { m.types = append(m.types, r.funcType()) })
+		r.each("types", maxTypes, func() { m.types = append(m.types, r.funcType()) })
 	case sectionImport:
-		r.each(func() { m.readImport(r) })
+		r.each("imports", maxExterns, func() { m.readImport(r) })
 	case sectionFunction:
-		r.each(func() { m.functions = append(m.functions, r.u32()) })
+		r.each("functions", maxFunctions, func() { m.functions = append(m.functions, r.u32()) })
 	case sectionTable:
-		r.each(func() {
+		r.each("tables", maxTables, func() {
 			r.byte()
 			least, _, _ := r.limits()
 			m.tableElements = max(m.tableElements, least)
 		})
 	case sectionMemory:
-		r.each(func() {
+		r.each("memories", maxMemories, func() {
 			least, _, _ := r.limits()
 			m.memories++
 			m.memoryPages = max(m.memoryPages, least)
 		})
 	case sectionGlobal:
-		r.each(func() {
+		r.each("globals", maxGlobals, func() {
 			r.byte()
 			r.byte()
 			m.rewriteExpression(nil, r)
 			m.globals++
 		})
 	case sectionExport:
-		r.each(func() {
+		r.each("exports", maxExterns, func() {
 			name := r.name()
 			m.exports[name] = export{r.byte(), r.u32()}
 		})
+	case sectionData:
+		r.each("data segments", maxSegments, func() { m.readData(r) })
 	default:
 		return
 	}
@@ -225,6 +228,20 @@ func (m *module) readImport(r *reader) {
 	default:
 		r.fail("unknown kind of import")
 	}
+}
+
+func (m *module) readData(r *reader) {
+	flags := r.u32()
+	if flags > 2 {
+		r.fail("unknown kind of data segment")
+	}
+	if flags == 2 {
+		r.u32() // the memory
+	}
+	if flags != 1 {
+		m.rewriteExpression(nil, r)
+	}
+	r.bytes(r.u32())
 }
 
 // reader reads the binary format. After an error it returns zeros.
@@ -283,10 +300,19 @@ func (r *reader) u32() uint32 {
 
 func (r *reader) name() string { return string(r.bytes(r.u32())) }
 
-// each calls f for each element of a vector.
-func (r *reader) each(f func()) {
-	for n := r.u32(); n > 0 && r.err == nil; n-- {
+// each calls f for each element of a vector, of which a module has a limited number.
+func (r *reader) each(what string, most uint64, f func()) {
+	n := r.u32()
+	r.refuse(tooMany("the module", what, uint64(n), most))
+	for ; n > 0 && r.err == nil; n-- {
 		f()
+	}
+}
+
+// refuse ends the reading with an error if there is one.
+func (r *reader) refuse(err error) {
+	if err != nil && r.err == nil {
+		r.err, r.at = err, len(r.data)
 	}
 }
 
@@ -294,7 +320,10 @@ func (r *reader) funcType() funcType {
 	if r.byte() != 0x60 {
 		r.fail("unknown type")
 	}
-	return funcType{r.bytes(r.u32()), r.bytes(r.u32())}
+	t := funcType{r.bytes(r.u32()), r.bytes(r.u32())}
+	r.refuse(tooMany("a type", "params", uint64(len(t.params)), maxValues))
+	r.refuse(tooMany("a type", "results", uint64(len(t.results)), maxValues))
+	return t
 }
 
 // limits reads the limits of a table or memory.
