@@ -1,6 +1,10 @@
 package flightsql
 
-import "time"
+import (
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+)
 
 // SetClock replaces the clock of tickets, tokens and prepared statements.
 func (s *Server) SetClock(now func() time.Time) { s.service.now = now }
@@ -33,4 +37,4 @@ const (
 )
 
 // Verify checks the header of an Arrow IPC message.
-func Verify(header []byte) error { return verify(header) }
+func Verify(header []byte) error { return arrowrows.Verify(header, paramRules) }

@@ -102,10 +102,7 @@ func (c *client) schema(ctx context.Context, table []string) (schema *arrow.Sche
 		return nil, c.fault(err)
 	}
 	if len(info.Schema) > 0 {
-		err = arrowrows.Guard(func() (err error) {
-			schema, err = flight.DeserializeSchema(info.Schema, arrowrows.Allocator)
-			return err
-		})
+		schema, err = arrowrows.Schema(info.Schema)
 	} else { // the server only knows them when it sends rows
 		b := &batches{client: c, endpoints: info.Endpoint}
 		defer b.Close()
@@ -153,6 +150,20 @@ type batches struct {
 	stream    *flight.Reader // of the endpoint that is read, or nil
 }
 
+// verified are messages of a server whose headers are checked before Arrow reads them.
+type verified struct{ flight.DataStreamReader }
+
+func (v verified) Recv() (*flight.FlightData, error) {
+	data, err := v.DataStreamReader.Recv()
+	if err != nil || len(data.GetDataHeader()) == 0 {
+		return data, err
+	}
+	if err := arrowrows.Verify(data.DataHeader, arrowrows.Remote); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
 // Next implements [arrowrows.Batches].
 func (b *batches) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	for {
@@ -167,7 +178,7 @@ func (b *batches) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			}
 			call, err := b.Client.Client.DoGet(b.with(ctx), next.Ticket)
 			if err == nil {
-				b.stream, err = flight.NewRecordReader(call, ipc.WithAllocator(arrowrows.Allocator))
+				b.stream, err = flight.NewRecordReader(verified{call}, ipc.WithAllocator(arrowrows.Allocator))
 			}
 			if err != nil {
 				return nil, b.fault(err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
@@ -161,7 +160,7 @@ func eachTable(batch arrow.RecordBatch, add func(catalog, schema, name string, c
 	for row := range int(batch.NumRows()) {
 		var columns []engine.Column
 		if !schemas.IsNull(row) {
-			schema, err := flight.DeserializeSchema(schemas.Value(row), arrowrows.Allocator)
+			schema, err := arrowrows.Schema(schemas.Value(row))
 			if err != nil {
 				return err
 			}

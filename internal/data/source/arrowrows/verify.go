@@ -1,8 +1,12 @@
-package flightsql
+package arrowrows
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // The headers of Arrow IPC messages (Message.fbs).
@@ -16,22 +20,34 @@ const (
 const (
 	typeTimestamp = 10
 	typeUnion     = 14
-	typeLargeList = 21 // later ones, such as views, have no place in parameters
+	typeLargeList = 21 // later ones, such as views, are not simple
+	typeLast      = 26
 )
 
 var (
-	errDamaged    = errors.New("an Arrow message is damaged, or has types that parameters do not have")
+	errDamaged    = errors.New("an Arrow message is damaged, or has types that are not supported")
 	errCompressed = errors.New("an Arrow message is compressed")
 	errDelta      = errors.New("a dictionary is sent in parts")
 	errBigEndian  = errors.New("the numbers are big-endian")
 	errFields     = errors.New("the schema has too many fields, or they are nested too deep")
 )
 
-// verify checks the header of an Arrow IPC message before Arrow's reader gets
+// Rules are what messages may have.
+type Rules struct {
+	Parts  int  // fields of a schema with those of nested types, and entries of its metadata
+	Depth  int  // of nested types
+	Simple bool // nothing compressed, no parts of dictionaries, no views of texts and lists
+}
+
+// Remote are the rules for the messages of a server.
+var Remote = Rules{Parts: 100_000, Depth: 64}
+
+// Verify checks the header of an Arrow IPC message before Arrow's reader gets
 // it: that reader believes every length in it and would allocate or recurse to
 // the end of the process. What is found by reading values, it recovers from.
-func verify(header []byte) error {
-	v := &verifier{buf: header, left: maxParamFields}
+// It copies each text, of which many may be the same bytes.
+func Verify(header []byte, rules Rules) error {
+	v := &verifier{buf: header, rules: rules, left: rules.Parts, texts: max(len(header), 1<<20)}
 	root := v.follow(0)
 	v.pairs(root, 4)
 	at := v.field(root, 2)
@@ -57,9 +73,11 @@ func verify(header []byte) error {
 // vectors; 0 is that of none. left is how many tables may still come: what
 // refers twice to one would be read twice.
 type verifier struct {
-	buf  []byte
-	left int
-	err  error
+	buf   []byte
+	rules Rules
+	left  int
+	texts int // bytes that the texts may still have
+	err   error
 }
 
 func (v *verifier) fail(err error) {
@@ -123,6 +141,14 @@ func (v *verifier) vector(table, i, size int) (at, n int) {
 	return at + 4, n
 }
 
+// text is the text in field i.
+func (v *verifier) text(table, i int) {
+	_, n := v.vector(table, i, 1)
+	if v.texts -= n; v.texts < 0 {
+		v.fail(errDamaged)
+	}
+}
+
 // tables calls check for each table of a vector of them.
 func (v *verifier) tables(table, i int, check func(table int)) {
 	at, n := v.vector(table, i, 4)
@@ -140,8 +166,8 @@ func (v *verifier) tables(table, i int, check func(table int)) {
 // pairs are the metadata in field i.
 func (v *verifier) pairs(table, i int) {
 	v.tables(table, i, func(pair int) {
-		v.vector(pair, 0, 1)
-		v.vector(pair, 1, 1)
+		v.text(pair, 0)
+		v.text(pair, 1)
 	})
 }
 
@@ -156,12 +182,12 @@ func (v *verifier) schema(table int) {
 
 // fields are those in field i of a schema or of another field.
 func (v *verifier) fields(table, i, depth int) {
-	if depth > maxParamDepth+1 {
+	if depth > v.rules.Depth+1 {
 		v.fail(errFields)
 		return
 	}
 	v.tables(table, i, func(field int) {
-		v.vector(field, 0, 1)
+		v.text(field, 0)
 		v.fieldType(field)
 		if at := v.field(field, 4); at != 0 {
 			v.reference(v.follow(at), 1)
@@ -179,10 +205,10 @@ func (v *verifier) fieldType(field int) {
 	}
 	table := v.follow(at)
 	switch kind := v.byte(v.field(field, 2)); {
-	case kind == 0 || kind > typeLargeList:
+	case kind == 0 || kind > typeLast || v.rules.Simple && kind > typeLargeList:
 		v.fail(errDamaged)
 	case kind == typeTimestamp:
-		v.vector(table, 1, 1)
+		v.text(table, 1)
 	case kind == typeUnion:
 		v.vector(table, 1, 4)
 	}
@@ -198,15 +224,21 @@ func (v *verifier) reference(table, i int) {
 func (v *verifier) batch(table int) {
 	const pair = 16 // a FieldNode and a Buffer have two numbers of 64 bits
 	v.vector(table, 1, pair)
-	v.vector(table, 2, pair)
-	v.vector(table, 4, 8)
-	if v.field(table, 3) != 0 {
+	_, buffers := v.vector(table, 2, pair)
+	at, n := v.vector(table, 4, 8) // how many buffers each view has
+	for i := range n {
+		if count := binary.LittleEndian.Uint64(v.bytes(at+8*i, 8)); count > uint64(buffers) {
+			v.fail(errDamaged)
+			return
+		}
+	}
+	if v.rules.Simple && v.field(table, 3) != 0 {
 		v.fail(errCompressed)
 	}
 }
 
 func (v *verifier) dictionary(table int) {
-	if v.byte(v.field(table, 2)) != 0 {
+	if v.rules.Simple && v.byte(v.field(table, 2)) != 0 {
 		v.fail(errDelta)
 	}
 	at := v.field(table, 1)
@@ -215,4 +247,31 @@ func (v *verifier) dictionary(table int) {
 		return
 	}
 	v.batch(v.follow(at))
+}
+
+// Schema reads the schema at the begin of a stream of a server.
+func Schema(stream []byte) (schema *arrow.Schema, err error) {
+	err = Guard(func() error {
+		header := stream
+		size := binary.LittleEndian.Uint32(header)
+		header = header[4:]
+		if size == 0xFFFFFFFF { // the mark that newer versions write before the size
+			size, header = binary.LittleEndian.Uint32(header), header[4:]
+		}
+		if uint64(size) > uint64(len(header)) {
+			return errInvalid
+		}
+		if err := Verify(header[:size], Remote); err != nil {
+			return err
+		}
+		// The reader takes only what was verified.
+		r, err := ipc.NewReader(bytes.NewReader(stream[:len(stream)-len(header)+int(size)]), ipc.WithAllocator(Allocator), ipc.WithBodySizeLimit(0))
+		if err != nil {
+			return err
+		}
+		defer r.Release()
+		schema = r.Schema()
+		return nil
+	})
+	return schema, err
 }
