@@ -31,7 +31,7 @@ const (
 	maxLoopValues   = 20_000  // compiled in 2 s
 	maxBranchValues = 400_000 // compiled in 2 s
 
-	// maxWork is the work of all functions, of about 0.3 µs each.
+	// maxWork is the work of all functions, of 0.3 µs each, or up to 1 µs in small ones.
 	maxWork = 100_000_000
 )
 
@@ -75,8 +75,8 @@ func (s shape) check(function int) error {
 
 // work is an estimate of the time to compile a function, from measurements.
 func (s shape) work() uint64 {
-	inLoops := s.loops * (s.locals + s.values)
-	return s.code/20 + s.blocks*s.blocks + s.branches*s.branches/10 + inLoops*inLoops/100
+	inLoops, inBranches := s.loops*(s.locals+s.values), (s.blocks+s.branches)*(s.locals+s.values)
+	return s.code/20 + s.blocks*s.blocks + s.branches*s.branches/10 + inLoops*inLoops/100 + 4*inBranches + inBranches*inBranches/40_000
 }
 
 // add counts an instruction, whose immediates follow in the code.

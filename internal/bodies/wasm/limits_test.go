@@ -63,6 +63,7 @@ func TestLimits(t *testing.T) {
 			"function 0 has 41041 values in loops (41 loops × 1001 locals); at most 20000 are allowed",
 		},
 		{"work", generated(30, none, rep("\x03\x40\x0B", 2000)), "the module takes too long to compile: the blocks, branches and locals of its first 25 functions are "},
+		{"work of branches", generated(40, local(990), rep("\x02\x40\x0C\x00\x0B", 195)), "the module takes too long to compile: the blocks, branches and locals of its first 19 functions are "},
 		{"params", generated(1, none, "", sectionOf(sectionType, "\x01\x60"+uvarint(1001)+rep("\x7E", 1001)+"\x00")), "a type has 1001 params; at most 1000 are allowed"},
 		{"results", generated(1, none, "", sectionOf(sectionType, "\x01\x60\x00"+uvarint(1001)+rep("\x7E", 1001))), "a type has 1001 results; at most 1000 are allowed"},
 		{"types", generated(1, none, "", sectionOf(sectionType, all)), "the module has 4294967295 types; at most 100000 are allowed"},
