@@ -41,7 +41,7 @@ func FindPython(ctx context.Context, name string) (Interpreter, error) {
 	defer cancel()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return Interpreter{}, fmt.Errorf("there is no %s in PATH; install Python 3.8 or later", name)
+		return Interpreter{}, fmt.Errorf("there is no %s in PATH; install Python 3.9 or later", name)
 	}
 	cmd := exec.CommandContext(ctx, path, "-I", "-c", question)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return len(v) > 6 && v[:6] == "PYTHON" })
@@ -62,8 +62,8 @@ func FindPython(ctx context.Context, name string) (Interpreter, error) {
 		return Interpreter{}, fmt.Errorf("%s is no Python interpreter: it printed %s", path, firstLine(text))
 	}
 	i := Interpreter{Path: answer.Path, Version: fmt.Sprintf("%d.%d", answer.Version[0], answer.Version[1])}
-	if v := answer.Version; v[0] != 3 || v[1] < 8 {
-		return Interpreter{}, fmt.Errorf("%s is Python %s; sandboxes need Python 3.8 or later", path, i.Version)
+	if v := answer.Version; v[0] != 3 || v[1] < 9 {
+		return Interpreter{}, fmt.Errorf("%s is Python %s; sandboxes need Python 3.9 or later", path, i.Version)
 	}
 	for _, folder := range answer.Folders {
 		folder = filepath.Clean(folder)

@@ -1,7 +1,7 @@
 # The Python side of a worker: it loads functions and calls them on batches of rows.
 # Frames come from standard input and leave by standard output; both are moved to other
 # descriptors first, so that what the code prints goes to standard error.
-# frame.go and column.go describe the frames. It needs Python 3.8 and no packages.
+# frame.go and column.go describe the frames. It needs Python 3.9 and no packages.
 import array
 import io
 import json
