@@ -107,7 +107,7 @@ func plainService(ctx context.Context, url string, want int64) error {
 		sum += s
 	}
 	if sum != want {
-		return fmt.Errorf("Go's client got %d, not %d", sum, want)
+		return fmt.Errorf("the client of Go got %d, not %d", sum, want)
 	}
 	return nil
 }
