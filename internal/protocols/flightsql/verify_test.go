@@ -103,7 +103,7 @@ func TestRefusedMessages(t *testing.T) {
 		{"compressed", messages(t, record(t, `[{"a": 1}]`, one), ipc.WithLZ4()), "is compressed"},
 		{"deep", messages(t, record(t, `[{"a": null}]`, field("a", deep))), "nested too deep"},
 		{"wide", messages(t, record(t, `[{"a": {}}]`, field("a", arrow.StructOf(uniquely(wide)...)))), "too many fields"},
-		{"views", messages(t, record(t, `[{"a": "x"}]`, field("a", arrow.BinaryTypes.StringView))), "types that parameters do not have"},
+		{"views", messages(t, record(t, `[{"a": "x"}]`, field("a", arrow.BinaryTypes.StringView))), "types that are not supported"},
 		{"empty", []*arrowflight.FlightData{{DataHeader: []byte{0}}}, "damaged"},
 	} {
 		var err error
