@@ -151,7 +151,7 @@ func TestExecCancelled(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", "SELECT twice(21) AS t"), 200, `[{"t":42}]`)
 }
 
-// A changed line restarts the workers of its sandbox, and no others.
+// Changing a line restarts the workers of that sandbox only.
 func TestExecReload(t *testing.T) {
 	pod := strings.Replace(execPod, "    from: exec\n    description: A value", "    from: exec\n    sandbox: other\n    description: A value", 1)
 	pod = strings.Replace(pod, "functions:\n", "  - { name: other, limits: { workers: 1 } }\nfunctions:\n", 1)

@@ -68,7 +68,7 @@ func AzureParams() []spicepod.Param {
 		{Name: "abfs_bearer_token", Secret: true, Doc: "Access token of Microsoft Entra ID."},
 		{Name: "abfs_client_id", Doc: "ID of an application in Microsoft Entra ID, for which spiced fetches tokens."},
 		{Name: "abfs_client_secret", Secret: true, Doc: "Secret of the application."},
-		{Name: "abfs_tenant_id", Doc: "ID of its tenant."},
+		{Name: "abfs_tenant_id", Doc: "Tenant ID of the service principal."},
 		{Name: "abfs_authority_host", Doc: "URL of the authority that issues tokens. Default: https://login.microsoftonline.com."},
 		{Name: skipSignature, Type: spicepod.ParamBool, Doc: "Read a public container, without a key."},
 		{Name: "abfs_endpoint", Doc: "URL of the Blob service. Default: https://<account>.blob.core.windows.net."},
