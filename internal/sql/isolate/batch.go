@@ -50,9 +50,10 @@ func cutHead[T any](f frame) (head T, rest []byte, err error) {
 	return head, f.payload[padded:], err
 }
 
-// readChunk reads the only chunk of a payload.
-func readChunk(columns []engine.Column, payload []byte) (*engine.Chunk, error) {
+// readChunk reads the only chunk of a payload, which begins at rest. The caller destroys it.
+func readChunk(columns []engine.Column, payload, rest []byte) (*engine.Chunk, error) {
 	d := newDecoder(columns, payload)
+	d.rest = rest
 	chunk, err := d.next()
 	switch {
 	case err != nil:
@@ -60,6 +61,7 @@ func readChunk(columns []engine.Column, payload []byte) (*engine.Chunk, error) {
 	case chunk == nil || len(d.rest) > 0:
 		return nil, fmt.Errorf("%w: not one chunk", errFrame)
 	}
+	d.memory.release() // there is no further chunk
 	return chunk, nil
 }
 
@@ -86,7 +88,7 @@ func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type,
 		case a.Error != nil:
 			return nil, errors.New(*a.Error)
 		}
-		return readChunk([]engine.Column{{Type: returns}}, rest)
+		return readChunk([]engine.Column{{Type: returns}}, f.payload, rest)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -107,11 +109,12 @@ func (x *execution) takeBatch(ctx context.Context, f frame) error {
 	if function == nil {
 		return fmt.Errorf("%w: a call of %q, which the statement does not use", errFrame, truncate.Ellipsis(b.Function, 100))
 	}
-	args, err := readChunk(function.Args, rest)
+	args, err := readChunk(function.Args, f.payload, rest)
 	if err != nil {
 		return err
 	}
 	return x.answer(b.Number, func() {
+		defer args.Destroy()
 		values, err := x.batch(ctx, function, args)
 		replyValues(x.worker, b.ID, values, err)
 	})
