@@ -108,29 +108,42 @@ func (f *Function) values(ctx context.Context, args *engine.Chunk) (arrow.Array,
 		if err := m.count(f, args.Len()); err != nil {
 			return nil, err
 		}
-		rows := make([]int, args.Len())
-		for i := range rows {
-			rows[i] = i
-		}
-		return f.compute(ctx, args, rows)
+		return f.compute(ctx, args, allRows[:args.Len()])
 	}
-	refs, own, err := m.find(f, args)
-	if err != nil {
+	s := scratches.Get().(*scratch)
+	defer s.free()
+	if err := m.find(f, args, s); err != nil {
 		return nil, err
 	}
-	if len(own.rows) > 0 {
-		own.values, own.err = f.compute(ctx, args, own.rows)
-		close(own.done)
-		if own.err == nil && f.immutable {
-			f.keep(own)
-		}
+	if len(s.rows) > 0 {
+		f.computeOwn(ctx, args, m, &s.found)
 	}
-	for _, r := range refs {
-		if err := r.from.wait(ctx); err != nil {
-			return nil, err
-		}
+	if err := s.wait(ctx); err != nil {
+		return nil, err
 	}
-	return gather(f.arrow, refs)
+	return s.gather(f.arrow)
+}
+
+// allRows are the numbers of the rows of a vector.
+var allRows = func() (rows [engine.ChunkRows]int) {
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}()
+
+// computeOwn computes the values of the rows that no one else computes.
+func (f *Function) computeOwn(ctx context.Context, args *engine.Chunk, m *memo, of *found) {
+	own := of.own
+	own.values, own.err = f.compute(ctx, args, of.rows)
+	close(own.done)
+	if own.err != nil {
+		return
+	}
+	m.computed(own.values)
+	if len(of.keys) > 0 {
+		f.keep(of.keys, own.values)
+	}
 }
 
 // compute calls the body for some rows, batch after batch.

@@ -7,43 +7,44 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// gather returns the values of refs, in their order.
-func gather(t arrow.DataType, refs []ref) (arrow.Array, error) {
-	if whole := refs[0].from.values; whole.Len() == len(refs) && run(refs, 0) == len(refs) {
-		return whole, nil
+// gather returns the values of the refs, in their order.
+func (f *found) gather(t arrow.DataType) (arrow.Array, error) {
+	first := f.flights[f.refs[0].flight].values
+	if f.run(0) == len(f.refs) && f.refs[0].at == 0 && first.Len() == len(f.refs) {
+		return first, nil
 	}
 	switch t := t.(type) {
 	case *arrow.StringType:
-		return gatherTexts(refs), nil
+		return f.gatherTexts(), nil
 	case arrow.FixedWidthDataType:
-		if _, plain := refs[0].from.values.(interface{ ValueStr(int) string }); plain && t.Bytes() > 0 && len(refs[0].from.values.Data().Children()) == 0 && t.ID() != arrow.BOOL {
-			return gatherFixed(t, refs), nil
+		if _, plain := first.(interface{ ValueStr(int) string }); plain && t.Bytes() > 0 && len(first.Data().Children()) == 0 && t.ID() != arrow.BOOL {
+			return f.gatherFixed(t), nil
 		}
 	}
 	var parts []arrow.Array
-	for from := 0; from < len(refs); {
-		to := run(refs, from)
-		parts = append(parts, array.NewSlice(refs[from].from.values, int64(refs[from].at), int64(refs[to-1].at+1)))
+	for from := 0; from < len(f.refs); {
+		to := f.run(from)
+		parts = append(parts, array.NewSlice(f.flights[f.refs[from].flight].values, int64(f.refs[from].at), int64(f.refs[to-1].at+1)))
 		from = to
 	}
 	return array.Concatenate(parts, memory.DefaultAllocator)
 }
 
 // run returns the end of the values from a ref on that are beside each other.
-func run(refs []ref, from int) int {
+func (f *found) run(from int) int {
 	to := from + 1
-	for to < len(refs) && refs[to].from == refs[from].from && refs[to].at == refs[to-1].at+1 {
+	for to < len(f.refs) && f.refs[to].flight == f.refs[from].flight && f.refs[to].at == f.refs[to-1].at+1 {
 		to++
 	}
 	return to
 }
 
-func gatherTexts(refs []ref) arrow.Array {
+func (f *found) gatherTexts() arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
-	b.Reserve(len(refs))
-	for _, r := range refs {
-		if a := r.from.values.(*array.String); a.IsValid(r.at) {
-			b.Append(a.Value(r.at))
+	b.Reserve(len(f.refs))
+	for _, r := range f.refs {
+		if a := f.flights[r.flight].values.(*array.String); a.IsValid(int(r.at)) {
+			b.Append(a.Value(int(r.at)))
 		} else {
 			b.AppendNull()
 		}
@@ -52,22 +53,22 @@ func gatherTexts(refs []ref) arrow.Array {
 }
 
 // gatherFixed is gather for values of fixed width.
-func gatherFixed(t arrow.FixedWidthDataType, refs []ref) arrow.Array {
+func (f *found) gatherFixed(t arrow.FixedWidthDataType) arrow.Array {
 	width := t.Bytes()
-	values := make([]byte, len(refs)*width)
-	valid := make([]byte, bitutil.BytesForBits(int64(len(refs))))
+	values := make([]byte, len(f.refs)*width)
+	valid := make([]byte, bitutil.BytesForBits(int64(len(f.refs))))
 	nulls := 0
-	for i, r := range refs {
-		data := r.from.values.Data()
-		if r.from.values.IsNull(r.at) {
+	for i, r := range f.refs {
+		from := f.flights[r.flight].values
+		if from.IsNull(int(r.at)) {
 			nulls++
 			continue
 		}
 		bitutil.SetBit(valid, i)
-		from := (data.Offset() + r.at) * width
-		copy(values[i*width:], data.Buffers()[1].Bytes()[from:from+width])
+		at := (from.Data().Offset() + int(r.at)) * width
+		copy(values[i*width:], from.Data().Buffers()[1].Bytes()[at:at+width])
 	}
-	data := array.NewData(t, len(refs), []*memory.Buffer{memory.NewBufferBytes(valid), memory.NewBufferBytes(values)}, nil, nulls, 0)
+	data := array.NewData(t, len(f.refs), []*memory.Buffer{memory.NewBufferBytes(valid), memory.NewBufferBytes(values)}, nil, nulls, 0)
 	defer data.Release()
 	return array.MakeFromData(data)
 }

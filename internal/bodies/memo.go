@@ -1,10 +1,7 @@
 package bodies
 
 import (
-	"bytes"
 	"context"
-	"hash/maphash"
-	"math/bits"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,31 +11,63 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// maxRemembered is how many calls of a function one statement remembers. Beyond, equal rows
+// Limits of what one statement remembers of the calls of a function. Beyond them, equal rows
 // of one vector still share a call.
-const maxRemembered = 100_000
+const (
+	maxRemembered      = 100_000  // calls
+	maxRememberedBytes = 64 << 20 // of arguments and values
+)
 
 // memo is what the calls of one function in one statement share.
 type memo struct {
-	mu    sync.Mutex
-	calls int
-	known map[string]ref // by the key of a row
+	mu      sync.Mutex
+	calls   int
+	bytes   int // of values
+	flights []*flight
+	known   rowTable
+	values  []ref // of the known rows, by number
 }
 
 // flight is the calls for the new rows of one vector.
 type flight struct {
-	rows   []int
-	keys   []string      // of an immutable function
 	done   chan struct{} // closed when values or err is set
 	values arrow.Array
 	err    error
 }
 
-// ref is a value of a flight.
-type ref struct {
-	from *flight
-	at   int
+// ref is a value of a flight. Both are numbers: the garbage collector need not look at the
+// values of many rows.
+type ref struct{ flight, at int32 }
+
+// found says where the values of the rows of a vector are, or will be.
+type found struct {
+	refs    []ref
+	flights []*flight
+	own     *flight  // the caller computes it
+	rows    []int    // of own
+	keys    []string // of rows, of an immutable function
 }
+
+// scratch has the slices that the search for equal rows of a vector needs.
+type scratch struct {
+	found
+	keys  keys
+	table rowTable
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// free keeps the slices for other vectors.
+func (s *scratch) free() {
+	clear(s.found.keys)
+	s.found = found{refs: s.refs[:0], rows: s.rows[:0], keys: s.found.keys[:0]}
+	if cap(s.keys.all) <= maxScratch && cap(s.table.keys.all) <= maxScratch {
+		scratches.Put(s)
+	}
+}
+
+// maxScratch is the size of keys whose memory is used again.
+const maxScratch = 1 << 20
 
 // wait waits for the values, and returns why there are none.
 func (f *flight) wait(ctx context.Context) error {
@@ -55,9 +84,24 @@ func (f *flight) wait(ctx context.Context) error {
 	}
 }
 
+// wait waits for all values.
+func (f *found) wait(ctx context.Context) error {
+	last := int32(-1)
+	for _, r := range f.refs {
+		if r.flight == last {
+			continue
+		}
+		if err := f.flights[r.flight].wait(ctx); err != nil {
+			return err
+		}
+		last = r.flight
+	}
+	return nil
+}
+
 // memo returns the function's memo of the statement, or a new one outside of statements.
 func (f *Function) memo(ctx context.Context) *memo {
-	newMemo := func() any { return &memo{known: map[string]ref{}} }
+	newMemo := func() any { return new(memo) }
 	if st := engine.StatementOf(ctx); st != nil {
 		return st.State(f, newMemo).(*memo)
 	}
@@ -79,103 +123,82 @@ func (m *memo) add(f *Function, calls int) error {
 	return nil
 }
 
-// find returns where the values of the rows are or will be, and the flight with the rows
-// that the caller has to compute.
-func (m *memo) find(f *Function, args *engine.Chunk) ([]ref, *flight, error) {
-	keys := rowKeys(args, len(f.args))
-	own := &flight{done: make(chan struct{})}
-	refs := make([]ref, args.Len())
+// computed counts the memory of values.
+func (m *memo) computed(values arrow.Array) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.known) >= maxRemembered {
-		keys.share(own, refs)
-		return refs, own, m.add(f, len(own.rows))
+	m.bytes += int(values.Data().SizeInBytes())
+}
+
+// find finds the values of the rows, and the rows that the caller has to compute.
+func (m *memo) find(f *Function, args *engine.Chunk, s *scratch) error {
+	s.keys.read(args, len(f.args))
+	s.own = &flight{done: make(chan struct{})}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full() {
+		s.share()
+		return m.add(f, len(s.rows))
 	}
-	for i := range refs {
-		key := keys.at(i)
-		r, ok := m.known[string(key)]
-		if !ok {
-			text := string(key)
-			if r = f.cached(key); r.from == nil {
-				r = ref{own, len(own.rows)}
-				own.rows = append(own.rows, i)
-				if f.immutable {
-					own.keys = append(own.keys, text)
-				}
-			}
-			m.known[text] = r
+	own := int32(len(m.flights))
+	m.flights = append(m.flights, s.own)
+	for i := range args.Len() {
+		key := s.keys.at(i)
+		number, added := m.known.add(key)
+		if added {
+			m.values = append(m.values, m.valueOf(f, key, own, s, i))
 		}
-		refs[i] = r
+		s.refs = append(s.refs, m.values[number])
 	}
-	return refs, own, m.add(f, len(own.rows))
+	s.flights = m.flights
+	return m.add(f, len(s.rows))
 }
 
-// keys are the keys of the rows of a vector, one after another, and where each ends.
-type keys struct {
-	all  []byte
-	ends []int
+func (m *memo) full() bool {
+	return len(m.values) >= maxRemembered || m.bytes+len(m.known.keys.all) >= maxRememberedBytes
 }
 
-func rowKeys(args *engine.Chunk, columns int) keys {
-	k := keys{all: make([]byte, 0, args.Len()*keyBytes), ends: make([]int, args.Len())}
-	for i := range k.ends {
-		k.all = appendRow(k.all, args, columns, i)
-		k.ends[i] = len(k.all)
+// valueOf says where the value of row i, a new one, is: in the cache, or in the flight own.
+func (m *memo) valueOf(f *Function, key []byte, own int32, s *scratch, i int) ref {
+	if value := f.cached(key); value != nil {
+		m.flights = append(m.flights, &flight{done: closed, values: value})
+		return ref{int32(len(m.flights) - 1), 0}
 	}
-	return k
-}
-
-// keyBytes is the expected length of a key.
-const keyBytes = 16
-
-func (k *keys) at(i int) []byte {
-	if i == 0 {
-		return k.all[:k.ends[0]]
+	s.rows = append(s.rows, i)
+	if f.immutable {
+		s.found.keys = append(s.found.keys, string(key))
 	}
-	return k.all[k.ends[i-1]:k.ends[i]]
+	return ref{own, int32(len(s.rows) - 1)}
 }
 
-var hashSeed = maphash.MakeSeed()
-
-// share finds the rows of one vector that have equal keys, in a hash table of their numbers.
-func (k *keys) share(own *flight, refs []ref) {
-	size := 1 << bits.Len(uint(2*len(refs)))
-	table := make([]int32, size) // the number of a row, from 1
-	for i := range refs {
-		key := k.at(i)
-		slot := int(maphash.Bytes(hashSeed, key)) & (size - 1)
-		for table[slot] != 0 && !bytes.Equal(k.at(int(table[slot])-1), key) {
-			slot = (slot + 1) & (size - 1)
+// share finds the rows of the vector that have equal keys.
+func (s *scratch) share() {
+	s.table.reset()
+	for i := range s.keys.ends {
+		number, added := s.table.add(s.keys.at(i))
+		if added {
+			s.rows = append(s.rows, i)
 		}
-		if first := table[slot]; first != 0 {
-			refs[i] = refs[first-1]
-			continue
-		}
-		table[slot] = int32(i + 1)
-		refs[i] = ref{own, len(own.rows)}
-		own.rows = append(own.rows, i)
+		s.refs = append(s.refs, ref{0, int32(number)})
 	}
+	s.flights = []*flight{s.own}
 }
 
-// cached returns the value that another statement has computed, if there is one.
-func (f *Function) cached(key []byte) ref {
+// cached returns the value that another statement has computed, or nil.
+func (f *Function) cached(key []byte) arrow.Array {
 	if !f.immutable {
-		return ref{}
+		return nil
 	}
-	value := f.set.cachedValue(f.id, key)
-	if value == nil {
-		return ref{}
-	}
-	return ref{&flight{done: closed, values: value}, 0}
+	return f.set.cachedValue(f.id, key)
 }
 
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // keep keeps the values for other statements. They share their memory.
-func (f *Function) keep(own *flight) {
-	bytes := int64(own.values.Data().SizeInBytes())/int64(own.values.Len()) + entryBytes
-	for i, key := range own.keys {
-		f.set.keepValue(f.id, key, array.NewSlice(own.values, int64(i), int64(i+1)), bytes+int64(len(key)))
+func (f *Function) keep(keys []string, values arrow.Array) {
+	bytes := int64(values.Data().SizeInBytes())/int64(values.Len()) + entryBytes
+	for i, key := range keys {
+		f.set.keepValue(f.id, key, array.NewSlice(values, int64(i), int64(i+1)), bytes+int64(len(key)))
 	}
 }
 
