@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// pythonVariable names a Python interpreter with the package duckdb, the peer of benchPython.
+// pythonVariable names a Python interpreter with the packages duckdb and pandas, the peer of
+// benchPython. Without pandas, duckdb looks for it again for each row.
 const pythonVariable = "SPICED_BENCH_PYTHON"
 
 // pythonFunctions are the same bodies as those of the peer. Every call is made: they are

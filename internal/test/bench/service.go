@@ -56,7 +56,7 @@ func compareService(ctx context.Context, e *env, takes time.Duration) (r row, er
 	}))
 	defer service.Close()
 	s, err := e.serve(ctx, pod{
-		name: "service" + takes.String(), runtime: "  query: { timeout: 10m, isolation: none }\n  caching: { sql_results: { enabled: false } }\n",
+		name: "service" + takes.String(), runtime: "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n",
 		table: table{"numbers", "SELECT range AS i FROM range(%d)", serviceRows},
 		text: fmt.Sprintf("functions:\n  - { name: f, from: %q, signature: { args: [{ name: x, type: int64 }], returns: int64 }, params: { batch_size: %d, batch_concurrency: %d, allowed_endpoint_ranges: [127.0.0.0/8] } }\n",
 			service.URL, serviceBatch, serviceConcurrency),
