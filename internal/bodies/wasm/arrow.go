@@ -3,7 +3,9 @@ package wasm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -138,16 +140,21 @@ func withoutFirst(batch arrow.RecordBatch) arrow.RecordBatch {
 }
 
 // transform calls the entry point with two Arrow IPC streams and reads the one it returns.
-func (b *Body) transform(ctx context.Context, input, args arrow.RecordBatch) ([]arrow.Array, error) {
-	in, err := encode(input)
-	if err != nil {
+func (b *Body) transform(ctx context.Context, input, args arrow.RecordBatch) (columns []arrow.Array, err error) {
+	buf := streams.Get().(*bytes.Buffer)
+	defer func() {
+		if buf.Reset(); buf.Cap() <= maxKept {
+			streams.Put(buf)
+		}
+	}()
+	if err := encode(buf, input); err != nil {
 		return nil, err
 	}
-	arguments, err := encode(args)
-	if err != nil {
+	size := buf.Len()
+	if err := encode(buf, args); err != nil {
 		return nil, err
 	}
-	var output []byte
+	in, arguments := buf.Bytes()[:size], buf.Bytes()[size:]
 	err = b.with(ctx, b.config, func(ctx context.Context, i *instance) error {
 		from, err := i.write(ctx, in)
 		if err != nil {
@@ -161,23 +168,26 @@ func (b *Body) transform(ctx context.Context, input, args arrow.RecordBatch) ([]
 		if err != nil {
 			return err
 		}
-		output, err = i.read(packed[0])
+		output, err := i.read(packed[0])
+		if err != nil {
+			return err
+		}
+		columns, err = readStream(output, b.results, b.spec.IsTable(), int(b.limits.memory))
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return readStream(output, b.results, b.spec.IsTable(), int(b.limits.memory))
+	return columns, err
 }
 
-func encode(batch arrow.RecordBatch) ([]byte, error) {
-	var out bytes.Buffer
-	w := ipc.NewWriter(&out, ipc.WithSchema(batch.Schema()))
-	if err := w.Write(batch); err != nil {
-		return nil, fmt.Errorf("failed to serialize Arrow IPC stream for WASM function: %w", err)
+// streams has buffers for the streams of calls, of at most maxKept bytes.
+var streams = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const maxKept = 1 << 20
+
+// encode appends a batch as an Arrow IPC stream.
+func encode(to *bytes.Buffer, batch arrow.RecordBatch) error {
+	w := ipc.NewWriter(to, ipc.WithSchema(batch.Schema()))
+	if err := errors.Join(w.Write(batch), w.Close()); err != nil {
+		return fmt.Errorf("failed to serialize Arrow IPC stream for WASM function: %w", err)
 	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("failed to serialize Arrow IPC stream for WASM function: %w", err)
-	}
-	return out.Bytes(), nil
+	return nil
 }

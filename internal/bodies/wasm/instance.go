@@ -164,7 +164,8 @@ func (i *instance) write(ctx context.Context, data []byte) (pointer uint64, err 
 	return pointer, nil
 }
 
-// read returns a copy of the bytes that a module returns as (pointer << 32) | length.
+// read returns the bytes that a module returns as (pointer << 32) | length. They are valid
+// until the module is called again.
 func (i *instance) read(packed uint64) ([]byte, error) {
 	pointer, length := uint32(packed>>32), uint32(packed)
 	if length == 0 {
@@ -174,5 +175,5 @@ func (i *instance) read(packed uint64) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("WASM module returned an invalid memory range ptr=%d len=%d: the memory has %d bytes", pointer, length, i.memory.Size())
 	}
-	return append([]byte(nil), view...), nil
+	return view, nil
 }

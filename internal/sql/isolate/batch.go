@@ -6,33 +6,41 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// appendHead begins a payload of a head and a chunk: the length of the head as JSON, the
-// head, and padding.
-func appendHead(head any) ([]byte, error) {
-	text, err := json.Marshal(head)
-	if err != nil {
-		return nil, err
+// encoders are those that write no frame, with memory that is used again.
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+func (e *encoder) free() {
+	if e.buf = e.buf[:0]; cap(e.buf) <= frameBytes {
+		encoders.Put(e)
 	}
-	e := encoder{buf: binary.LittleEndian.AppendUint32(nil, uint32(len(text)))}
-	e.buf = append(e.buf, text...)
-	e.pad()
-	return e.buf, nil
 }
 
-// appendChunk appends the first columns of a chunk.
-func appendChunk(buf []byte, chunk *engine.Chunk, columns int) []byte {
-	e := encoder{buf: buf}
+// head begins a payload of a head and a chunk: the length of the head as JSON, the head,
+// and padding.
+func (e *encoder) head(head any) error {
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	e.number(len(text))
+	e.buf = append(e.buf, text...)
+	e.pad()
+	return nil
+}
+
+// chunk adds the first columns of a chunk.
+func (e *encoder) chunk(chunk *engine.Chunk, columns int) {
 	e.number(chunk.Len())
 	e.pad()
 	for i := range columns {
 		e.vector(chunk.Column(i), []span{{0, chunk.Len()}})
 	}
-	return e.buf
 }
 
 // cutHead reads the head of a payload.
@@ -72,11 +80,7 @@ func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type,
 	ch := make(chan frame, 1)
 	s.calls.Store(call, ch)
 	defer s.calls.Delete(call)
-	payload, err := appendHead(batch{number, call, id})
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(s.out.write(kindBatch, appendChunk(payload, args, args.Columns())), s.out.flush()); err != nil {
+	if err := s.sendBatch(batch{number, call, id}, args); err != nil {
 		return nil, fmt.Errorf("the arguments cannot be sent by the worker: %w", err)
 	}
 	select {
@@ -92,6 +96,16 @@ func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type,
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+func (s *server) sendBatch(b batch, args *engine.Chunk) error {
+	e := encoders.Get().(*encoder)
+	defer e.free()
+	if err := e.head(b); err != nil {
+		return err
+	}
+	e.chunk(args, args.Columns())
+	return errors.Join(s.out.write(kindBatch, e.buf), s.out.flush())
 }
 
 // takeBatch answers a call of a function that is not SQL, if the statement may call it.
@@ -136,15 +150,16 @@ func replyValues(w *worker, id uint64, values *engine.Chunk, err error) {
 		text := truncate.Fit(err.Error(), engine.MaxMessage)
 		a.Error = &text
 	}
-	payload, headErr := appendHead(a)
-	if headErr != nil {
+	e := encoders.Get().(*encoder)
+	defer e.free()
+	if e.head(a) != nil {
 		return // an answer is always JSON
 	}
 	if err == nil {
 		defer values.Destroy()
-		payload = appendChunk(payload, values, 1)
+		e.chunk(values, 1)
 	}
-	if large, ok := errors.AsType[tooLargeError](w.out.write(kindValues, payload)); ok {
+	if large, ok := errors.AsType[tooLargeError](w.out.write(kindValues, e.buf)); ok {
 		replyValues(w, id, nil, large)
 		return
 	}
