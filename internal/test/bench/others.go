@@ -18,10 +18,10 @@ const (
 	lakesVariable = "SPICED_BENCH_LAKES"
 )
 
-// makeMySQLRows makes a table of two million rows, or keeps it from an earlier run.
+// makeMySQLRows makes a table of ten million rows, or keeps it from an earlier run.
 var makeMySQLRows = []string{
 	"CREATE TABLE IF NOT EXISTS spiced_bench (id bigint PRIMARY KEY, customer varchar(20), amount decimal(10,2), created datetime)",
-	"INSERT IGNORE INTO spiced_bench SELECT seq, concat('customer ', seq % 1000), seq % 100000, '2026-01-01' + INTERVAL seq SECOND FROM seq_1_to_2000000",
+	"INSERT IGNORE INTO spiced_bench SELECT seq, concat('customer ', seq % 1000), seq % 100000, '2026-01-01' + INTERVAL seq SECOND FROM seq_1_to_10000000",
 }
 
 // comparison is a statement for spiced with FROM t, and what t is there and for DuckDB.
@@ -64,8 +64,7 @@ func (e *env) serveDatasets(ctx context.Context, name, datasets string) (*server
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("version: v1\nkind: Spicepod\nname: %s\nruntime:\n%s  extensions: { directory: %q }\n%s", name, usual, os.Getenv(extensionsVariable), datasets)
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
+	if err := writeDatasets(dir, datasets); err != nil {
 		return nil, err
 	}
 	return e.serveFolder(ctx, dir, "--state-dir", filepath.Join(dir, "state"))
@@ -91,16 +90,22 @@ func benchMySQL(ctx context.Context, e *env) ([]row, error) {
 			return nil, err
 		}
 	}
-	s, err := e.serveDatasets(ctx, "mysql", fmt.Sprintf("datasets: [{ name: my, from: 'mysql:spiced_bench', params: { mysql_connection_string: %q } }]\n", url+"?sslmode=disabled"))
+	entry := fmt.Sprintf("from: 'mysql:spiced_bench', params: { mysql_connection_string: %q }", url+"?sslmode=disabled")
+	s, err := e.serveDatasets(ctx, "mysql", "datasets: [{ name: my, "+entry+" }]\n")
 	if err != nil {
 		return nil, err
 	}
 	defer s.stop()
-	return compared(ctx, s, peer, []comparison{
-		{"MariaDB, 2 million rows: all columns aggregated", "my", "my.spiced_bench", "SELECT count(*), sum(id), max(customer), sum(amount), max(created) FROM t"},
-		{"MariaDB, 2 million rows: a condition without an index", "my", "my.spiced_bench", "SELECT count(*), sum(amount) FROM t WHERE customer = 'customer 77'"},
+	rows, err := compared(ctx, s, peer, []comparison{
+		{"MariaDB, 10 million rows: all columns aggregated", "my", "my.spiced_bench", "SELECT count(*), sum(id), max(customer), sum(amount), max(created) FROM t"},
+		{"MariaDB, 10 million rows: a condition without an index", "my", "my.spiced_bench", "SELECT count(*), sum(amount) FROM t WHERE customer = 'customer 77'"},
 		{"MariaDB: a row by key", "my", "my.spiced_bench", "SELECT customer FROM t WHERE id = 4711"},
 	})
+	if err != nil {
+		return nil, err
+	}
+	copies, err := e.copies(ctx, peer, "", []copied{{"MariaDB, 10 million rows", entry, "my.spiced_bench"}})
+	return append(rows, copies...), err
 }
 
 // benchLakes reads tables of Delta Lake and Iceberg in a folder.
@@ -118,19 +123,27 @@ func benchLakes(ctx context.Context, e *env) ([]row, error) {
 		return nil, err
 	}
 	delta, iceberg := filepath.Join(folder, "delta"), filepath.Join(folder, "lake", "iceberg")
-	s, err := e.serveDatasets(ctx, "lakes", fmt.Sprintf("  data_roots: [%q]\ndatasets: [{ name: delta, from: %q }, { name: iceberg, from: %q }]\n", folder, "delta_lake:"+delta, "iceberg:"+iceberg))
+	roots := fmt.Sprintf("  data_roots: [%q]\n", folder)
+	s, err := e.serveDatasets(ctx, "lakes", roots+fmt.Sprintf("datasets: [{ name: delta, from: %q }, { name: iceberg, from: %q }]\n", "delta_lake:"+delta, "iceberg:"+iceberg))
 	if err != nil {
 		return nil, err
 	}
 	defer s.stop()
 	var list []comparison
-	for _, t := range [][3]string{
-		{"Delta Lake", "delta", "delta_scan('" + delta + "')"},
-		{"Iceberg", "iceberg", "iceberg_scan('" + iceberg + "', allow_moved_paths = true)"},
+	var copying []copied
+	for _, t := range []struct{ what, name, from, theirs string }{
+		{"Delta Lake", "delta", "delta_lake:" + delta, "delta_scan('" + delta + "')"},
+		{"Iceberg", "iceberg", "iceberg:" + iceberg, "iceberg_scan('" + iceberg + "', allow_moved_paths = true)"},
 	} {
 		list = append(list,
-			comparison{t[0] + ": all columns of all rows aggregated", t[1], t[2], "SELECT count(*), sum(id), max(customer), sum(amount) FROM t"},
-			comparison{t[0] + ": one column with a condition", t[1], t[2], "SELECT sum(amount) FROM t WHERE id BETWEEN 5000000 AND 5001000"})
+			comparison{t.what + ": all columns of all rows aggregated", t.name, t.theirs, "SELECT count(*), sum(id), max(customer), sum(amount) FROM t"},
+			comparison{t.what + ": one column with a condition", t.name, t.theirs, "SELECT sum(amount) FROM t WHERE id BETWEEN 5000000 AND 5001000"})
+		copying = append(copying, copied{t.what + ", all rows", fmt.Sprintf("from: %q", t.from), t.theirs})
 	}
-	return compared(ctx, s, peer, list)
+	rows, err := compared(ctx, s, peer, list)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := e.copies(ctx, peer, roots, copying)
+	return append(rows, copies...), err
 }

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -61,23 +60,9 @@ func benchSources(ctx context.Context, e *env) ([]row, error) {
 	if err := preparePeer(ctx, peer, connection, extensions, objects.URL); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(e.dir, "sources")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	text := fmt.Sprintf(`version: v1
-kind: Spicepod
-name: sources
-runtime:
-%s  extensions: { directory: %q }
-datasets:
-  - { name: pg, from: "postgres:spiced_bench", params: { pg_connection_string: %q } }
-  - { name: s3, from: "s3://lake/rows.parquet", params: { s3_endpoint: %q, s3_key: k, s3_secret: s } }
-`, usual, extensions, connection, objects.URL)
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	s, err := e.serveFolder(ctx, dir, "--state-dir", filepath.Join(dir, "state"))
+	postgres := fmt.Sprintf("from: 'postgres:spiced_bench', params: { pg_connection_string: %q }", connection)
+	s3 := fmt.Sprintf("from: 's3://lake/rows.parquet', params: { s3_endpoint: %q, s3_key: k, s3_secret: s }", objects.URL)
+	s, err := e.serveDatasets(ctx, "sources", "datasets: [{ name: pg, "+postgres+" }, { name: s3, "+s3+" }]\n")
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +77,11 @@ datasets:
 	if err != nil {
 		return nil, err
 	}
-	copied, err := benchCopy(ctx, e, peer, dir, text)
-	return append(rows, copied), err
+	copies, err := e.copies(ctx, peer, "", []copied{
+		{"PostgreSQL, 10 million rows", postgres, "pg.public.spiced_bench"},
+		{"object store, 10 million rows of Parquet", s3, "'s3://lake/rows.parquet'"},
+	})
+	return append(rows, copies...), err
 }
 
 // preparePeer makes the sources readable for DuckDB in this process.
@@ -108,30 +96,6 @@ func preparePeer(ctx context.Context, peer *sql.DB, connection, extensions, obje
 		}
 	}
 	return nil
-}
-
-// benchCopy loads an accelerated dataset of the rows.
-func benchCopy(ctx context.Context, e *env, peer *sql.DB, dir, text string) (row, error) {
-	text = strings.Replace(text, "} }\n  - { name: s3", "}, acceleration: { mode: file } }\n  - { name: s3", 1)
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text), 0o600); err != nil {
-		return row{}, err
-	}
-	var ours time.Duration
-	var grown int64
-	n := 0
-	ratio, _, err := inTurns(2, func() error {
-		_, err := peer.ExecContext(ctx, "CREATE OR REPLACE TABLE copied AS FROM pg.public.spiced_bench; CHECKPOINT")
-		return err
-	}, func() error {
-		n++
-		var err error
-		ours, grown, err = e.loadOf(ctx, "pg", dir, "--state-dir", filepath.Join(dir, "copy"+strconv.Itoa(n)))
-		return err
-	})
-	return row{
-		"PostgreSQL, 10 million rows copied into an acceleration, start of spiced included : CREATE TABLE AS, speed",
-		fmt.Sprintf("%.2f (%.1f s, memory over idle %d MB)", ratio, ours.Seconds(), grown>>20), "≥ 0.95",
-	}, err
 }
 
 // inTurns runs both n times in turns, after a first time each, and returns the shortest
