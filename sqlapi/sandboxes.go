@@ -36,6 +36,9 @@ type Sandbox struct {
 	Built          bool             `json:"built" doc:"Whether the packages are installed; true if there are none."`
 	Functions      []string         `json:"functions" doc:"The functions in the sandbox, sorted."`
 	Isolation      string           `json:"isolation" enum:"required,best_effort" doc:"As declared."`
+	Isolated       *bool            `json:"isolated,omitempty" doc:"Whether this system isolates the code in full, as measured; absent if no code runs in the sandbox."`
+	Layers         []string         `json:"layers,omitempty" doc:"The parts of the isolation that are in use."`
+	MissingLayers  []string         `json:"missing_layers,omitempty" doc:"The parts of the isolation that the system lacks."`
 	Network        string           `json:"network" enum:"none,all" doc:"As declared."`
 	Python         string           `json:"python,omitempty" doc:"The version of Python."`
 	Packages       []SandboxPackage `json:"packages,omitempty" doc:"What is installed."`
@@ -55,10 +58,14 @@ func (h *sandboxesHandler) list(w http.ResponseWriter, r *http.Request, who call
 	if h.sandboxes == nil {
 		return newError(codeNotServed, "", "sandboxes are not served here")
 	}
-	header := []string{"name", "runtime", "dependencies", "secrets", "checksum", "built", "functions", "isolation"}
+	header := []string{"name", "runtime", "dependencies", "secrets", "checksum", "built", "functions", "isolation", "isolated", "layers", "missing_layers"}
 	join := func(list []string) string { return strings.Join(list, ";") }
 	return writeList(w, r, append([]Sandbox{}, h.sandboxes.Sandboxes(who)...), header, func(s Sandbox) []string {
-		return []string{s.Name, s.Runtime, join(s.Dependencies), join(s.Secrets), s.Checksum, strconv.FormatBool(s.Built), join(s.Functions), s.Isolation}
+		isolated := ""
+		if s.Isolated != nil {
+			isolated = strconv.FormatBool(*s.Isolated)
+		}
+		return []string{s.Name, s.Runtime, join(s.Dependencies), join(s.Secrets), s.Checksum, strconv.FormatBool(s.Built), join(s.Functions), s.Isolation, isolated, join(s.Layers), join(s.MissingLayers)}
 	})
 }
 
@@ -123,7 +130,7 @@ func (h *sandboxesHandler) keep(r *http.Request, who caller.Caller) (func(*tools
 // sandboxRoutes are the routes of sandboxes.
 func sandboxRoutes(h *sandboxesHandler) []route {
 	name := param{"name", "path", "the sandbox", text}
-	const example = `{"name":"analytics","runtime":"python","dependencies":["numpy","pandas"],"secrets":["ANALYTICS_TOKEN","DB_URL"],"checksum":"9f2c…","built":true,"functions":["analyze_behavior"],"isolation":"required","network":"none"}`
+	const example = `{"name":"analytics","runtime":"python","dependencies":["numpy","pandas"],"secrets":["ANALYTICS_TOKEN","DB_URL"],"checksum":"9f2c…","built":true,"functions":["analyze_behavior"],"isolation":"required","isolated":true,"layers":["Landlock 6","seccomp","resource limits","user, network, IPC and UTS namespaces","PID namespace"],"network":"none"}`
 	return []route{
 		{
 			method: "GET", path: "/v1/sandboxes", id: "list_sandboxes", tag: "Functions", is: scoped,

@@ -22,9 +22,10 @@ func (f *fakeSandboxes) Sandboxes(who caller.Caller) []Sandbox {
 	if who.UserID != "ada" {
 		functions = slices.Clip(functions[:1])
 	}
+	full := true
 	return []Sandbox{
 		{Name: "default", Runtime: "python", Dependencies: []string{}, Secrets: []string{}, Checksum: "00", Built: true, Functions: []string{}, Isolation: "required", Network: "none"},
-		{Name: "geo", Runtime: "python", Dependencies: []string{"numpy"}, Secrets: []string{"TOKEN"}, Checksum: "01", Built: f.built, Functions: functions, Isolation: "required", Network: "none"},
+		{Name: "geo", Runtime: "python", Dependencies: []string{"numpy"}, Secrets: []string{"TOKEN"}, Checksum: "01", Built: f.built, Functions: functions, Isolation: "required", Isolated: &full, Layers: []string{"Landlock 6", "seccomp"}, MissingLayers: []string{"PID namespaces"}, Network: "none"},
 	}
 }
 
@@ -39,9 +40,9 @@ func (f *fakeSandboxes) BuildSandbox(_ context.Context, name string) error {
 func TestSandboxes(t *testing.T) {
 	fake := &fakeSandboxes{}
 	f := serveTools(t, func(o *Options) { o.Sandboxes = fake })
-	const geo = `{"name":"geo","runtime":"python","dependencies":["numpy"],"secrets":["TOKEN"],"checksum":"01","built":false,"functions":["haversine_km"],"isolation":"required","network":"none"}`
+	const geo = `{"name":"geo","runtime":"python","dependencies":["numpy"],"secrets":["TOKEN"],"checksum":"01","built":false,"functions":["haversine_km"],"isolation":"required","isolated":true,"layers":["Landlock 6","seccomp"],"missing_layers":["PID namespaces"],"network":"none"}`
 	f.want(f.send("GET", "/v1/sandboxes", ""), 200, `[{"name":"default","runtime":"python","dependencies":[],"secrets":[],"checksum":"00","built":true,"functions":[],"isolation":"required","network":"none"},`+geo+`]`)
-	f.want(f.send("GET", "/v1/sandboxes?format=csv", ""), 200, "name,runtime,dependencies,secrets,checksum,built,functions,isolation\ndefault,python,,,00,true,,required\ngeo,python,numpy,TOKEN,01,false,haversine_km,required\n")
+	f.want(f.send("GET", "/v1/sandboxes?format=csv", ""), 200, "name,runtime,dependencies,secrets,checksum,built,functions,isolation,isolated,layers,missing_layers\ndefault,python,,,00,true,,required,,,\ngeo,python,numpy,TOKEN,01,false,haversine_km,required,true,Landlock 6;seccomp,PID namespaces\n")
 	f.want(f.send("GET", "/v1/sandboxes/Geo", ""), 200, geo)
 	f.want(f.send("GET", "/v1/sandboxes/geo", "", "X-Spiced-User", "ada"), 200, `"functions":["haversine_km","secret"]`)
 	f.want(f.send("GET", "/v1/sandboxes/gep", ""), 404, `{"message":"there is no sandbox \"gep\"","code":"sandbox_not_found","hint":"did you mean \"geo\"?"}`)

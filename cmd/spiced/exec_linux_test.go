@@ -140,6 +140,48 @@ func TestExecKilled(t *testing.T) {
 	p.eventually("to answer the next statement", func() bool { return p.sql("SELECT twice(21) AS t") == `[{"t":42}]` })
 }
 
+// The metrics count what the workers of each sandbox do.
+func TestExecMetrics(t *testing.T) {
+	p, dir := startExec(t, strings.Replace(execPod, "secrets: [SPICED_TEST_DB] }", "secrets: [SPICED_TEST_DB], limits: { memory: 64MiB } }", 1)+`  - name: fails
+    from: exec
+    sandbox: analytics
+    description: Ends its worker in several ways.
+    signature: { args: [{ name: how, type: utf8 }], returns: int64 }
+    body: |
+      import mmap, os
+      def fails(how):
+          if how == "exit":
+              os._exit(3)
+          m = mmap.mmap(-1, 256 << 20)
+          for i in range(0, len(m), 4096):
+              m[i] = 1
+          while True: pass
+`)
+	p.sql("SELECT sum(twice(i)) AS s FROM range(100) r(i) WHERE i NOT IN (13, 99)")
+	p.want(p.do("POST", "/v1/sql", "SELECT twice(13)"), 400, "bad luck")
+	p.want(p.do("POST", "/v1/sql", "SELECT fails('exit')"), 400, "exit status 3")
+	p.want(p.do("POST", "/v1/sql", "SELECT fails('memory')"), 400, "more than 64 MiB of memory")
+	for metric, want := range map[string]string{
+		`spiced_sandbox_calls_total{outcome="ok",sandbox="default"}`:              "1",
+		`spiced_sandbox_calls_total{outcome="error",sandbox="default"}`:           "1",
+		`spiced_sandbox_calls_total{outcome="failed",sandbox="analytics"}`:        "2",
+		`spiced_sandbox_rows_total{sandbox="default"}`:                            "99",
+		`spiced_sandbox_call_duration_seconds_count{sandbox="analytics"}`:         "2",
+		`spiced_sandbox_worker_ends_total{reason="exit",sandbox="analytics"}`:     "1",
+		`spiced_sandbox_worker_ends_total{reason="memory",sandbox="analytics"}`:   "1",
+		`spiced_sandbox_worker_starts_total{outcome="ok",sandbox="analytics"}`:    "2",
+		`spiced_sandbox_worker_start_duration_seconds_count{sandbox="analytics"}`: "2",
+		`spiced_sandbox_workers{sandbox="default",state="idle"}`:                  "1",
+		`spiced_sandbox_workers{sandbox="default",state="busy"}`:                  "0",
+		`spiced_sandbox_calls_waiting{sandbox="default"}`:                         "0",
+	} {
+		p.eventually(metric+" to be "+want, func() bool { return p.metric(metric) == want })
+	}
+	// Sandboxes that are gone leave no series.
+	write(t, filepath.Join(dir, "spicepod.yaml"), podHead)
+	p.eventually("to drop the series", func() bool { return !strings.Contains(p.do("GET", "/metrics", "").body, `sandbox="analytics"`) })
+}
+
 // A statement that is cancelled ends its call.
 func TestExecCancelled(t *testing.T) {
 	p, _ := startExec(t, strings.Replace(execPod, "runtime: {", "runtime: { query: { timeout: 1s }, ", 1))

@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spiced-sql/spiced/internal/bodies/environment"
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/visible"
 	"github.com/spiced-sql/spiced/internal/protocols/repl"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
 )
@@ -214,7 +216,12 @@ func (f *sandboxFlags) sandboxes(ctx context.Context, std streams, name string) 
 			return nil, err
 		}
 	}
-	for _, s := range describeSandboxes(set, func(string) bool { return false }) {
+	shim, err := sandboxWorker()
+	if err != nil {
+		return nil, err
+	}
+	isolation := func(e *environment.Environment) *sandbox.Isolation { return runtime.IsolationOf(e, shim) }
+	for _, s := range describeSandboxes(set, isolation, func(string) bool { return false }) {
 		if name == "" || strings.EqualFold(s.Name, name) {
 			list = append(list, s)
 		}
@@ -326,9 +333,9 @@ func jsonOr(w io.Writer, list []sqlapi.Sandbox, err error) error {
 // writeSandboxes writes the sandboxes as a table.
 func writeSandboxes(w io.Writer, list []sqlapi.Sandbox) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "sandbox\truntime\tbuilt\tfunctions\tdependencies\tsecrets\tchecksum")
+	fmt.Fprintln(t, "sandbox\truntime\tbuilt\tisolated\tfunctions\tdependencies\tsecrets\tchecksum")
 	for _, s := range list {
-		fmt.Fprintln(t, visible.Escape(s.Name)+"\t"+s.Runtime+"\t"+builtWord(s)+"\t"+joined(s.Functions)+"\t"+joined(s.Dependencies)+"\t"+joined(s.Secrets)+"\t"+short(s.Checksum))
+		fmt.Fprintln(t, visible.Escape(s.Name)+"\t"+s.Runtime+"\t"+yesNo(s.Built)+"\t"+isolatedWord(s)+"\t"+joined(s.Functions)+"\t"+joined(s.Dependencies)+"\t"+joined(s.Secrets)+"\t"+short(s.Checksum))
 	}
 	return t.Flush()
 }
@@ -350,8 +357,11 @@ func writeSandbox(w io.Writer, s sqlapi.Sandbox) error {
 	line("functions", joined(s.Functions))
 	line("network", s.Network)
 	line("isolation", s.Isolation)
+	line("isolated", isolatedWord(s))
+	line("layers", strings.Join(s.Layers, "; "))
+	line("missing", strings.Join(s.MissingLayers, "; "))
 	line("checksum", s.Checksum)
-	line("built", builtWord(s))
+	line("built", yesNo(s.Built))
 	for i, p := range s.Packages {
 		key := ""
 		if i == 0 {
@@ -362,11 +372,19 @@ func writeSandbox(w io.Writer, s sqlapi.Sandbox) error {
 	return t.Flush()
 }
 
-func builtWord(s sqlapi.Sandbox) string {
-	if s.Built {
+func yesNo(yes bool) string {
+	if yes {
 		return "yes"
 	}
 	return "no"
+}
+
+// isolatedWord says whether the code of a sandbox is isolated; "-" if there is none.
+func isolatedWord(s sqlapi.Sandbox) string {
+	if s.Isolated == nil {
+		return "-"
+	}
+	return yesNo(*s.Isolated)
 }
 
 func joined(list []string) string {

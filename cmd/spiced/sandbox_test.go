@@ -78,6 +78,10 @@ func TestSandboxesOfAServer(t *testing.T) {
 	p.want(p.do("GET", "/v1/tools?format=xml&sandbox=geo", ""), 200, "<name>scaled</name>", "<description>The number</description>")
 	p.want(p.do("GET", "/v1/tools?sandbox=default", ""), 200, "[]")
 
+	p.want(p.do("GET", "/v1/sandboxes/geo", ""), 200, `"isolation":"best_effort","isolated":true,"layers":["Landlock `, `"seccomp","resource limits"`)
+	if got := p.sql("SELECT isolated, list_contains(layers, 'seccomp') AS filtered FROM spiced.sandboxes WHERE name = 'geo'"); got != `[{"isolated":true,"filtered":true}]` {
+		t.Error(got)
+	}
 	// Who may not see a function does not see it here.
 	for user, want := range map[string]string{"": `"functions":[]`, "ada": `"functions":["for_ada"]`} {
 		p.want(p.do("GET", "/v1/sandboxes/default", "", "X-Spiced-User", user), 200, want)
@@ -119,7 +123,7 @@ func TestSandboxCommands(t *testing.T) {
 		}
 		return out
 	}
-	if out := run(0, "list", "--dir", dir); !strings.Contains(out, "geo      python   no     scaled     inner, tiny   SANDBOX_T_BASE, SANDBOX_T_TOKEN") || !strings.Contains(out, "run: spiced sandbox build geo;") {
+	if out := run(0, "list", "--dir", dir); !strings.Contains(out, "geo      python   no     yes       scaled     inner, tiny   SANDBOX_T_BASE, SANDBOX_T_TOKEN") || !strings.Contains(out, "run: spiced sandbox build geo;") {
 		t.Error(out)
 	}
 	run(0, "build", "GEO", "--dir", dir)
@@ -130,6 +134,9 @@ func TestSandboxCommands(t *testing.T) {
 		t.Error(out)
 	}
 	if out := run(0, "show", "geo", "--dir", dir, "--format", "json"); !strings.Contains(out, `"built": true`) {
+		t.Error(out)
+	}
+	if out := run(0, "show", "geo", "--dir", dir); !strings.Contains(out, "isolation     best_effort\nisolated      yes\nlayers        Landlock ") {
 		t.Error(out)
 	}
 	if out := run(0, "prompt", "geo", "--dir", dir); !strings.Contains(out, "<tools>\n  <tool>\n    <name>scaled</name>") || strings.Contains(out, "twice") {
@@ -170,10 +177,11 @@ func TestSandboxCommandsOfAServer(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"list"}, "geo      python   no     scaled"},
+		{[]string{"list"}, "geo      python   no     yes       scaled"},
 		{[]string{"build", "geo"}, "sandbox geo: the packages are installed\n"},
 		{[]string{"build"}, "sandbox default: needs no packages\nsandbox geo: the packages are installed already\n"},
 		{[]string{"show", "geo"}, "built         yes"},
+		{[]string{"show", "geo"}, "isolated      yes\nlayers        Landlock "},
 		{[]string{"prompt", "geo"}, "<name>scaled</name>"},
 	} {
 		if status, out := spiced(t, append(append([]string{"sandbox"}, c.args...), "--url", url)...); status != 0 || !strings.Contains(out, c.want) {

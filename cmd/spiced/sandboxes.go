@@ -7,6 +7,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/bodies/environment"
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/sqlapi"
 	"github.com/spiced-sql/spiced/tools"
@@ -15,7 +16,7 @@ import (
 // Sandboxes describes the sandboxes of the current generation.
 func (i inventory) Sandboxes(who caller.Caller) []sqlapi.Sandbox {
 	hides := i.runtime.ToolEnv().Hidden(tools.Scope{Caller: who})
-	return describeSandboxes(i.runtime.Environments(), hides)
+	return describeSandboxes(i.runtime.Environments(), i.runtime.Isolation, hides)
 }
 
 // BuildSandbox installs the packages of a sandbox.
@@ -27,8 +28,9 @@ func (i inventory) BuildSandbox(ctx context.Context, name string) error {
 	return err
 }
 
-// describeSandboxes describes sandboxes without the functions that are hidden.
-func describeSandboxes(set *environment.Set, hides func(function string) bool) []sqlapi.Sandbox {
+// describeSandboxes describes sandboxes, with the isolation of each, without the functions that
+// are hidden.
+func describeSandboxes(set *environment.Set, isolation func(*environment.Environment) *sandbox.Isolation, hides func(function string) bool) []sqlapi.Sandbox {
 	list := []sqlapi.Sandbox{}
 	for _, e := range set.All() {
 		s := sqlapi.Sandbox{
@@ -36,6 +38,9 @@ func describeSandboxes(set *environment.Set, hides func(function string) bool) [
 			Dependencies: append([]string{}, e.Dependencies...), Secrets: append([]string{}, e.Secrets...), MissingSecrets: e.MissingSecrets(),
 			Checksum: e.Checksum, Built: e.Built(), Functions: slices.DeleteFunc(e.FunctionNames(), hides),
 			Isolation: e.Isolation(), Network: string(e.Declared.Network),
+		}
+		if measured := isolation(e); measured != nil {
+			s.Isolated, s.Layers, s.MissingLayers = &measured.Full, measured.On, measured.Missing
 		}
 		if p := e.Python(); p != nil {
 			s.Python = p.Version

@@ -211,6 +211,7 @@ func (l *loader) count(r *Report) {
 		names = append(names, v.Declared.Name)
 	}
 	m.KeepDatasets(names)
+	m.KeepSandboxes(g.environments.Names())
 }
 
 // storeRefusal stores the faults of a refused load in spiced.load_errors.

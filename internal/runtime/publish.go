@@ -233,6 +233,6 @@ func (a *attempt) fill(g *Generation) error {
 		fillGeneration(a.tx, g, a.report),
 		fillModels(a.tx, g),
 		fillAgents(a.tx, g),
-		fillSandboxes(a.tx, g),
+		fillSandboxes(a.tx, g, a.s.exec.Shim),
 	)
 }

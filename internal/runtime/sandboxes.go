@@ -11,6 +11,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/environment"
 	"github.com/spiced-sql/spiced/internal/bodies/exec"
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
@@ -182,8 +184,8 @@ func sandboxFault(b *build, function string) error {
 
 // inEnvironment returns options with which code runs in the environments of a set.
 func inEnvironment(o exec.Options, set *environment.Set) exec.Options {
-	o.Environment = func(_ context.Context, _ *spicepod.Pod, sandbox string) (exec.Environment, error) {
-		e := set.Get(sandbox)
+	o.Environment = func(_ context.Context, _ *spicepod.Pod, name string) (exec.Environment, error) {
+		e := set.Get(name)
 		if e == nil {
 			return exec.Environment{}, ErrNoSandbox
 		}
@@ -221,6 +223,33 @@ func (rt *Runtime) BuildSandbox(ctx context.Context, name string) error {
 	return err
 }
 
+// IsolationOf measures how this system isolates the code of a sandbox. shim is the command that
+// becomes a worker. It returns nil if no code runs in the sandbox.
+func IsolationOf(e *environment.Environment, shim []string) *sandbox.Isolation {
+	switch {
+	case len(e.Functions) > 0 && e.Declared.Runtime == spicepod.RuntimeWASM:
+		return &sandbox.Isolation{On: []string{"WebAssembly"}, Full: true}
+	case slices.ContainsFunc(e.Functions, func(f *environment.Function) bool { return f.Declared.Scheme() == "exec" }):
+		i := sandbox.Probe(shim).Networked(e.Declared.Network == spicepod.NetworkAll)
+		return &i
+	}
+	return nil
+}
+
+// Isolation measures how the code of a sandbox is isolated.
+func (s *services) Isolation(e *environment.Environment) *sandbox.Isolation {
+	return IsolationOf(e, s.exec.Shim)
+}
+
+// workers says what the workers of each sandbox do, for metrics.
+func (s *services) workers() map[string]telemetry.SandboxWorkers {
+	all := map[string]telemetry.SandboxWorkers{}
+	for name, w := range s.exec.Pools.Workers() {
+		all[name] = telemetry.SandboxWorkers(w)
+	}
+	return all
+}
+
 // tableSandboxes is the introspection table of sandboxes.
 const tableSandboxes = "sandboxes"
 
@@ -230,21 +259,26 @@ func sandboxTables() []string {
 	rows := engine.Qualified(engine.Core, rowsOf(tableSandboxes))
 	return []string{
 		"CREATE TABLE " + rows + ` (name VARCHAR, runtime VARCHAR, description VARCHAR, dependencies VARCHAR[], secrets VARCHAR[], missing_secrets VARCHAR[],
-			checksum VARCHAR, built BOOLEAN, functions VARCHAR[], isolation VARCHAR, network VARCHAR)`,
+			checksum VARCHAR, built BOOLEAN, functions VARCHAR[], isolation VARCHAR, isolated BOOLEAN, layers VARCHAR[], missing_layers VARCHAR[], network VARCHAR)`,
 		"CREATE VIEW " + engine.Qualified(engine.System, tableSandboxes) + " AS SELECT * REPLACE (" + udf.FunctionsShown("functions") + " AS functions) FROM " + rows,
 	}
 }
 
-// fillSandboxes fills spiced.sandboxes with the environments of g.
-func fillSandboxes(tx *engine.Tx, g *Generation) error {
+// fillSandboxes fills spiced.sandboxes with the environments of g. shim is the command that
+// becomes a worker.
+func fillSandboxes(tx *engine.Tx, g *Generation, shim []string) error {
 	if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(tableSandboxes))); err != nil {
 		return err
 	}
 	var rows [][]any
 	for _, e := range g.environments.All() {
+		var isolated, layers, missing any
+		if i := IsolationOf(e, shim); i != nil {
+			isolated, layers, missing = i.Full, list(i.On), list(i.Missing)
+		}
 		rows = append(rows, []any{
 			e.Name, string(e.Declared.Runtime), orNull(e.Declared.Description), list(e.Dependencies), list(e.Secrets), list(e.MissingSecrets()),
-			e.Checksum, e.Built(), e.FunctionNames(), e.Isolation(), string(e.Declared.Network),
+			e.Checksum, e.Built(), e.FunctionNames(), e.Isolation(), isolated, layers, missing, string(e.Declared.Network),
 		})
 	}
 	if err := tx.Insert(engine.Core, rowsOf(tableSandboxes), rows); err != nil {

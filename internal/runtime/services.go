@@ -121,6 +121,10 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 	s.db.UseRefs(s.results)
 	s.bodies, s.sandboxes = bodies.NewSet(), openSandboxes(opts, s.state.dir, s.log, reload)
 	s.exec = exec.Options{Pools: exec.NewPools(), Shim: opts.Sandbox, Log: s.log}
+	if s.metrics != nil {
+		s.exec.Metrics = s.metrics
+		s.metrics.WatchSandboxes(s.workers)
+	}
 	s.db.HandleBatches(s.bodies.Call)
 	return s, s.openTools(opts, reload)
 }

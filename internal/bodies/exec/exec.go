@@ -35,7 +35,9 @@ type Options struct {
 	Pools *Pools
 	Shim  []string // the command that runs [sandbox.Main]
 	Log   *slog.Logger
-	Load  time.Duration // until the code of a function is loaded; 0: 10 s
+	// Metrics counts what the workers do; nil: none.
+	Metrics sandbox.Metrics
+	Load    time.Duration // until the code of a function is loaded; 0: 10 s
 	// Environment returns what the code of a sandbox runs with. Without it, Python is the
 	// system's, without packages, and secrets are variables of this process.
 	Environment func(ctx context.Context, pod *spicepod.Pod, sandbox string) (Environment, error)
@@ -154,7 +156,7 @@ func (m *maker) findSandbox() error {
 		names = append(names, s.Name)
 	}
 	if strings.EqualFold(name, spicepod.DefaultSandbox) {
-		m.sandbox = spicepod.Sandbox{Name: name, Runtime: spicepod.RuntimePython, Network: spicepod.NetworkNone, Isolation: spicepod.IsolationRequired}
+		m.sandbox = spicepod.Sandbox{Name: spicepod.DefaultSandbox, Runtime: spicepod.RuntimePython, Network: spicepod.NetworkNone, Isolation: spicepod.IsolationRequired}
 		return nil
 	}
 	return m.problem(".sandbox", nearest.Hint(name, names, "declare it in sandboxes"), "there is no sandbox %q", name)

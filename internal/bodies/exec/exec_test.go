@@ -91,16 +91,16 @@ func TestFunctionsShareWorkers(t *testing.T) {
 	if err1 != nil || err2 != nil || one != two {
 		t.Error(one, two, err1, err2)
 	}
-	if _, ok := o.Pools.Isolation("default"); !ok {
-		t.Error("there is no pool")
+	if w := o.Pools.Workers()["default"]; w.Idle != 1 || w.Busy != 0 {
+		t.Errorf("workers %+v", w)
 	}
 	a.Close()
 	if again, err := callOf(t, b, "[1]"); err != nil || again != two {
 		t.Error(again, err)
 	}
 	b.Close()
-	if _, ok := o.Pools.Isolation("default"); ok {
-		t.Error("the pool is left")
+	if all := o.Pools.Workers(); len(all) > 0 {
+		t.Errorf("the pool is left: %+v", all)
 	}
 }
 

@@ -55,7 +55,7 @@ func (m *maker) options(e Environment) sandbox.Options {
 		Name: m.sandbox.Name, Command: sandbox.PythonCommand(e.Interpreter), ReadOnly: e.ReadOnly, Env: e.Variables,
 		Memory: int64(limits.Memory), CPU: limits.CPU, Processes: limits.Processes, Workers: limits.Workers, Output: int64(limits.Output),
 		Network: m.sandbox.Network == spicepod.NetworkAll, Required: m.sandbox.Isolation != spicepod.IsolationBestEffort,
-		Shim: m.Shim, Log: m.Log, Load: m.Load,
+		Shim: m.Shim, Metrics: m.Metrics, Log: m.Log, Load: m.Load,
 	}
 	for _, v := range e.Variables {
 		_, value, _ := strings.Cut(v, "=")

@@ -27,17 +27,19 @@ type lease struct {
 // NewPools returns an empty set.
 func NewPools() *Pools { return &Pools{pools: map[string]*lease{}} }
 
-// Isolation says how the code of the sandbox with that name is isolated; false: it has no
-// workers.
-func (p *Pools) Isolation(name string) (sandbox.Isolation, bool) {
+// Workers says what the workers of each sandbox do, by its name.
+func (p *Pools) Workers() map[string]sandbox.Workers {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	all := map[string]sandbox.Workers{}
 	for _, l := range p.pools {
-		if l.pool != nil && l.pool.Name() == name {
-			return l.pool.Isolation(), true
+		if l.pool == nil {
+			continue
 		}
+		sum, w := all[l.pool.Name()], l.pool.Workers()
+		all[l.pool.Name()] = sandbox.Workers{Idle: sum.Idle + w.Idle, Busy: sum.Busy + w.Busy, Waiting: sum.Waiting + w.Waiting}
 	}
-	return sandbox.Isolation{}, false
+	return all
 }
 
 // acquire returns the pool of a key, which it makes if there is none.

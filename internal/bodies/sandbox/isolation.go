@@ -25,11 +25,10 @@ type Isolation struct {
 	Missing []string // what the system lacks
 	Full    bool     // nothing that [Options.Required] asks for is missing
 
-	on layer
-	// landlock is the version of the interface; 0: none.
-	landlock int
-	// root says that this process is root, and its workers run as another user.
-	root bool
+	on       layer
+	landlock int  // version of the interface; 0: none
+	root     bool // this process is root, and its workers run as another user
+	network  bool // the code may open connections
 }
 
 // NotIsolatedError is the error of a sandbox whose required isolation cannot be had.
@@ -58,13 +57,25 @@ func (i Isolation) judged() Isolation {
 			i.Full = i.Full && !required
 		}
 	}
-	spaces := i.has(layerSpaces)
-	add(i.has(layerFiles) && i.landlock >= leastLandlock, fmt.Sprintf("files (Landlock %d)", i.landlock), true, "Landlock (Linux 6.2 or later, with landlock in the list of 'lsm=')")
-	add(i.has(layerCalls), "system calls (seccomp)", true, "seccomp filters (Linux on amd64 or arm64)")
-	add(i.has(layerLimits), "limits of memory, processes and files", true, "resource limits for single processes")
-	add(spaces, "user, network and IPC namespaces", false, "user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)")
+	spaces, names := i.has(layerSpaces), "user, network, IPC and UTS namespaces"
+	if i.network {
+		names = "user, IPC and UTS namespaces"
+	}
+	add(i.has(layerFiles) && i.landlock >= leastLandlock, fmt.Sprintf("Landlock %d", i.landlock), true, "Landlock (Linux 6.2 or later, with landlock in the list of 'lsm=')")
+	add(i.has(layerCalls), "seccomp", true, "seccomp filters (Linux on amd64 or arm64)")
+	add(i.has(layerLimits), "resource limits", true, "resource limits for single processes")
+	add(spaces, names, false, "user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)")
 	add(spaces && i.has(layerPIDs), "PID namespace", false, "PID namespaces")
+	if i.root {
+		i.On = append(i.On, "another user")
+	}
 	return i
+}
+
+// Networked returns the isolation of workers whose code may open connections.
+func (i Isolation) Networked(network bool) Isolation {
+	i.network = network
+	return i.judged()
 }
 
 // without returns the isolation with layers left out.

@@ -29,7 +29,7 @@ func Main() error {
 		return fmt.Errorf("this command is for sandboxes: %s: %w", confinementVariable, err)
 	}
 	if c.Probe {
-		os.Exit(0)
+		os.Exit(probed + int(c.try()))
 	}
 	path, err := exec.LookPath(c.Command[0])
 	if err != nil {
@@ -67,6 +67,20 @@ func Main() error {
 		}
 	}
 	return execute(path, c.Command, environ, limits)
+}
+
+// try confines this thread, and returns the layers that the system has.
+func (c *confinement) try() (on layer) {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 0
+	}
+	if r := (&fileRules{version: c.Landlock}); c.Landlock > 0 && r.apply() == nil {
+		on |= layerFiles
+	}
+	if seccompArch != 0 && c.filterCalls() == nil {
+		on |= layerCalls
+	}
+	return on
 }
 
 func (c *confinement) has(l layer) bool { return c.On&l == l }

@@ -46,7 +46,7 @@ func newPool(o Options, off layer) (*Pool, error) {
 	if len(o.Command) == 0 && o.Script == "" {
 		return nil, errors.New("a sandbox needs an interpreter or a command")
 	}
-	isolation := Probe(o.Shim).without(off)
+	isolation := Probe(o.Shim).without(off).Networked(o.Network)
 	if o.Required && !isolation.Full {
 		return nil, &NotIsolatedError{isolation}
 	}
@@ -74,10 +74,12 @@ func (p *Pool) Load(ctx context.Context, f *Function) error {
 
 // Call calls a function on each row of a batch. An error of the code is a [*CodeError].
 func (p *Pool) Call(ctx context.Context, f *Function, batch arrow.RecordBatch) (values arrow.Array, err error) {
+	began := time.Now()
 	err = p.with(ctx, f, func(w *worker) (err error) {
 		values, err = w.call(f, batch)
 		return err
 	})
+	p.o.Metrics.SandboxCalled(p.o.Name, outcome(err), batch.NumRows(), time.Since(began))
 	return values, err
 }
 
@@ -98,7 +100,7 @@ func (p *Pool) with(ctx context.Context, f *Function, do func(*worker) error) er
 		err = do(w)
 	}
 	if ctx.Err() != nil {
-		w.kill(endCancelled)
+		w.cancel(ctx)
 		return ctx.Err()
 	}
 	return err
@@ -164,6 +166,7 @@ const (
 
 // started records whether a start failed.
 func (p *Pool) started(w *worker, err error) {
+	p.o.Metrics.WorkerStarted(p.o.Name, err != nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

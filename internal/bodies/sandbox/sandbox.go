@@ -41,6 +41,7 @@ type Options struct {
 	Network  bool     // the code may open connections
 	Required bool     // refuse to run where the isolation is not full
 	Shim     []string // the command that runs Main
+	Metrics  Metrics  // nil: none
 	Log      *slog.Logger
 }
 
@@ -82,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Output <= 0 {
 		o.Output = defaultOutput
+	}
+	if o.Metrics == nil {
+		o.Metrics = noMetrics{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -22,7 +22,7 @@ const unprivileged = 65534
 // confinement is what a worker does before it executes the command. It travels in
 // a variable of its environment, and has no secret.
 type confinement struct {
-	Probe    bool // only try the namespaces
+	Probe    bool // only try the parts: see Probe
 	Command  []string
 	ReadOnly []string
 	Scratch  string
@@ -42,30 +42,24 @@ const confinementVariable = "SPICED_SANDBOX"
 // probes has the results of Probe by command.
 var probes sync.Map
 
-// Probe finds out how this system can isolate the workers that a command starts.
+// Probe measures how this system can isolate the workers that a command starts: it runs the
+// command with namespaces, if the system has them, and has it confine itself.
 func Probe(shim []string) Isolation {
+	if len(shim) == 0 {
+		return Isolation{}.judged()
+	}
 	key := strings.Join(shim, "\x00")
 	if found, ok := probes.Load(key); ok {
 		return found.(Isolation)
 	}
-	i := Isolation{on: layerLimits | layerMeter | layerEnv}
-	if i.landlock = landlockVersion(); i.landlock > 0 {
-		i.on |= layerFiles
-	}
-	if seccompArch != 0 && unix.Prctl(unix.PR_GET_SECCOMP, 0, 0, 0, 0) == nil {
-		i.on |= layerCalls
-	}
-	if len(shim) == 0 {
-		return Isolation{}.judged()
-	}
-	for _, try := range []layer{layerSpaces | layerPIDs | layerUser, layerSpaces | layerPIDs, layerSpaces | layerUser, layerSpaces} {
+	i := Isolation{landlock: landlockVersion()}
+	for _, try := range []layer{layerSpaces | layerPIDs | layerUser, layerSpaces | layerPIDs, layerSpaces | layerUser, layerSpaces, 0} {
 		root := try&layerUser != 0
 		if root && os.Geteuid() != 0 {
 			continue
 		}
-		if namespacesWork(shim, try, root) {
-			i.on |= try
-			i.root = root
+		if on, ok := confines(shim, try, i.landlock); ok {
+			i.on, i.root = on|try|layerLimits|layerMeter|layerEnv, root
 			break
 		}
 	}
@@ -74,16 +68,25 @@ func Probe(shim []string) Isolation {
 	return i
 }
 
-func namespacesWork(shim []string, on layer, root bool) bool {
+// confines runs a command with namespaces, and returns which parts of the confinement it could
+// apply to itself. It reports false if the system refuses the namespaces.
+func confines(shim []string, spaces layer, landlock int) (on layer, ok bool) {
 	cmd := exec.Command(shim[0], shim[1:]...)
-	text, err := json.Marshal(confinement{Probe: true})
+	text, err := json.Marshal(confinement{Probe: true, On: spaces, Landlock: landlock})
 	if err != nil {
-		return false
+		return 0, false
 	}
 	cmd.Env = []string{confinementVariable + "=" + string(text)}
-	cmd.SysProcAttr = attributes(on, root, false)
-	return cmd.Run() == nil
+	cmd.SysProcAttr = attributes(spaces, spaces&layerUser != 0, false)
+	_ = cmd.Run() // the status is what matters, if there is one
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() < probed {
+		return 0, false
+	}
+	return layer(cmd.ProcessState.ExitCode() - probed), true
 }
+
+// probed is added to the layers in the exit status of a probe.
+const probed = 128
 
 // attributes are those of the process of a worker.
 func attributes(on layer, root, network bool) *syscall.SysProcAttr {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,7 @@ type worker struct {
 	cause   atomic.Int32  // why it was killed
 	meter   meter
 	loaded  map[uint32]bool
+	began   time.Time
 	served  bool // it answered a request
 	buf     []byte
 }
@@ -35,16 +37,22 @@ type worker struct {
 const (
 	endSelf = iota // by itself, or killed by another
 	endCancelled
+	endTimeout
 	endClosed
 	endCPU
 	endMemory
 	endFiles
 	endProcesses
-	endIdle
 	endDamaged
 	endLoad
 	endRefused
 )
+
+// endNames are the reasons in metrics. A worker that ended by itself has exit or signal.
+var endNames = map[int]string{
+	endCancelled: "cancelled", endTimeout: "timeout", endClosed: "closed", endCPU: "cpu", endMemory: "memory", endFiles: "files",
+	endProcesses: "processes", endDamaged: "damaged", endLoad: "load", endRefused: "refused",
+}
 
 func (w *worker) reason() int { return int(w.cause.Load()) }
 
@@ -58,7 +66,7 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 		return nil, fmt.Errorf("scratch folder of a worker: %w", err)
 	}
 	w := &worker{
-		pool: p, scratch: folder, done: make(chan struct{}), loaded: map[uint32]bool{},
+		pool: p, scratch: folder, began: time.Now(), done: make(chan struct{}), loaded: map[uint32]bool{},
 		print: output{log: p.o.Log.With("sandbox", p.o.Name), mask: p.masked},
 	}
 	if err := w.run(); err != nil {
@@ -134,6 +142,7 @@ func (w *worker) life(started chan<- error) {
 	started <- nil
 	w.cmd.Wait()
 	w.meter.stop()
+	w.pool.o.Metrics.WorkerEnded(w.pool.o.Name, w.endName())
 	killGroup(w.cmd.Process.Pid)
 	w.pool.gone(w)
 	close(w.done)
@@ -142,6 +151,25 @@ func (w *worker) life(started chan<- error) {
 	timer.Stop()
 	closeFiles(w.pipes)
 	os.RemoveAll(w.scratch)
+}
+
+// endName says why the process ended, for metrics.
+func (w *worker) endName() string {
+	if why := w.reason(); why != endSelf {
+		return endNames[why]
+	}
+	if w.cmd.ProcessState != nil && w.cmd.ProcessState.Exited() {
+		return "exit"
+	}
+	return "signal"
+}
+
+// answered records that the worker has answered a request.
+func (w *worker) answered() {
+	if !w.served {
+		w.served = true
+		w.pool.o.Metrics.WorkerReady(w.pool.o.Name, time.Since(w.began))
+	}
 }
 
 func (w *worker) ended() bool {
@@ -163,9 +191,18 @@ func (w *worker) kill(why int) {
 	}
 }
 
+// cancel kills the worker of a call whose context has ended.
+func (w *worker) cancel(ctx context.Context) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		w.kill(endTimeout)
+	} else {
+		w.kill(endCancelled)
+	}
+}
+
 // begin is called before an exchange, and what it returns after it.
 func (w *worker) begin(ctx context.Context) (end func()) {
-	stop := context.AfterFunc(ctx, func() { w.kill(endCancelled) })
+	stop := context.AfterFunc(ctx, func() { w.cancel(ctx) })
 	w.meter.begin()
 	w.print.begin()
 	return func() {
@@ -185,12 +222,13 @@ func (w *worker) ensure(f *Function) error {
 	defer timer.Stop()
 	if _, err := w.exchange(requestLoad, f, payload); err != nil {
 		if _, ok := err.(*CodeError); ok {
-			w.served = true
+			w.answered()
 			w.kill(endRefused)
 		}
 		return err
 	}
-	w.served, w.loaded[f.id] = true, true
+	w.answered()
+	w.loaded[f.id] = true
 	return nil
 }
 
@@ -198,7 +236,9 @@ func (w *worker) ensure(f *Function) error {
 func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error) {
 	if w.pool.o.Lines {
 		values, err := w.callLines(f, batch)
-		w.served = w.served || err == nil
+		if err == nil {
+			w.answered()
+		}
 		return values, err
 	}
 	rows := int(batch.NumRows())
@@ -247,7 +287,7 @@ func (w *worker) lost(cause error) error {
 	}
 	o := &w.pool.o
 	switch w.reason() {
-	case endCancelled:
+	case endCancelled, endTimeout:
 		return context.Canceled
 	case endClosed:
 		return errClosed
@@ -259,7 +299,7 @@ func (w *worker) lost(cause error) error {
 		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed", o.Memory>>20, maxFileCount, o.Name)
 	case endLoad:
 		return &CodeError{Kind: "load", Message: fmt.Sprintf("the code took longer than %s to load", o.Load), Line: 1}
-	case endProcesses, endIdle, endDamaged, endRefused:
+	case endProcesses, endDamaged, endRefused:
 		return fmt.Errorf("the worker of sandbox %s was killed", o.Name)
 	}
 	state := "it closed its streams"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
@@ -48,7 +49,19 @@ func TestDocsOfMetrics(t *testing.T) {
 	m.Chatted(Chat{Model: "m", FirstToken: 1})
 	m.WatchEngine(func() (int, int, int) { return 0, 0, 0 })
 	m.WatchToolCache(func() (int64, int64, uint64, uint64) { return 0, 0, 0, 0 })
+	m.WorkerStarted("analytics", false)
+	m.WorkerReady("analytics", 1)
+	m.WorkerEnded("analytics", "memory")
+	m.SandboxCalled("analytics", "ok", 1, 1)
+	m.WatchSandboxes(func() map[string]SandboxWorkers { return map[string]SandboxWorkers{"analytics": {Idle: 1}} })
 	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, err := promlint.NewWithMetricFamilies(families).Lint()
+	for _, p := range wrong {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

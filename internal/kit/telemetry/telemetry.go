@@ -52,11 +52,13 @@ type Metrics struct {
 	snapshots      *prometheus.CounterVec
 	lastSnapshot   *prometheus.GaugeVec
 
-	tools  toolMetrics
-	models modelMetrics
+	tools     toolMetrics
+	models    modelMetrics
+	sandboxes sandboxMetrics
 
-	mu    sync.Mutex
-	known map[string]bool // datasets with series
+	mu           sync.Mutex
+	known        map[string]bool // datasets with series
+	sandboxNames []string        // that are declared
 }
 
 // New makes the metrics of a runtime of this version.
@@ -68,6 +70,7 @@ func New(version string) *Metrics {
 	m.makeRuntime()
 	m.makeTools()
 	m.makeModels()
+	m.makeSandboxes()
 	build := m.gaugeVec("build_info", "What is running; the value is 1.", "version", "goversion")
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	return m
