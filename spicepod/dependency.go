@@ -183,6 +183,16 @@ func (d *decoder) inside(path string) bool {
 	return d.within == "" || inFolder(real(path), d.within)
 }
 
+// folder returns the folder whose files ref, body_ref, sql_ref and params.module may name: that of
+// the dependency, or of the Spicepod. Others could have secrets, which an error about their text
+// would show.
+func (d *decoder) folder() (path, of, hint string) {
+	if d.within != "" {
+		return d.within, "the dependency", "a dependency reads files of its own folder only"
+	}
+	return real(d.home), "the Spicepod", "move the file into that folder, or start spiced with a Spicepod in a folder above both; symbolic links that lead out are not followed"
+}
+
 // inFolder reports whether a path is in a folder. Neither has symbolic links.
 func inFolder(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)

@@ -26,6 +26,8 @@ is not in these tables is refused; the error suggests the nearest known key.
 - Entries of component lists are written inline or as ` + "`{ref: path}`" + `: a file with
   one component, or a folder that contains it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
   them; only ` + "`dependsOn`" + ` is allowed next to ` + "`ref`" + `.
+- Files that ` + "`ref`, `body_ref`, `sql_ref` and `params.module`" + ` name are in the Spicepod's
+  folder; others are refused, also behind symbolic links.
 - A duration is ` + "`30s`, `500ms`, `2m30s`, `1d`" + ` or a whole number of seconds. A size is
   ` + "`128MiB`, `4GB`" + ` or a number of bytes.
 - In ` + "`params`, `env`" + ` and the ` + "`from`" + ` of datasets, ` + "`${env:NAME}`" + ` and ` + "`${secrets:name}`" + `

@@ -47,7 +47,7 @@ type Function struct {
 	Volatility  Volatility     `yaml:"volatility" enum:"immutable,stable,volatile" default:"volatile" doc:"Whether equal arguments give equal results."`
 	Signature   Signature      `yaml:"signature" required:"true" doc:"Inputs and output."`
 	Body        string         `yaml:"body" doc:"The code. SQL is one expression for a scalar function, one SELECT for a table function."`
-	BodyRef     string         `yaml:"body_ref" file:"Body" doc:"File with the body, relative to the file that names it. Instead of body."`
+	BodyRef     string         `yaml:"body_ref" file:"Body" doc:"File with the body, in the Spicepod's folder, relative to the file that names it. Instead of body."`
 	Version     string         `yaml:"version" default:"0.1.0" doc:"Version of the function."`
 	Tags        []string       `yaml:"tags" doc:"Words to find the function by."`
 	AsTool      *bool          `yaml:"as_tool" default:"true" doc:"Offer the function to models. Without it: true for scalar functions, false for table functions."`

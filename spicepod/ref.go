@@ -196,8 +196,8 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 		}
 		return p
 	}
-	if !d.inside(path) {
-		d.fail(at, fmt.Sprintf("%s %q is outside of the folder of the dependency", d.lastKey(), ref), "a dependency reads files of its own folder only")
+	if folder, of, hint := d.folder(); !inFolder(real(path), folder) {
+		d.fail(at, fmt.Sprintf("%s %q is outside of the folder of %s", d.lastKey(), ref, of), hint)
 		return nil
 	}
 	d.index.files[path] = true
