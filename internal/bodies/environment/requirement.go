@@ -51,6 +51,8 @@ func (e *requirementError) Error() string { return e.message }
 
 const requirementHint = "write the name of a package, and a version if it matters: pandas, or pandas==2.2.3"
 
+const markerHint = "write a condition of PEP 508, such as python_version < '3.11', or leave out what is after the package"
+
 // parseRequirement reads one requirement. The texts become lines of a file that pip or uv
 // reads, so everything that is not a name with extras, versions and a marker is refused.
 func parseRequirement(text string) (*requirement, error) {
@@ -59,6 +61,7 @@ func parseRequirement(text string) (*requirement, error) {
 	}
 	shown := truncate.Line(text, maxShown)
 	trimmed := strings.TrimSpace(text)
+	packages, marker, marked := strings.Cut(trimmed, ";")
 	switch {
 	case trimmed == "":
 		return fail(requirementHint, "the dependency is empty")
@@ -68,21 +71,21 @@ func parseRequirement(text string) (*requirement, error) {
 		return fail("write each package as an entry of its own, in ASCII", "the dependency %q has a line break or another character that is not printable ASCII", shown)
 	case trimmed[0] == '-':
 		return fail("set options of pip and uv in the environment or in their configuration files, such as PIP_INDEX_URL", "%q is an option of pip; dependencies are names of packages", shown)
-	case strings.Contains(trimmed, "@") || strings.Contains(trimmed, "://"):
+	case strings.Contains(packages, "@") || strings.Contains(packages, "://"):
 		return fail("publish the package in an index, and write its name: packages are installed from indexes alone, by their hashes", "%q names a URL; dependencies are names of packages", shown)
-	case strings.ContainsAny(trimmed, `/\`) || trimmed[0] == '.':
+	case strings.ContainsAny(packages, `/\`) || trimmed[0] == '.':
 		return fail("publish the package in an index, and write its name", "%q is a path; dependencies are names of packages", shown)
 	}
 	r := &requirement{}
-	r.name = normalName(requirementName.FindString(trimmed))
-	rest := strings.TrimSpace(trimmed[len(requirementName.FindString(trimmed)):])
-	if r.name == "" {
+	name := requirementName.FindString(packages)
+	if r.name = normalName(name); name == "" {
 		return fail(requirementHint, "%q is not a package", shown)
 	}
-	versions, marker, marked := strings.Cut(rest, ";")
-	err := errors.Join(r.readVersions(strings.TrimSpace(versions)), r.readMarker(marker, marked))
-	if err != nil {
-		return fail(requirementHint, "%q is not a package with versions: %s", shown, strings.ReplaceAll(err.Error(), "\n", "; "))
+	if err := r.readVersions(strings.TrimSpace(packages[len(name):])); err != nil {
+		return fail(requirementHint, "%q is not a package with versions: %s", shown, err)
+	}
+	if err := r.readMarker(marker, marked); err != nil {
+		return fail(markerHint, "%q has no valid marker after the semicolon: %s", shown, err)
 	}
 	return r, nil
 }

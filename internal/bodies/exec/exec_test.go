@@ -136,6 +136,14 @@ func TestDeclarations(t *testing.T) {
 			p.Sandboxes[0].Runtime, p.Functions[0].Body = spicepod.RuntimeCommand, ""
 			p.Functions[0].Params = spicepod.Params{"command": spicepod.Text{Raw: "nosuchprogram -x"}}
 		}, `there is no program "nosuchprogram"`},
+		{"a program that is no executable", func(p *spicepod.Pod) {
+			p.Dir = t.TempDir()
+			if err := os.WriteFile(p.Dir+"/run.sh", []byte("#!/bin/sh\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			p.Sandboxes[0].Runtime, p.Functions[0].Body = spicepod.RuntimeCommand, ""
+			p.Functions[0].Params = spicepod.Params{"command": spicepod.Text{Raw: "./run.sh -x"}}
+		}, `"./run.sh" cannot be executed (run: chmod +x ./run.sh)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pod := &spicepod.Pod{Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimePython}}, Functions: []spicepod.Function{function("f", good)}}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -121,7 +122,10 @@ func (m *maker) command(o *sandbox.Options) error {
 		name = filepath.Join(m.spec.Pod.Dir, name)
 	}
 	path, err := exec.LookPath(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return m.problem(spicepod.ParamPath("command"), "run: chmod +x "+words[0], "%q cannot be executed", words[0])
+	case err != nil:
 		return m.problem(spicepod.ParamPath("command"), "write a path, or the name of a program in PATH", "there is no program %q", words[0])
 	}
 	if path, err = filepath.Abs(path); err != nil {

@@ -159,7 +159,7 @@ func fake(kind string) func(*isolate.Options) {
 func TestAWorkerThatDoesWhatNoneShouldFailsItsStatement(t *testing.T) {
 	for kind, want := range map[string]string{
 		"has no memory":        "limit_exceeded: the statement ",
-		"is killed":            "limit_exceeded: the statement ",
+		"is killed":            "limit_exceeded: the statement's worker was killed from outside, as the system does when memory is short; it used up to ",
 		"has a fault":          "execution_error: the statement ended its worker: exit status 4",
 		"begins twice":         "execution_error: the worker was killed: it sent an invalid message",
 		"has no columns":       "execution_error: the worker was killed: it sent an invalid message",

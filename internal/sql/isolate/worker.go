@@ -230,11 +230,11 @@ func (w *worker) explain() *engine.Error {
 	switch {
 	case w.killed():
 		return engine.NewError(errcode.Execution, "", "the worker was killed")
-	case w.stderr.short, status.Signaled() && status.Signal() == syscall.SIGKILL: // by the system
-		return w.noMemory()
-	case w.opts.Memory > 0 && peakMemory(w.cmd.ProcessState) >= duckdbShare(w.opts.Memory):
+	case w.stderr.short, w.opts.Memory > 0 && peakMemory(w.cmd.ProcessState) >= duckdbShare(w.opts.Memory):
 		// Where memory is short, DuckDB may fault in another of its threads before it says so.
 		return w.noMemory()
+	case status.Signaled() && status.Signal() == syscall.SIGKILL:
+		return engine.NewError(errcode.Limit, "", "the statement's worker was killed from outside, as the system does when memory is short; it used up to %d MiB", peakMemory(w.cmd.ProcessState)>>20)
 	}
 	w.fault = true
 	return engine.NewError(errcode.Execution, "", "the worker ended: %s", w.cmd.ProcessState)
