@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -37,7 +38,8 @@ const maxStderr = 16 << 10
 type command struct {
 	name    string // of the sandbox
 	memory  spicepod.Size
-	output  int // bytes of its standard output
+	cpu     time.Duration // processor time of a call
+	output  int           // bytes of its standard output
 	secrets map[string]string
 	mask    *strings.Replacer
 }
@@ -64,7 +66,7 @@ func (d *declared) findSandbox(lookup func(string) (string, bool)) *command {
 			"functions from wasm run in sandboxes of runtime wasm; sandbox %s is for %s", s.Name, s.Runtime)
 		return nil
 	}
-	c := &command{name: s.Name, memory: s.Limits.Memory, output: int(s.Limits.Output), secrets: map[string]string{}}
+	c := &command{name: s.Name, memory: s.Limits.Memory, cpu: s.Limits.CPU, output: int(s.Limits.Output), secrets: map[string]string{}}
 	var pairs []string
 	for _, key := range slices.Concat(s.Secrets, d.spec.Declared.Secrets) {
 		value, ok := lookup(key)

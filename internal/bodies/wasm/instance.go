@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -19,6 +21,7 @@ const fuelSlice = 1_000_000
 
 var (
 	errFuel    = errors.New("out of fuel")
+	errCPU     = errors.New("out of processor time")
 	errStopped = errors.New("stopped")
 	errClosed  = errors.New("the function has been removed")
 )
@@ -26,6 +29,7 @@ var (
 // fuel is what is left of the fuel of a call.
 type fuel struct {
 	left    int64
+	cpu     time.Duration // processor time of the thread at which the call ends; 0: no limit
 	stopped atomic.Bool
 	ended   error // why the module got no more
 }
@@ -42,6 +46,8 @@ func (b *Body) tick(ctx context.Context, stack []uint64) {
 		f.ended = errStopped
 	case f.left <= 0:
 		f.ended = errFuel
+	case f.cpu > 0 && threadTime() > f.cpu:
+		f.ended = errCPU
 	default:
 		slice := min(f.left, fuelSlice)
 		f.left -= slice
@@ -78,6 +84,11 @@ func (b *Body) with(ctx context.Context, config wazero.ModuleConfig, f func(cont
 		return errClosed
 	}
 	tank := &fuel{left: b.limits.fuel}
+	if b.command != nil && b.command.cpu > 0 {
+		runtime.LockOSThread() // whose time is measured
+		defer runtime.UnlockOSThread()
+		tank.cpu = threadTime() + b.command.cpu
+	}
 	defer context.AfterFunc(ctx, func() { tank.stopped.Store(true) })()
 	// The values of ctx are left out: wazero looks for its own in each call of a function.
 	inner := context.WithValue(context.Background(), fuelKey{}, tank)
@@ -87,6 +98,8 @@ func (b *Body) with(ctx context.Context, config wazero.ModuleConfig, f func(cont
 		return err
 	case tank.ended == errFuel:
 		return fmt.Errorf("the call used up its fuel of %d instructions; raise params.fuel, or let the function do less", b.limits.fuel)
+	case tank.ended == errCPU:
+		return fmt.Errorf("the command took more than %s of processor time, the limit of sandbox %s (limits.cpu)", b.command.cpu, b.command.name)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}

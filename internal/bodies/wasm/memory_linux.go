@@ -1,6 +1,10 @@
 package wasm
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // pooled reports whether memories are kept between calls.
 const pooled = true
@@ -19,3 +23,12 @@ func reserve(size uint64) []byte {
 func clean(region []byte) bool { return unix.Madvise(region, unix.MADV_DONTNEED) == nil }
 
 func release(region []byte) { _ = unix.Munmap(region) }
+
+// threadTime is the processor time of this thread.
+func threadTime() time.Duration {
+	var used unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
