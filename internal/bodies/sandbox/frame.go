@@ -17,6 +17,8 @@ import (
 //	load   the JSON of NewFunction                  → loaded, without payload
 //	call   the number of rows, 32 bits, and columns → done, with one column
 //	                                                → failed, with the JSON of a CodeError
+//
+// The kind of a reply has replyLeft too if the call left threads or tasks.
 const (
 	requestLoad = 1
 	requestCall = 2
@@ -24,6 +26,7 @@ const (
 	replyLoaded = 1
 	replyDone   = 2
 	replyFailed = 3
+	replyLeft   = 128
 
 	requestHead = 17
 	replyHead   = 13
@@ -77,12 +80,12 @@ func (w *worker) exchange(kind byte, f *Function, payload []byte) ([]byte, error
 	if _, err := io.ReadFull(w.out, head[:]); err != nil {
 		return nil, w.lost(err)
 	}
-	limit := w.pool.o.Output
-	if head[4] == replyFailed {
+	answer, limit := head[4]&^replyLeft, w.pool.o.Output
+	if answer == replyFailed {
 		limit = maxFailure
 	}
 	size := int64(binary.LittleEndian.Uint32(head[:]))
-	if size > limit || head[4] < replyLoaded || head[4] > replyFailed {
+	if size > limit || answer < replyLoaded || answer > replyFailed {
 		return nil, w.damaged(fmt.Sprintf("a frame of kind %d with %d bytes", head[4], size))
 	}
 	if binary.LittleEndian.Uint64(head[5:]) != call {
@@ -92,7 +95,8 @@ func (w *worker) exchange(kind byte, f *Function, payload []byte) ([]byte, error
 	if err != nil {
 		return nil, w.lost(err)
 	}
-	if head[4] != replyFailed {
+	w.left = head[4]&replyLeft != 0
+	if answer != replyFailed {
 		return reply, nil
 	}
 	failure := &CodeError{}

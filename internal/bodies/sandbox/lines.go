@@ -17,11 +17,11 @@ import (
 // on its standard output as the answer. What it prints on standard error is logged.
 //
 //	{"function": "slug", "id": 4711, "rows": [{"title": "A b"}, {"title": null}]}
-//	{"values": ["a-b", null]}
-//	{"error": "no title", "row": 1}
+//	{"id": 4711, "values": ["a-b", null]}
+//	{"id": 4711, "error": "no title", "row": 1}
 //
-// A request has an id too; an answer may have it, and is refused if it has another one: so
-// a line that is late cannot be taken for the answer of the next request.
+// An answer has the id of its request, so that a line that is late cannot be taken for the
+// answer of the next request. A program that answers without ids gets one request.
 //
 // Dates, timestamps and decimals are text, binary values text in base64.
 type lineReply struct {
@@ -57,14 +57,19 @@ func (w *worker) callLines(f *Function, batch arrow.RecordBatch) (arrow.Array, e
 }
 
 func (w *worker) lineValues(f *Function, id int64, line []byte, rows int) (values arrow.Array, err error) {
-	const form = `it must answer {"values": […]} or {"error": "…", "row": 0} on one line`
+	const form = `it must answer {"id": …, "values": […]} or {"id": …, "error": "…", "row": 0} on one line`
 	var reply lineReply
-	if json.Unmarshal(line, &reply) != nil {
+	switch {
+	case json.Unmarshal(line, &reply) != nil:
 		return nil, w.damaged("a line that is no JSON object; " + form)
-	}
-	if reply.ID != nil && *reply.ID != id {
+	case reply.ID != nil && *reply.ID != id:
 		return nil, w.damaged(fmt.Sprintf("a line with the id %d; the id of the request is %d", *reply.ID, id))
+	case reply.ID == nil && w.named:
+		return nil, w.damaged("a line without the id of the request; " + form)
+	case reply.ID == nil:
+		w.kill(endNoID) // its next line could be a late one of this request
 	}
+	w.named = true
 	if reply.Error != nil {
 		return nil, &CodeError{Kind: "refused", Message: w.pool.masked(*reply.Error), Row: reply.Row}
 	}

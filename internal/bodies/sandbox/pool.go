@@ -188,14 +188,16 @@ func (p *Pool) failed(err error) {
 
 // put makes a worker available again, unless it has ended.
 func (p *Pool) put(w *worker) {
-	// A process that code in Python leaves could disturb the next call. A command may have
-	// processes of its own.
-	if !p.o.Lines && !w.ended() && leavesProcesses(w.cmd.Process.Pid) {
+	// A process or a thread that code in Python leaves could disturb the next call. A command may
+	// have some of its own.
+	switch {
+	case w.ended():
+	case w.left:
+		p.o.Log.Debug("the code left threads or tasks; its worker is replaced", "sandbox", p.o.Name)
+		w.kill(endThreads)
+	case !p.o.Lines && leavesProcesses(w.cmd.Process.Pid):
 		p.o.Log.Debug("the code left processes; its worker is replaced", "sandbox", p.o.Name)
 		w.kill(endProcesses)
-	}
-	if p.o.Lines && !w.ended() {
-		w.settle()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +205,10 @@ func (p *Pool) put(w *worker) {
 	case p.closed:
 		w.kill(endClosed)
 	case w.ended():
-		if !w.served && w.reason() == endSelf {
+		switch {
+		case w.served:
+			p.fails = 0
+		case w.reason() == endSelf:
 			p.failed(w.lost(nil))
 		}
 	default:

@@ -235,20 +235,65 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// Threads and tasks that a call leaves end before the next call, those of the load stay.
+func TestThreadsThatACallLeavesEnd(t *testing.T) {
+	p := newPool(t, options(t))
+	const head = "import asyncio, threading, time, _thread\nn = 0\ndef count():\n    global n\n    n += 1\n    return n\n"
+	for _, c := range []struct {
+		name, code string
+		stays      bool // the worker
+	}{
+		{"none", "def f(): return count()", true},
+		{"a thread", "def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    return count()", false},
+		{"a thread of an error", "def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    if count() < 3: raise ValueError('no')", false},
+		{"a thread without its module", "def f():\n    _thread.start_new_thread(time.sleep, (600,))\n    while not _thread._count(): time.sleep(0)\n    return count()", false},
+		{"a thread that ends", "def f():\n    t = threading.Thread(target=time.sleep, args=(0,)); t.start(); t.join()\n    return count()", true},
+		{"a thread of the load", "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef f(): return count()", true},
+		{"a task", "async def f():\n    global task\n    task = asyncio.ensure_future(asyncio.sleep(600))\n    return count()", false},
+		{"a task that ends", "async def f():\n    await asyncio.gather(asyncio.sleep(0), asyncio.sleep(0))\n    return count()", true},
+		{"a thread of asyncio", "async def f():\n    await asyncio.to_thread(time.sleep, 0)\n    return count()", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			batch := batchOf(t)
+			f := function(t, head+c.code, int64s, batch)
+			for i, want := range []string{"1", map[bool]string{true: "2", false: "1"}[c.stays], map[bool]string{true: "3", false: "1"}[c.stays]} {
+				values, err := p.Call(t.Context(), f, batch)
+				if strings.Contains(c.name, "error") {
+					if err == nil || !strings.Contains(err.Error(), "no") {
+						t.Fatalf("call %d: %v %v: the worker that has a thread left is used again", i, values, err)
+					}
+					continue
+				}
+				if err != nil || values.ValueStr(0) != want {
+					t.Fatalf("call %d: %v %v, want %s", i, values, err, want)
+				}
+			}
+		})
+	}
+}
+
 // A line that is no answer of a call is not taken for the answer of the next one.
 func TestLinesThatAreNoAnswers(t *testing.T) {
 	shim := options(t).Shim
+	const id = `id=${line#*'"id":'}; id=${id%%,*}`
+	const answers = `{\"id\": $id, \"values\": [$n]}`
 	for _, c := range []struct {
 		name, script string
-		want         [2]string // of the calls
+		want         [3]string // of the calls; "!x": anything but x
 	}{
-		{"two lines", `read -r line; printf '{"values": [7]}\n{"values": [8]}\n'; read -r line`, [2]string{"more than one line", "more than one line"}},
-		{"two lines, one after the other", `while read -r line; do echo '{"values": [7]}'; echo '{"values": [8]}'; done`, [2]string{"", "!8"}},
-		{"a part of a line", `while read -r line; do printf '{"values": [7]}\n{'; done`, [2]string{"more than one line", "more than one line"}},
-		{"the id of the request", `while read -r line; do id=${line#*'"id":'}; echo "{\"values\": [7], \"id\": ${id%%,*}}"; done`, [2]string{"[7]", "[7]"}},
-		{"the id of another request", `while read -r line; do id=${line#*'"id":'}; echo "{\"values\": [7], \"id\": ${last:-${id%%,*}}}"; last=${id%%,*}; done`, [2]string{"[7]", "the id of the request is"}},
+		{"no ids", `n=6; while read -r line; do n=$((n+1)); echo "{\"values\": [$n]}"; done`, [3]string{"[7]", "[7]", "[7]"}},
+		{"ids", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; done`, [3]string{"[7]", "[8]", "[9]"}},
+		{"two lines", `read -r line; printf '{"values": [7]}\n{"values": [8]}\n'; read -r line`, [3]string{"more than one line", "more than one line", "more than one line"}},
+		{"two lines, one after the other", `while read -r line; do echo '{"values": [7]}'; echo '{"values": [8]}'; done`, [3]string{"!8", "!8", "!8"}},
+		{"a part of a line", `while read -r line; do printf '{"values": [7]}\n{'; done`, [3]string{"more than one line", "more than one line", "more than one line"}},
+		{"the id of another request", `while read -r line; do ` + id + `; echo "{\"values\": [7], \"id\": ${last:-$id}}"; last=$id; done`, [3]string{"[7]", "the id of the request is", "[7]"}},
+		{"a line that nobody asked for, before an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; [ $n = 8 ] && echo '{"values": [99]}'; echo "` + answers + `"; done`, [3]string{"[7]", "!99", "[7]"}},
+		{"a line that nobody asked for, after an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; echo '{"values": [99]}'; done`, [3]string{"!99", "!99", "!99"}},
+		{"a late line", `n=6; while read -r line; do n=$((n+1)); ` + id + `; (sleep 0.05; echo "{\"id\": $id, \"values\": [99]}") & echo "` + answers + `"; done`, [3]string{"[7]", "!99", "!99"}},
+		{"a line at the start", `echo hello; while read -r line; do ` + id + `; n=7; echo "` + answers + `"; done`, [3]string{"!99", "!99", "!99"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			p := newPool(t, sandbox.Options{Name: "lines", Lines: true, Shim: shim, Workers: 1, Script: "#!/bin/sh\n" + c.script + "\n"})
 			for i, want := range c.want {
 				got, err := call(t, p, "", int64s, column{"x", int64s, "[1]"})

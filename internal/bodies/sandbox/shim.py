@@ -9,9 +9,10 @@ import os
 import struct
 import sys
 import types
+from _thread import _count as count_threads
 
 LOAD, CALL = 1, 2
-LOADED, DONE, FAILED = 1, 2, 3
+LOADED, DONE, FAILED, LEFT = 1, 2, 3, 128
 
 requests, replies = os.dup(0), os.dup(1)
 nothing = os.open(os.devnull, os.O_RDONLY)
@@ -541,7 +542,7 @@ class Function:
             if not columns:
                 columns.append(None)
             if self.asynchronous:
-                loop().run_until_complete(self.run(*columns, rows, out.append, self.entry))
+                wait(self.run(*columns, rows, out.append, self.entry))
             else:
                 self.run(*columns, rows, out.append, self.entry)
             current[0] = len(out)
@@ -616,12 +617,45 @@ def load(spec):
 modules, functions, loops = {}, {}, []
 
 
-def loop():
+def wait(coroutine):
+    """Runs a coroutine, and then ends the threads of asyncio.to_thread."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
     if not loops:
-        import asyncio
         loops.append(asyncio.new_event_loop())
+        loops.append(ThreadPoolExecutor())
+        loops[0].set_default_executor(loops[1])
         asyncio.set_event_loop(loops[0])
-    return loops[0]
+    try:
+        loops[0].run_until_complete(coroutine)
+    finally:
+        if count_threads():
+            loops[1].shutdown()
+            loops[1] = ThreadPoolExecutor()
+            loops[0].set_default_executor(loops[1])
+
+
+started = set()  # the threads that the code starts when it is loaded
+
+
+def threads():
+    """Returns the threads beside this one."""
+    if not count_threads():
+        return set()
+    import threading
+    return set(sys._current_frames()) - {threading.get_ident()}
+
+
+def left():
+    """Reports whether a call left threads or tasks, which would run during other calls."""
+    running = threads()
+    started.intersection_update(running)
+    if running != started or count_threads() > len(started):  # some have no frame
+        return True
+    if not loops:
+        return False
+    import asyncio
+    return bool(asyncio.all_tasks(loops[0]))
 
 
 def describe(e, file):
@@ -653,6 +687,7 @@ def main():
         try:
             if kind == LOAD:
                 functions[function] = Function(json.loads(bytes(payload)))
+                started.update(threads())
                 answer, reply = LOADED, b""
             else:
                 answer, reply = DONE, functions[function].call(payload)
@@ -664,6 +699,8 @@ def main():
             sys.stdout.flush()
         except BaseException:
             pass
+        if left():
+            answer |= LEFT
         send(answer, call, reply)
         payload = reply = None
 

@@ -90,17 +90,6 @@ func leavesProcesses(pid int) bool {
 	return false
 }
 
-// running reports whether a process or one of its children runs, or waits for a processor.
-func running(pid int) bool {
-	for _, pid := range append(children(pid), pid) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err == nil && strings.HasPrefix(strings.TrimSpace(string(stat[bytes.LastIndexByte(stat, ')')+1:])), "R") {
-			return true
-		}
-	}
-	return false
-}
-
 // childless reports that a process has one thread, and that one no children. It is for each
 // call, and thus takes few system calls.
 func childless(pid int) bool {

@@ -30,6 +30,8 @@ type worker struct {
 	loaded  map[uint32]bool
 	began   time.Time
 	served  bool // it answered a request
+	left    bool // its last call left threads or tasks
+	named   bool // it answers with the ids of requests
 	buf     []byte
 }
 
@@ -43,7 +45,9 @@ const (
 	endMemory
 	endFiles
 	endProcesses
+	endThreads
 	endDamaged
+	endNoID
 	endLoad
 	endRefused
 )
@@ -51,7 +55,7 @@ const (
 // endNames are the reasons in metrics. A worker that ended by itself has exit or signal.
 var endNames = map[int]string{
 	endCancelled: "cancelled", endTimeout: "timeout", endClosed: "closed", endCPU: "cpu", endMemory: "memory", endFiles: "files",
-	endProcesses: "processes", endDamaged: "damaged", endLoad: "load", endRefused: "refused",
+	endProcesses: "processes", endThreads: "threads", endDamaged: "damaged", endNoID: "no_id", endLoad: "load", endRefused: "refused",
 }
 
 func (w *worker) reason() int { return int(w.cause.Load()) }
@@ -265,15 +269,6 @@ func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error)
 // stray reports that there is output which is no reply: that of the last call has been read.
 func (w *worker) stray() bool { return w.out.Buffered() > 0 || unread(w.pipes[1]) > 0 }
 
-// settle waits, for a short time, until a program that has answered waits for its next request:
-// what it writes until then is stray.
-func (w *worker) settle() {
-	const pause, longest = 50 * time.Microsecond, 20 * time.Millisecond
-	for start := time.Now(); running(w.cmd.Process.Pid) && !w.stray() && time.Since(start) < longest; {
-		time.Sleep(pause)
-	}
-}
-
 // damaged kills a worker whose reply cannot be read.
 func (w *worker) damaged(what string) error {
 	w.kill(endDamaged)
@@ -299,7 +294,7 @@ func (w *worker) lost(cause error) error {
 		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed", o.Memory>>20, maxFileCount, o.Name)
 	case endLoad:
 		return &CodeError{Kind: "load", Message: fmt.Sprintf("the code took longer than %s to load", o.Load), Line: 1}
-	case endProcesses, endDamaged, endRefused:
+	case endProcesses, endThreads, endDamaged, endNoID, endRefused:
 		return fmt.Errorf("the worker of sandbox %s was killed", o.Name)
 	}
 	state := "it closed its streams"
