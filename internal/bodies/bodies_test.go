@@ -245,6 +245,27 @@ func TestManyArguments(t *testing.T) {
 	}
 }
 
+// TestLargeArguments has rows whose arguments take as much memory as a statement uses for
+// them: equal rows of another vector are called again.
+func TestLargeArguments(t *testing.T) {
+	c := &code{call: func(_ context.Context, batch arrow.RecordBatch) (arrow.Array, error) {
+		b := array.NewInt64Builder(memory.DefaultAllocator)
+		for i := range int(batch.NumRows()) {
+			b.Append(int64(len(batch.Column(0).(*array.String).Value(i))))
+		}
+		return b.NewArray(), nil
+	}}
+	db := open(t, "- {name: size, from: exec, body: x, signature: {args: [{name: s, type: utf8}], returns: int64}}\n", c, false)
+	const rows, size = 8, maxRememberedBytes / 8
+	got := value(t, db, fmt.Sprintf("SELECT sum(size(s) + size(s)) AS n FROM (SELECT repeat('x', %d) || range AS s FROM range(%d))", size, rows))
+	if want := fmt.Sprintf("{'n': %d}", 2*rows*(size+1)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if n := c.rows.Load(); n != 2*rows {
+		t.Errorf("%d calls, want %d", n, 2*rows)
+	}
+}
+
 // TestImmutable counts the calls of statements with the same arguments.
 func TestImmutable(t *testing.T) { everywhere(t, testImmutable) }
 
