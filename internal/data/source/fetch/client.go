@@ -16,13 +16,14 @@ import (
 // Client sends the requests for the pages of a web API. Redirects to other hosts are not
 // followed.
 type Client struct {
-	Header   http.Header
-	Timeout  time.Duration // of an attempt, with the body
-	Attempts int           // of a request
-	MaxBody  int64         // bytes
-	Interval time.Duration // between requests, at least
-	Pace     *Pace
-	Clock    load.Clock
+	Header    http.Header
+	Transport http.RoundTripper // nil: that of the process
+	Timeout   time.Duration     // of an attempt, with the body
+	Retries   Retries           // of a request
+	MaxBody   int64             // bytes
+	Interval  time.Duration     // between requests, at least
+	Pace      *Pace
+	Clock     load.Clock
 	// Check returns an error for a response that is not the one expected, or nil. Nil: all
 	// but 200 are errors.
 	Check func(*Response) *Error
@@ -36,7 +37,7 @@ type Response struct {
 
 // Do sends a request until it succeeds, fails for good or has failed often enough.
 func (c *Client) Do(ctx context.Context, method string, u *url.URL, body []byte) (resp *Response, err error) {
-	err = Retry(ctx, c.Clock, c.Attempts, func() error {
+	err = Retry(ctx, c.Clock, c.Retries, func() error {
 		if err := c.Pace.wait(ctx, c.Clock, u.Host, c.Interval); err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func (c *Client) once(ctx context.Context, method string, u *url.URL, body []byt
 		return nil, Errorf("", "", "the URL cannot be requested")
 	}
 	req.Header = c.Header.Clone()
-	resp, err := httpx.Client(nil).Do(req)
+	resp, err := httpx.Client(&http.Client{Transport: c.Transport}).Do(req)
 	if err != nil {
 		return nil, Transfer(ctx, c.Timeout, err)
 	}

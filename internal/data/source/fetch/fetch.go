@@ -3,7 +3,7 @@
 //
 //	cache, err := fetch.Open(dir, 32<<30, log)
 //	file, err := cache.Update(ctx, key, "https://example.com/trips.csv", func(have *fetch.Entry) (*fetch.Entry, error) {
-//		err := fetch.Retry(ctx, clock, 3, func() error { … })
+//		err := fetch.Retry(ctx, clock, fetch.Retries{Attempts: 3}, func() error { … })
 //		…
 //	})
 package fetch
@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -49,9 +50,13 @@ func Errorf(path, hint, format string, args ...any) *Error {
 // ErrSlow is the cause of contexts that end with the time of an attempt.
 var ErrSlow = errors.New("too slow")
 
-// Transfer returns an error of the client or of a body. The attempt had the time limit,
-// which the param client_timeout sets.
+// Transfer returns an error of the client or of a body, which may be an [*Error] of its
+// transport. The attempt had the time limit, which the param client_timeout sets.
 func Transfer(ctx context.Context, limit time.Duration, err error) *Error {
+	var explained *Error
+	if errors.As(err, &explained) {
+		return explained
+	}
 	if errors.Is(err, ErrSlow) || errors.Is(context.Cause(ctx), ErrSlow) {
 		return &Error{Message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", limit), Again: true}
 	}
@@ -101,24 +106,60 @@ func TooLarge(what string, limit int64) *Error {
 	return &Error{Message: fmt.Sprintf("%s is larger than %s", what, spicepod.Size(limit))}
 }
 
-// Retry calls f until it succeeds, fails for good or has failed that often. It waits as
+// Retries is how often a request is retried, and how long the pauses between are.
+type Retries struct {
+	Attempts int           // with the first one
+	Backoff  Backoff       // "": Exponential
+	Within   time.Duration // no attempt begins later than that after the first; 0: no limit
+	Jitter   float64       // from 0 to 1: the part of a pause by which it is longer or shorter
+}
+
+// Backoff is how pauses grow.
+type Backoff string
+
+// Each pause is twice the last one, longer by the first one, or the sum of the last two.
+const (
+	Exponential Backoff = "exponential"
+	Linear      Backoff = "linear"
+	Fibonacci   Backoff = "fibonacci"
+)
+
+// pauses returns a function that returns one pause after the other.
+func (r Retries) pauses() func() time.Duration {
+	last, next := time.Duration(0), firstBackoff
+	return func() time.Duration {
+		pause := next
+		switch r.Backoff {
+		case Linear:
+			next += firstBackoff
+		case Fibonacci:
+			next += last
+		default:
+			next *= 2
+		}
+		last = pause
+		return min(maxWait, time.Duration(float64(pause)*(1+r.Jitter*(2*rand.Float64()-1))))
+	}
+}
+
+// Retry calls f until it succeeds, fails for good or has failed too often. It waits as
 // long as the server asks.
-func Retry(ctx context.Context, clock load.Clock, attempts int, f func() error) error {
-	wait := firstBackoff
+func Retry(ctx context.Context, clock load.Clock, r Retries, f func() error) error {
+	pause, begin := r.pauses(), clock.Now()
 	for n := 1; ; n++ {
 		err := f()
 		var e *Error
 		switch {
-		case err == nil || !errors.As(err, &e) || !e.Again || n >= attempts:
+		case err == nil || !errors.As(err, &e) || !e.Again || n >= r.Attempts:
 			return err
 		case e.After > maxWait:
 			e.Message += fmt.Sprintf(", and asks to wait %s, which is longer than %s", e.After.Round(time.Second), maxWait)
 			return err
 		}
-		if load.Pause(ctx, clock, max(wait, e.After)) != nil {
+		wait := max(pause(), e.After)
+		if r.Within > 0 && clock.Now().Sub(begin)+wait > r.Within || load.Pause(ctx, clock, wait) != nil {
 			return err
 		}
-		wait *= 2
 	}
 }
 

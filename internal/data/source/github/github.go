@@ -237,6 +237,6 @@ func (r *repo) client(accept string) *fetch.Client {
 		Header: http.Header{
 			"Authorization": {"Bearer " + r.token}, "Accept": {accept}, "User-Agent": {"spiced"}, "X-Github-Api-Version": {"2022-11-28"},
 		},
-		Timeout: r.timeout, Attempts: r.attempts, MaxBody: min(maxBody, r.MaxBytes), Clock: r.Clock, Pace: &fetch.Pace{}, Check: r.check,
+		Timeout: r.timeout, Retries: fetch.Retries{Attempts: r.attempts}, MaxBody: min(maxBody, r.MaxBytes), Clock: r.Clock, Pace: &fetch.Pace{}, Check: r.check,
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -29,21 +28,22 @@ type download struct {
 	header      http.Header
 	timeout     time.Duration
 	pageTimeout time.Duration
-	attempts    int
+	retries     fetch.Retries
 	interval    time.Duration // between pages
+	transport   http.RoundTripper
 }
 
 // newDownload reads the params.
-func (c *Connector) newDownload(d source.Declaration) (*download, error) {
-	p := d.Params
+func (s *httpSource) newDownload() (*download, error) {
+	d, p := s.d, s.d.Params
 	u, err := url.Parse(d.From.Target)
 	if err != nil || u.Host == "" {
 		return nil, fault.New("from", "write https://host/path", "%q is not a URL", d.From.Shown)
 	}
-	out := &download{url: d.From.Target, header: http.Header{}}
+	out := &download{url: d.From.Target, header: http.Header{}, transport: s.transport}
 	out.header.Set("User-Agent", "spiced")
 	limit, err1 := p.Duration("client_timeout", timeout)
-	retries, err2 := p.Int("max_retries", attempts-1)
+	retries, err2 := retries(p)
 	user, err3 := p.String("http_username")
 	password, err4 := p.String("http_password")
 	if err := cmp.Or(err1, err2, err3, err4); err != nil {
@@ -56,12 +56,37 @@ func (c *Connector) newDownload(d source.Declaration) (*download, error) {
 		return nil, err
 	}
 	out.timeout, out.pageTimeout, out.interval = limit, pageLimit, max(second, minute)
-	out.attempts = 1 + max(0, min(retries, 10))
+	out.retries = retries
 	if user != "" || password != "" {
 		r := http.Request{Header: out.header}
 		r.SetBasicAuth(user, password)
 	}
 	return out, out.addHeaders(p)
+}
+
+// retries reads the params of retries.
+func retries(p spicepod.Params) (r fetch.Retries, err error) {
+	most, err1 := p.Int("max_retries", attempts-1)
+	backoff, err2 := word(p, "retry_backoff_method", string(fetch.Exponential), string(fetch.Fibonacci), string(fetch.Linear))
+	if err := cmp.Or(err1, err2); err != nil {
+		return r, err
+	}
+	r = fetch.Retries{Attempts: 1 + max(0, min(most, 10)), Backoff: fetch.Backoff(backoff)}
+	if p.Has("retry_max_duration") {
+		if r.Within, err = within(p, "retry_max_duration", 0, maxInterval); err != nil {
+			return r, err
+		}
+	}
+	if p.Has("retry_jitter") {
+		jitter, err := p.Value("retry_jitter", spicepod.ParamNumber)
+		if err != nil {
+			return r, err
+		}
+		if r.Jitter = jitter.(float64); !(r.Jitter >= 0 && r.Jitter <= 1) {
+			return r, fault.New("params.retry_jitter", "write a number from 0 to 1", "%v is not a part of a pause", jitter)
+		}
+	}
+	return r, nil
 }
 
 // interval returns the time between requests, of which a param limits how many there are
@@ -120,6 +145,9 @@ func (d *download) key(g paging) string {
 	for _, name := range slices.Sorted(maps.Keys(d.header)) {
 		parts = append(parts, name, d.header[name])
 	}
+	if a, ok := d.transport.(*authorized); ok {
+		parts = append(parts, a.tokens.key, a.header)
+	}
 	return fetch.Key(parts...)
 }
 
@@ -160,7 +188,7 @@ func (c *Connector) attempt(ctx context.Context, d *download, have *fetch.Entry)
 	if have != nil && have.LastModified != "" {
 		req.Header.Set("If-Modified-Since", have.LastModified)
 	}
-	resp, err = (&http.Client{CheckRedirect: d.checkRedirect}).Do(req)
+	resp, err = (&http.Client{Transport: d.transport, CheckRedirect: d.checkRedirect}).Do(req)
 	if err != nil {
 		cancel()
 		return nil, nil, fetch.Transfer(ctx, d.timeout, err)

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,7 +49,10 @@ var Params = append([]spicepod.Param{
 	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name; or a text, `Name: value, Name: value`."},
 	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a download (default 15m), or of a page (default 30s)."},
 	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed download or page is retried. Default: 2."},
-}, append(pageParams, requestParams...)...)
+	{Name: "retry_backoff_method", Doc: "How the pauses between, of which the first is 0.5 seconds, grow: `exponential` (default), `fibonacci` or `linear`."},
+	{Name: "retry_max_duration", Type: spicepod.ParamDuration, Doc: "How long after the first attempt the last one may begin. Default: no limit."},
+	{Name: "retry_jitter", Type: spicepod.ParamNumber, Doc: "By which part pauses are longer or shorter, at random, from 0 (default) to 1."},
+}, slices.Concat(transportParams, oauthParams, pageParams, requestParams)...)
 
 // Options configures [New]. All fields are required.
 type Options struct {
@@ -62,7 +66,8 @@ type Options struct {
 // Connector downloads files into a cache.
 type Connector struct {
 	Options
-	pace fetch.Pace
+	pace   fetch.Pace
+	tokens tokenSources
 }
 
 // New returns a connector.
@@ -70,9 +75,10 @@ func New(o Options) *Connector { return &Connector{Options: o} }
 
 type httpSource struct {
 	*Connector
-	d      source.Declaration
-	reader *fileformat.Reader
-	paging paging
+	d         source.Declaration
+	reader    *fileformat.Reader
+	paging    paging
+	transport http.RoundTripper
 }
 
 // Compile checks the params of pages and the options of the file format.
@@ -80,6 +86,9 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	s := &httpSource{Connector: c, d: d}
 	var err error
 	if s.paging, err = compilePaging(d.Params); err != nil {
+		return nil, err
+	}
+	if s.transport, err = c.newTransport(d); err != nil {
 		return nil, err
 	}
 	asking, err := compileAsking(d.Params)
@@ -155,7 +164,7 @@ func urlPath(target string) string {
 // fetch updates the cached file of a dataset. If that fails, it returns the
 // earlier copy, if there is one, with the reason.
 func (s *httpSource) fetch(ctx context.Context) (*fetch.File, error) {
-	down, err := s.newDownload(s.d)
+	down, err := s.newDownload()
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +176,7 @@ func (s *httpSource) fetch(ctx context.Context) (*fetch.File, error) {
 		if s.enabled() {
 			return s.gather(ctx, down, key, nil)
 		}
-		err = fetch.Retry(ctx, s.Clock, down.attempts, func() error {
+		err = fetch.Retry(ctx, s.Clock, down.retries, func() error {
 			got, err = s.retrieve(ctx, down, key, have)
 			return err
 		})
@@ -255,7 +264,7 @@ func (c *Connector) client(d *download) *fetch.Client {
 		header.Set("Accept", "application/json")
 	}
 	return &fetch.Client{
-		Header: header, Timeout: d.pageTimeout, Attempts: d.attempts, MaxBody: min(maxPage, c.MaxDownload),
+		Header: header, Transport: d.transport, Timeout: d.pageTimeout, Retries: d.retries, MaxBody: min(maxPage, c.MaxDownload),
 		Interval: d.interval, Pace: &c.pace, Clock: c.Clock,
 	}
 }

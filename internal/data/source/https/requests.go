@@ -163,7 +163,7 @@ func (s *httpSource) compileRequests(a *asking) (source.Source, error) {
 	if format != "" && !strings.EqualFold(format, "json") {
 		return nil, fault.New("params.file_format", "leave it out", "answers to requests of statements are JSON, not %s", format)
 	}
-	if _, err := s.newDownload(s.d); err != nil {
+	if _, err := s.newDownload(); err != nil {
 		return nil, err
 	}
 	known := []string{"file_format"}
@@ -294,7 +294,7 @@ func (s *requestSource) store(ctx context.Context, f *source.Fetched) (*fetch.En
 
 // request writes the rows of a request.
 func (s *requestSource) request(ctx context.Context, f *source.Fetched, rows *fetch.Rows) error {
-	down, err := s.newDownload(s.d)
+	down, err := s.newDownload()
 	if err != nil {
 		return err
 	}

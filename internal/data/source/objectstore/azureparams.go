@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -250,9 +248,6 @@ func (t fixedToken) GetToken(context.Context, policy.TokenRequestOptions) (azcor
 	return azcore.AccessToken{Token: string(t), ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-// maxTokenAnswer bounds the answer of an authority.
-const maxTokenAnswer = 1 << 20
-
 // tokenIssuer fetches tokens for an application:
 // https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow.
 type tokenIssuer struct {
@@ -279,33 +274,17 @@ func newTokenIssuer(values map[string]string, params spicepod.Params, client pol
 
 // GetToken implements [azcore.TokenCredential].
 func (i *tokenIssuer) GetToken(ctx context.Context, _ policy.TokenRequestOptions) (token azcore.AccessToken, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, i.url.String(), strings.NewReader(i.form.Encode()))
-	if err != nil {
-		return token, err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := i.client.Do(r)
-	if err != nil {
-		return token, remote{i.url.Host, "abfs_authority_host", "", "abfs_allow_http"}.fault(err)
-	}
-	defer answer.Body.Close()
-	var got struct {
-		Token     string      `json:"access_token"`
-		ExpiresIn json.Number `json:"expires_in"`
-		Error     string      `json:"error"`
-	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxTokenAnswer))
-	if err == nil {
-		err = json.Unmarshal(text, &got)
-	}
-	seconds, _ := got.ExpiresIn.Int64() //nolint:errcheck // then the token is used once
+	got, err := httpx.FetchToken(ctx, i.client.Do, i.url.String(), i.form, nil)
+	var refused *httpx.TokenError
 	switch {
+	case err == nil:
+		return azcore.AccessToken{Token: got.Access, ExpiresOn: time.Now().Add(got.Lifetime)}, nil // without a lifetime, it is used once
 	case errors.Is(ctx.Err(), context.Canceled):
 		return token, ctx.Err()
-	case err == nil && answer.StatusCode == http.StatusOK && got.Token != "":
-		return azcore.AccessToken{Token: got.Token, ExpiresOn: time.Now().Add(time.Duration(seconds) * time.Second)}, nil
-	case err == nil && got.Error != "":
-		return token, fault.New("params", "correct params.abfs_client_id, params.abfs_client_secret and params.abfs_tenant_id", "the authority %s issues no token: %s", i.url.Host, got.Error).Retryable()
+	case !errors.As(err, &refused):
+		return token, remote{i.url.Host, "abfs_authority_host", "", "abfs_allow_http"}.fault(err)
+	case refused.Code != "":
+		return token, fault.New("params", "correct params.abfs_client_id, params.abfs_client_secret and params.abfs_tenant_id", "the authority %s issues no token: %s", i.url.Host, refused.Code).Retryable()
 	}
-	return token, fault.New("params.abfs_authority_host", "", "the authority %s answers HTTP %d, without a token", i.url.Host, answer.StatusCode).Retryable()
+	return token, fault.New("params.abfs_authority_host", "", "the authority %s answers %s", i.url.Host, refused).Retryable()
 }
