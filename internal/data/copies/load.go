@@ -37,6 +37,9 @@ type Load struct {
 	// append replaces, whatever their time; "": none.
 	Replaces string
 
+	Remote *Remote         // the source, if it can leave out rows; nil: it cannot
+	Needs  *sqltree.Filter // of Source, by Rows; nil: all rows
+
 	Step *load.Step // reports the progress; nil: nothing is reported
 }
 
@@ -49,6 +52,9 @@ type run struct {
 	inserts  bool   // the rows fit into the table of Base
 	incoming string // query of the rows to add, or of all rows
 	replaced string // condition of the rows of Base that the incoming ones replace; "": none
+
+	windows []*sqltree.Condition // of the window, on Source
+	newer   *sqltree.Condition   // of an append, on Rows; nil: none
 }
 
 // Load loads rows into a new database, or into that of Base if it is in memory and only
@@ -96,6 +102,14 @@ func (s *Store) newFile(t *tables.Table) string {
 
 // prepare makes the temporary view of the source, and finds what an append changes.
 func (l *run) prepare(ctx context.Context) error {
+	if err := l.compare(ctx); err != nil {
+		return err
+	}
+	l.narrow(l.Needs)
+	return nil
+}
+
+func (l *run) compare(ctx context.Context) error {
 	if l.Source != "" {
 		source, err := l.windowed(ctx)
 		if err != nil {

@@ -25,12 +25,13 @@ func (o onlyTable) Relation(catalog, schema, name string) (engine.Relation, bool
 }
 
 // OwnQuery checks a query that may read its table only, and returns it as a query of the
-// temporary view [Load].Source. key is the one of the acceleration that has it.
-func OwnQuery(ctx context.Context, db *engine.DB, t *tables.Table, key, text string) (string, error) {
+// temporary view [Load].Source, with what it needs of the view. key is the one of the
+// acceleration that has it.
+func OwnQuery(ctx context.Context, db *engine.DB, t *tables.Table, key, text string) (string, *sqltree.Filter, error) {
 	path := "acceleration." + key
-	fail := func(err error) (string, error) {
+	fail := func(err error) (string, *sqltree.Filter, error) {
 		e := engine.AsError(err)
-		return "", fault.At(path, e.Offset, e.Hint, "%s", fault.SelectMessage(e.Message))
+		return "", nil, fault.At(path, e.Offset, e.Hint, "%s", fault.SelectMessage(e.Message))
 	}
 	st, err := db.Parse(ctx, text)
 	if err != nil {
@@ -38,14 +39,14 @@ func OwnQuery(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 	}
 	switch {
 	case len(st.Shows) > 0 || len(st.Params) > 0:
-		return "", fault.New(path, "write SELECT … FROM "+t.Name+" WHERE …", "%s is one SELECT without parameters", key)
+		return "", nil, fault.New(path, "write SELECT … FROM "+t.Name+" WHERE …", "%s is one SELECT without parameters", key)
 	case len(st.Relations) == 0:
-		return "", fault.New(path, "write SELECT … FROM "+t.Name+" WHERE …", "%s does not read %q", key, t.Name)
+		return "", nil, fault.New(path, "write SELECT … FROM "+t.Name+" WHERE …", "%s does not read %q", key, t.Name)
 	}
 	only := onlyTable{engine.NewCatalog(engine.Contents{Relations: []engine.Relation{t.Relation}}), t.Relation.Schema}
 	for _, r := range st.Relations {
 		if _, ok := only.Relation(r.Catalog, r.Schema, r.Name); !ok {
-			return "", fault.At(path, r.Offset, "it may read "+t.Name+" only", "%s reads %q", key, r.Name)
+			return "", nil, fault.At(path, r.Offset, "it may read "+t.Name+" only", "%s reads %q", key, r.Name)
 		}
 	}
 	if _, err := db.Check(text, st, only); err != nil {
@@ -60,7 +61,7 @@ func OwnQuery(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 	}
 	edited, _ := sqltree.Apply(text, edits)
 	query, _ := tables.TrimStatement(edited)
-	return query, nil
+	return query, st.Filter, nil
 }
 
 // KeptQuery checks a retention_sql as a write of a client is checked, and returns the
@@ -72,7 +73,7 @@ func KeptQuery(ctx context.Context, db *engine.DB, t *tables.Table) (string, err
 		e := engine.AsError(err)
 		return "", fault.At("acceleration."+key, e.Offset, e.Hint, "%s", e.Message)
 	}
-	query, err := OwnQuery(ctx, db, t, key, kept)
+	query, _, err := OwnQuery(ctx, db, t, key, kept)
 	if f := (*fault.Fault)(nil); errors.As(err, &f) && f.Offset >= 0 {
 		f.Offset = origin(f.Offset)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // Time is the time_column of a table and its time_format.
@@ -85,6 +86,27 @@ func (t timeline) literal(at time.Time) string {
 	return at.Format("TIMESTAMP '2006-01-02 15:04:05.000000'")
 }
 
+// text returns a moment as a text that the column is compared with.
+func (t timeline) text(at time.Time) string {
+	at = at.UTC()
+	switch {
+	case t.unit > 0:
+		return fmt.Sprint(at.UnixNano() / int64(t.unit))
+	case t.typ == "DATE":
+		return at.Format(time.DateOnly)
+	}
+	return at.Format("2006-01-02 15:04:05.000000")
+}
+
+// condition returns the comparison of the column with a text as one of a parse tree.
+func (t timeline) condition(column, op, text string) *sqltree.Condition {
+	value := sqltree.Constant{Kind: sqltree.StringLiteral, Text: text}
+	if t.unit > 0 {
+		value.Kind = sqltree.IntegerLiteral
+	}
+	return &sqltree.Condition{Op: op, Parts: []string{column}, Values: []sqltree.Constant{value}}
+}
+
 // before returns an expression for a value a while before another one.
 func (t timeline) before(value string, while time.Duration) string {
 	switch {
@@ -110,7 +132,9 @@ func (l *run) windowed(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s >= %s", l.Source, t.expr, t.literal(l.now.Add(-l.Window))), nil
+	from := l.now.Add(-l.Window)
+	l.windows = []*sqltree.Condition{t.condition(l.Time.Column, ">=", t.text(from))}
+	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s >= %s", l.Source, t.expr, t.literal(from)), nil
 }
 
 // since returns the condition of the rows that an append reads: those that are newer than
@@ -131,6 +155,7 @@ func (l *run) since(ctx context.Context, columns []engine.Column) (string, error
 	if l.Overlap > 0 {
 		than = ">="
 	}
+	l.newer = t.condition(l.Time.Column, than, newest)
 	return fmt.Sprintf("%s %s CAST(%s AS %s)", t.expr, than, engine.Literal(newest), t.typ), nil
 }
 

@@ -134,7 +134,7 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 	}
 	var err error
 	if a.RefreshSQL != "" {
-		_, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", a.RefreshSQL)
+		_, _, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", a.RefreshSQL)
 	}
 	if a.RetentionSQL != "" && err == nil {
 		_, err = copies.KeptQuery(ctx, m.opts.DB, &d.Table)

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -67,6 +68,13 @@ func (m *Manager) castColumns(ctx context.Context, d *Dataset, out *source.Opene
 	return nil
 }
 
+// uncast returns the columns that are read with the type that the source says.
+func (d *Dataset) uncast(columns []engine.Column) []engine.Column {
+	return slices.DeleteFunc(slices.Clone(columns), func(c engine.Column) bool {
+		return slices.ContainsFunc(d.Described, func(x spicepod.DatasetColumn) bool { return x.Type != "" && strings.EqualFold(x.Name, c.Name) })
+	})
+}
+
 // load loads a new version of a dataset.
 func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*tables.Version, error) {
 	sql := ""
@@ -103,6 +111,9 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		var l copies.Load
 		if l, err = m.plan(ctx, d, o, src.Query); err != nil {
 			return nil, err
+		}
+		if src.Narrow != nil {
+			l.Remote = &copies.Remote{Columns: d.uncast(src.Columns), Narrow: src.Narrow}
 		}
 		if v, err = m.copy(ctx, l, src.Bytes); err != nil {
 			return nil, d.redacted(err)
@@ -170,14 +181,14 @@ func (m *Manager) plan(ctx context.Context, d *Dataset, o refresh.Override, sour
 	a := d.Acceleration
 	l := copies.Load{
 		Table: &d.Table, Source: source, Rows: "SELECT * FROM " + engine.Identifier(d.Relation.Name),
-		Time: d.time(), Window: a.Window(),
+		Time: d.time(), Window: a.Window(), Needs: &sqltree.Filter{Whole: true, Plain: true},
 	}
 	if cmp.Or(o.RefreshMode, a.RefreshMode) == spicepod.RefreshAppend {
 		l.Append, l.Overlap, l.Base = true, a.RefreshAppendOverlap, d.Current()
 	}
 	var err error
 	if sql := cmp.Or(o.RefreshSQL, a.RefreshSQL); sql != "" {
-		l.Rows, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", sql)
+		l.Rows, l.Needs, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", sql)
 	}
 	return l, err
 }

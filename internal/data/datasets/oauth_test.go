@@ -314,7 +314,7 @@ func TestConnections(t *testing.T) {
 		"retry_max_duration: 0s":       "0s is not a value of retry_max_duration",
 		"http_tls_client_key: x":       "a client's certificate needs a key, and a key its certificate; set params.http_tls_client_certificate",
 		"http_tls_client_certificate_file: gone.pem, http_tls_client_key_file: gone.pem":              `cannot read "gone.pem": no such file or directory`,
-		"http_tls_client_certificate: x, http_tls_client_key: y":                                 "the client's certificate and key cannot be used; write a certificate and its key, in PEM",
+		"http_tls_client_certificate: x, http_tls_client_key: y":                                      "the client's certificate and key cannot be used; write a certificate and its key, in PEM",
 		"http_tls_client_certificate_file: a, http_tls_client_certificate: x, http_tls_client_key: y": "the client's certificate is given as a file and as a text; leave it out",
 	} {
 		problems := w.reload(remote("http://127.0.0.1:1/x.csv", "params: {"+params+"}"))

@@ -36,7 +36,7 @@ func (s *served) Check(ctx context.Context, o refresh.Override) error {
 	case o.RefreshMode == spicepod.RefreshAppend && s.dataset.Declared.TimeColumn == "":
 		return errors.New("refresh_mode append needs a time_column")
 	case o.RefreshSQL != "":
-		_, err := copies.OwnQuery(ctx, s.m.opts.DB, s.Table, "refresh_sql", o.RefreshSQL)
+		_, _, err := copies.OwnQuery(ctx, s.m.opts.DB, s.Table, "refresh_sql", o.RefreshSQL)
 		return err
 	}
 	return nil

@@ -48,17 +48,20 @@ type Source interface {
 
 // Opened is a source that can be read.
 type Opened struct {
-	Query     string          // SELECT * FROM the source
-	Base      string          // the table of DuckDB that writes go to; "" if there is none
-	Writer    engine.Writer   // that writes to another table; nil if there is none
-	ReadOnly  error           // why a table of a catalog cannot be written
-	Written   bool            // it is attached for writing; other processes cannot attach it
-	Changing  bool            // statements may change what it reads
-	Columns   []engine.Column // of Query
-	Comments  tables.Comments
-	Format    string
-	Bytes     int64
-	Stale     error                // why an older copy is read instead of the source
+	Query    string          // SELECT * FROM the source
+	Base     string          // the table of DuckDB that writes go to; "" if there is none
+	Writer   engine.Writer   // that writes to another table; nil if there is none
+	ReadOnly error           // why a table of a catalog cannot be written
+	Written  bool            // it is attached for writing; other processes cannot attach it
+	Changing bool            // statements may change what it reads
+	Columns  []engine.Column // of Query
+	Comments tables.Comments
+	Format   string
+	Bytes    int64
+	Stale    error // why an older copy is read instead of the source
+	// Narrow tells the source which rows are read from now on: those that meet a condition,
+	// "" for all, and of these as many, 0 for all. It may read more. nil: it reads all.
+	Narrow    func(where string, limit int64)
 	Resources []*resource.Resource // for the caller to release
 }
 

@@ -288,14 +288,21 @@ func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []s
 
 // parse returns the parse tree of text, or why it may not run.
 func parse(c *conn, text string, names Names) (*sqltree.Statement, error) {
+	return parseWith(c, text, names, sqltree.Options{})
+}
+
+// parseWith is parse with options.
+func parseWith(c *conn, text string, names Names, o sqltree.Options) (*sqltree.Statement, error) {
 	tree, err := c.serialize(text)
 	if err != nil {
 		return nil, err
 	}
-	st, err := sqltree.Parse(tree, sqltree.Options{Inlines: sqltree.Inlines(text), Copies: func(c sqltree.Call) bool {
+	o.Inlines = sqltree.Inlines(text)
+	o.Copies = func(c sqltree.Call) bool {
 		f := declared(c, names)
 		return f != nil && (f.Once || f.NotOnce != "")
-	}})
+	}
+	st, err := sqltree.Parse(tree, o)
 	if err == nil {
 		return st, nil
 	}

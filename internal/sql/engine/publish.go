@@ -124,7 +124,7 @@ func (db *DB) Parse(ctx context.Context, text string) (*sqltree.Statement, error
 		return nil, err
 	}
 	defer pool.put(c)
-	return parse(c, plainText(text, tokens), NewCatalog(Contents{}))
+	return parseWith(c, plainText(text, tokens), NewCatalog(Contents{}), sqltree.Options{Filter: true})
 }
 
 // publicError converts DuckDB's error about sql to an [*Error].

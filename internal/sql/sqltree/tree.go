@@ -33,6 +33,7 @@ type Statement struct {
 	Subquery  bool     // holds a subquery expression
 	Aggregate bool     // holds GROUP BY, HAVING or QUALIFY
 	Shape     Shape    // the outermost SELECT
+	Filter    *Filter  // with [Options].Filter; nil: not a SELECT from one table only
 }
 
 // Shape describes the outermost query node.
@@ -122,8 +123,9 @@ type Column struct {
 // Type is a named type that is not built into DuckDB's grammar.
 type Type struct{ Catalog, Schema, Name string }
 
-// Options is what [Parse] must know beyond the tree. Both fields may be left out.
+// Options is what [Parse] must know beyond the tree. All fields may be left out.
 type Options struct {
+	Filter  bool            // find the [Filter]
 	Copies  func(Call) bool // the call, not of DuckDB's functions, evaluates an argument more than once or in a subquery
 	Inlines bool            // see [Inlines]
 }
@@ -161,6 +163,9 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	}
 	w.st.markEntries(root)
 	w.st.sort()
+	if o.Filter && !w.st.Subquery && len(w.st.Relations) == 1 {
+		w.st.Filter = filterOf(root)
+	}
 	return w.st, nil
 }
 

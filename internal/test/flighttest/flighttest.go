@@ -36,6 +36,8 @@ type Options struct {
 	NoSchema       bool             // only the rows say what their columns are
 	TLS            *tls.Certificate // nil: none
 	Address        string           // "": a free port of this machine
+	NoClauses      bool             // WHERE and LIMIT are an error
+	LateErrors     bool             // … when the rows are asked for
 }
 
 // Server is a server at Address.
@@ -155,8 +157,8 @@ func (s *Server) check(ctx context.Context) error {
 	return status.Error(codes.Unauthenticated, "sign in")
 }
 
-// statement is a SELECT of the columns of a table.
-var statement = regexp.MustCompile(`^SELECT (.*) FROM (.*?)( LIMIT 0)?$`)
+// statement is a SELECT of the columns of a table. Conditions and limits are not applied.
+var statement = regexp.MustCompile(`^SELECT (.*?) FROM (.*?)( LIMIT 0| WHERE .*| LIMIT \d+)?$`)
 
 // GetFlightInfoStatement implements [flightsql.Server].
 func (s *Server) GetFlightInfoStatement(_ context.Context, q flightsql.StatementQuery, d *flight.FlightDescriptor) (*flight.FlightInfo, error) {
@@ -171,8 +173,11 @@ func (s *Server) GetFlightInfoStatement(_ context.Context, q flightsql.Statement
 	if !ok {
 		return nil, status.Errorf(codes.NotFound, "there is no table %s", m[2])
 	}
+	if s.options.NoClauses && m[3] != "" && m[3] != " LIMIT 0" {
+		return nil, status.Error(codes.InvalidArgument, "cannot read the clause"+m[3])
+	}
 	parts := len(t.parts)
-	if m[3] != "" {
+	if m[3] == " LIMIT 0" {
 		parts = 1
 	}
 	info := &flight.FlightInfo{FlightDescriptor: d, TotalRecords: -1, TotalBytes: -1}
@@ -217,8 +222,11 @@ func (s *Server) DoGetStatement(_ context.Context, q flightsql.StatementQueryTic
 	if part > 0 && s.broken != nil {
 		return nil, nil, s.broken
 	}
+	if s.options.LateErrors && m[3] != "" && m[3] != " LIMIT 0" {
+		return nil, nil, status.Error(codes.Internal, "cannot run the clause"+m[3])
+	}
 	rows := t.parts[part]
-	if m[3] != "" {
+	if m[3] == " LIMIT 0" {
 		rows = "[]"
 	}
 	schema := picked(t.schema, m[1])

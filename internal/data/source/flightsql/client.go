@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -119,18 +120,49 @@ func (c *client) schema(ctx context.Context, table []string) (schema *arrow.Sche
 	return schema, nil
 }
 
-// read begins to read columns of a table.
-func (c *client) read(ctx context.Context, table []string, schema *arrow.Schema, numbers []int) (engine.StreamReader, error) {
+// clauses writes a condition, "" for none, and a limit, 0 for none.
+func clauses(where string, limit int64) (sql string) {
+	if where != "" {
+		sql = " WHERE " + where
+	}
+	if limit > 0 {
+		sql += fmt.Sprint(" LIMIT ", limit)
+	}
+	return sql
+}
+
+// read begins to read columns of a table; narrowed has the rows. All are read from a
+// server that does not take these clauses.
+func (c *client) read(ctx context.Context, table []string, schema *arrow.Schema, numbers []int, narrowed string) (engine.StreamReader, error) {
 	fields, names := make([]arrow.Field, len(numbers)), make([]string, len(numbers))
 	for i, n := range numbers {
 		fields[i] = schema.Field(n)
 		names[i] = engine.Identifier(fields[i].Name)
 	}
-	info, err := c.Execute(c.with(ctx), "SELECT "+strings.Join(names, ", ")+" FROM "+identifiers(table))
+	all := "SELECT " + strings.Join(names, ", ") + " FROM " + identifiers(table)
+	b := &batches{client: c}
+	info, err := c.Execute(c.with(ctx), all+narrowed)
+	if narrowed != "" && refused(err) {
+		narrowed = ""
+		info, err = c.Execute(c.with(ctx), all)
+	}
 	if err != nil {
 		return nil, c.fault(err)
 	}
-	return arrowrows.NewReader(ctx, &batches{client: c, endpoints: info.Endpoint}, fields), nil
+	if b.endpoints = info.Endpoint; narrowed != "" {
+		b.all = all
+	}
+	return arrowrows.NewReader(ctx, b, fields), nil
+}
+
+// refused reports whether an error may be one of a statement that the server does not
+// understand.
+func refused(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.Unimplemented, codes.Internal, codes.Unknown, codes.NotFound, codes.FailedPrecondition, codes.OutOfRange:
+		return err != nil
+	}
+	return false
 }
 
 // identifiers writes a name in SQL.
@@ -148,6 +180,7 @@ type batches struct {
 	*client
 	endpoints []*flight.FlightEndpoint
 	stream    *flight.Reader // of the endpoint that is read, or nil
+	all       string         // the statement that is sent instead if the first rows are an error; "": none
 }
 
 // verified are messages of a server whose headers are checked before Arrow reads them.
@@ -166,6 +199,26 @@ func (v verified) Recv() (*flight.FlightData, error) {
 
 // Next implements [arrowrows.Batches].
 func (b *batches) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	batch, err := b.next(ctx)
+	if all := b.all; all != "" && refused(err) {
+		b.Close()
+		b.stream, b.all = nil, ""
+		info, again := b.Execute(b.with(ctx), all)
+		if again != nil {
+			return nil, b.fault(again)
+		}
+		b.endpoints = info.Endpoint
+		batch, err = b.next(ctx)
+	}
+	b.all = ""
+	if err != nil {
+		return nil, b.fault(err)
+	}
+	return batch, nil
+}
+
+// next returns an error of the server as it is.
+func (b *batches) next(ctx context.Context) (arrow.RecordBatch, error) {
 	for {
 		if b.stream == nil {
 			if len(b.endpoints) == 0 {
@@ -181,7 +234,7 @@ func (b *batches) Next(ctx context.Context) (arrow.RecordBatch, error) {
 				b.stream, err = flight.NewRecordReader(verified{call}, ipc.WithAllocator(arrowrows.Allocator))
 			}
 			if err != nil {
-				return nil, b.fault(err)
+				return nil, err
 			}
 		}
 		if b.stream.Next() {
@@ -190,7 +243,7 @@ func (b *batches) Next(ctx context.Context) (arrow.RecordBatch, error) {
 			return batch, nil
 		}
 		if err := b.stream.Err(); err != nil && !errors.Is(err, io.EOF) {
-			return nil, b.fault(err)
+			return nil, err
 		}
 		if len(b.endpoints) == 0 {
 			return nil, nil

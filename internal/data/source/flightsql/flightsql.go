@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -212,8 +213,11 @@ func (s *flightSource) Open(ctx context.Context) (*source.Opened, error) {
 		return nil, err
 	}
 	out := &source.Opened{Format: "arrow", Bytes: -1, Columns: arrowrows.Columns(schema)}
+	var narrowed atomic.Value // a condition and a limit, in SQL
+	narrowed.Store("")
+	out.Narrow = func(where string, limit int64) { narrowed.Store(clauses(where, limit)) }
 	from, remove := s.db.AddStream(&engine.Stream{Columns: out.Columns, Open: func(ctx context.Context, numbers []int) (engine.StreamReader, error) {
-		return c.read(ctx, s.table, schema, numbers)
+		return c.read(ctx, s.table, schema, numbers, narrowed.Load().(string))
 	}})
 	out.Query = "SELECT * FROM " + from
 	out.Resources = []*resource.Resource{resource.New(func() {
