@@ -129,9 +129,10 @@ func TestHiddenToolsAreUnknownEverywhere(t *testing.T) {
 	}
 	// Names that are as far from every other name as the hidden ones.
 	for hidden, unknown := range map[string]string{"refundify": "qefunqify", "rowsify": "qowsiqy", "open_vaultage": "opqn_vauqtage", "quixotic_sql": "quixqtic_sqq"} {
+		want := ask(unknown, "bob")
 		for i, got := range ask(hidden, "bob") {
-			if want := ask(unknown, "bob")[i]; got != want {
-				t.Errorf("hidden  %s\nunknown %s", got, want)
+			if got != want[i] {
+				t.Errorf("hidden  %s\nunknown %s", got, want[i])
 			}
 		}
 	}

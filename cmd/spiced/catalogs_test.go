@@ -30,13 +30,13 @@ functions:
 // TestCatalogs serves the tables of a PostgreSQL server over every entrance, and those of
 // that runtime through another one.
 func TestCatalogs(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	database := pgtest.Start(t)
-	t.Setenv("SOURCES_PASS", pgtest.Password)
 	database.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer text, amount numeric(10,2))", "COMMENT ON TABLE orders IS 'what was bought'",
 		"INSERT INTO orders SELECT i, 'c' || i % 10, i FROM generate_series(1, 100) i", "CREATE TABLE unread (x int)", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
 	pod := strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port)).Replace(catalogPod)
-	dir := folder(t, "spicepod.yaml", pod)
+	dir := folder(t, "spicepod.yaml", pod, ".env", dotenv("SOURCES_PASS", pgtest.Password))
 	rates := filepath.Join(dir, "spicepods/acme/rates")
 	if err := os.MkdirAll(rates, 0o755); err != nil {
 		t.Fatal(err)

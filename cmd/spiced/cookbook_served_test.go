@@ -29,6 +29,7 @@ var requestedRecipes = map[string]string{"caching/clock": "/shows", "http_api/sh
 // stand-in, with the Spicepod's own text: only hosts and credentials differ. Each is read
 // by SQL, a function, a tool and a chat, and again after its source was away.
 func TestCookbookServed(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	archive, err := txtar.ParseFile("testdata/cookbook.txtar")
 	if err != nil {
@@ -36,7 +37,6 @@ func TestCookbookServed(t *testing.T) {
 	}
 	stands := startStandIns(t)
 	model := startModel(t)
-	t.Setenv("COOKBOOK_PG_PASS", "unused")
 	served := map[string]bool{}
 	for _, f := range archive.Files {
 		name, path, _ := strings.Cut(f.Name, "/")
@@ -95,6 +95,7 @@ func (r *recipe) write(archive *txtar.Archive, text, extensions, model string) {
 			write(t, to, string(f.Data))
 		}
 	}
+	write(t, filepath.Join(r.dir, ".env"), dotenv("COOKBOOK_PG_PASS", "unused"))
 	switch r.name {
 	case "duckdb":
 		shopDatabase(t, filepath.Join(r.dir, "shop.db"))

@@ -14,6 +14,7 @@ import (
 
 // TestDatasetAddMySQL adds datasets of a MySQL server, and serves them.
 func TestDatasetAddMySQL(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "mysql_scanner").Path)
 	database := mysqltest.Start(t)
 	database.Exec("CREATE TABLE orders (id bigint, customer text)", "INSERT INTO orders VALUES (1, 'ada'), (2, 'bob')", "CREATE TABLE `Other lines` (id bigint)",
@@ -73,6 +74,7 @@ func TestDatasetAddMySQL(t *testing.T) {
 
 // TestDatasetAddAzure adds a dataset of an Azure container.
 func TestDatasetAddAzure(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "httpfs").Path)
 	server := azuretest.Start(t)
 	server.Container("lake")

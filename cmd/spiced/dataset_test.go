@@ -23,6 +23,7 @@ const emptyPod = "# Mine.\nversion: v1\nkind: Spicepod\nname: shop\nruntime:\n  
 
 // TestDatasetAdd adds datasets of each kind of source, and serves them.
 func TestDatasetAdd(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	database, objects := pgtest.Start(t), s3test.Start(t)
 	database.Exec("CREATE TABLE orders (id bigint, customer text)", "INSERT INTO orders VALUES (1, 'ada'), (2, 'bob')", `CREATE TABLE "Other lines" (id bigint)`,

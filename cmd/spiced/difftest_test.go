@@ -9,6 +9,7 @@ import (
 
 // TestStatementsAgreeWithDuckDB runs a slice of the differential tester.
 func TestStatementsAgreeWithDuckDB(t *testing.T) {
+	t.Parallel()
 	for _, isolation := range []string{"none", "process"} {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -27,6 +28,7 @@ type program struct {
 	stop   func() // asks it to end
 	status chan int
 	cmd    *exec.Cmd // nil in this process
+	temp   string    // folder for the temporary files of cmd; "": the machine's
 }
 
 // logged collects what a program writes.
@@ -80,12 +82,36 @@ func startProcess(t *testing.T, dir string, args ...string) *program {
 	return p
 }
 
+// startInTemp is startProcess with a folder of its own for temporary files.
+func startInTemp(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, log: &logged{}, status: make(chan int, 1), temp: t.TempDir()}
+	p.launch(dir, args...)
+	p.await()
+	return p
+}
+
+// wantNothingLeft ends a program that has temporary folders, and checks that it removes them.
+func (p *program) wantNothingLeft(folders string) {
+	p.t.Helper()
+	if has, err := filepath.Glob(filepath.Join(p.temp, folders)); err != nil || len(has) == 0 {
+		p.t.Errorf("there is no %s: %v", folders, err)
+	}
+	p.end()
+	if left, _ := filepath.Glob(filepath.Join(p.temp, "*")); len(left) > 0 {
+		p.t.Errorf("left over: %q", left)
+	}
+}
+
 // launch starts the process, and does not wait until it serves.
 func (p *program) launch(dir string, args ...string) {
 	t := p.t
 	t.Helper()
 	p.cmd = exec.Command("spiced", serveArgs(dir, args)...)
 	p.cmd.Stderr = p.log
+	if p.temp != "" {
+		p.cmd.Env = append(os.Environ(), "TMPDIR="+p.temp)
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +262,16 @@ func folder(t *testing.T, files ...string) string {
 		write(t, filepath.Join(dir, pair[0]), pair[1])
 	}
 	return dir
+}
+
+// dotenv is the text of a file .env, by name and value in turn. Unlike the environment,
+// it does not keep tests from running in parallel.
+func dotenv(namesAndValues ...string) string {
+	var b strings.Builder
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		fmt.Fprintf(&b, "%s=%q\n", pair[0], pair[1])
+	}
+	return b.String()
 }
 
 func write(t *testing.T, path, text string) {

@@ -128,6 +128,7 @@ var mistakes = []struct{ name, right, wrong string }{
 // message must name the place, the cause and a remedy, and with the remedy the Spicepod
 // must be good. The golden file has all messages.
 func TestNewcomer(t *testing.T) {
+	t.Parallel()
 	var all bytes.Buffer
 	for _, m := range mistakes {
 		if strings.Count(newcomerPod, m.right) == 0 {

@@ -130,21 +130,26 @@ func TestHostileStatementsOnEveryProtocol(t *testing.T) {
 	t.Chdir(dir) // a file that is named without a folder would be made here
 	p := start(t, dir, sqlProtocols("--log-level", "info", "--watch=false")...)
 	before := snapshot(t, dir)
-	for _, protocol := range p.protocolsFor("reader", readerKey) {
-		t.Run(protocol.name, func(t *testing.T) {
-			sent := sample(all)
-			for _, a := range sent {
-				if fault := attackBy(protocol, a); fault != nil {
-					t.Errorf("%s: %.200q\n\t%v", a.file, a.sql, fault)
+	t.Run("protocols", func(t *testing.T) {
+		for _, protocol := range p.protocolsFor("reader", readerKey) {
+			t.Run(protocol.name, func(t *testing.T) {
+				t.Parallel() // most of the time, endless statements wait for their limit
+				p := *p
+				p.t = t
+				sent := sample(all)
+				for _, a := range sent {
+					if fault := attackBy(protocol, a); fault != nil {
+						t.Errorf("%s: %.200q\n\t%v", a.file, a.sql, fault)
+					}
+					if a.file == "endless" || a.file == "memory" {
+						p.recovers(protocol)
+					}
 				}
-				if a.file == "endless" || a.file == "memory" {
-					p.recovers(protocol)
-				}
-			}
-			checkProtocol(t, protocol)
-			t.Logf("%d statements", len(sent))
-		})
-	}
+				checkProtocol(t, protocol)
+				t.Logf("%d statements", len(sent))
+			})
+		}
+	})
 	if after := snapshot(t, dir); !maps.Equal(before, after) {
 		t.Errorf("files have changed\nbefore %v\nafter  %v", before, after)
 	}

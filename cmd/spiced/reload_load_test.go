@@ -16,6 +16,7 @@ import (
 // TestReloadUnderLoad adds and removes datasets of each kind while requests read others of
 // the same kinds, by SQL, functions and tools. No request fails.
 func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	stands := startStandIns(t)
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(stands)), func(name string) bool { return name == "https" || name == "spiceai" })

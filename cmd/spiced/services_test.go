@@ -122,9 +122,9 @@ functions:
 
 // TestServices calls functions whose bodies are services.
 func TestServices(t *testing.T) {
-	t.Setenv("ROW_SERVICE_TOKEN", "t0ken-of-rows")
+	t.Parallel()
 	service := newRowService(t)
-	p := start(t, folder(t, "spicepod.yaml", strings.ReplaceAll(servicePod, "%", service.address)))
+	p := start(t, folder(t, "spicepod.yaml", strings.ReplaceAll(servicePod, "%", service.address), ".env", dotenv("ROW_SERVICE_TOKEN", "t0ken-of-rows")))
 	service.take() // its tests
 
 	if got := p.sql("SELECT count(*) AS n, sum(twice(i % 37)) AS s FROM range(10000) t(i)"); got != `[{"n":10000,"s":359730}]` {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,17 +29,17 @@ MORE`
 // ends the server, and adds and removes datasets of it and of another in reloads, while
 // statements run.
 func TestMySQLSource(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "mysql_scanner").Path)
 	database, other := mysqltest.Start(t), mysqltest.Start(t)
-	t.Setenv("SOURCES_PASS", mysqltest.Password)
 	database.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer varchar(20), amount decimal(10,2))",
 		"INSERT INTO orders SELECT seq, CONCAT('c', seq % 10), seq FROM seq_1_to_100", "GRANT SELECT ON test.* TO reader")
 	other.Exec("CREATE TABLE t AS SELECT 42 AS x", "GRANT SELECT ON test.* TO reader")
 	pod := func(more string) string {
 		return strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port), "MORE", more).Replace(mysqlPod)
 	}
-	dir := folder(t, "spicepod.yaml", pod(""))
-	p := startProcess(t, dir, sqlProtocols()...)
+	dir := folder(t, "spicepod.yaml", pod(""), ".env", dotenv("SOURCES_PASS", mysqltest.Password))
+	p := startInTemp(t, dir, sqlProtocols()...)
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 
 	p.want(p.do("POST", "/v1/sql", "SELECT o.id, o.amount::VARCHAR AS amount FROM orders o JOIN copied USING (id, customer) WHERE id < 3 ORDER BY id"), 200, `[{"id":1,"amount":"1.00"},{"id":2,"amount":"2.00"}]`)
@@ -136,10 +135,5 @@ func TestMySQLSource(t *testing.T) {
 			t.Errorf("the log has %s: %s", s, p.log)
 		}
 	}
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-mysql-*"))
-	p.end()
-	after, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-mysql-*"))
-	if len(after) >= len(left) {
-		t.Errorf("the socket's folder is left: %q", after)
-	}
+	p.wantNothingLeft("spiced-run-mysql-*")
 }

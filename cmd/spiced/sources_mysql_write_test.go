@@ -12,15 +12,15 @@ import (
 
 // TestMySQLWrites writes to a MariaDB server over HTTP and the PostgreSQL protocol.
 func TestMySQLWrites(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "mysql_scanner").Path)
-	t.Setenv("WRITTEN_PASS", mysqltest.Password)
 	server := mysqltest.Start(t)
 	server.Exec("CREATE TABLE customers (id int PRIMARY KEY, email varchar(50) NOT NULL UNIQUE)",
 		"CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, customer_id int, amount decimal(10,2) NOT NULL, note varchar(20) DEFAULT 'none', FOREIGN KEY (customer_id) REFERENCES customers (id))",
 		"CREATE TABLE wares (id int PRIMARY KEY)", "INSERT INTO customers VALUES (1, 'ann@x'), (2, 'bob@x')", "INSERT INTO orders VALUES (1, 1, 9.5, 'first')", "GRANT ALL ON test.* TO reader")
 	params := fmt.Sprintf(`{ mysql_host: 127.0.0.1, mysql_tcp_port: %d, mysql_db: test, mysql_user: reader, mysql_pass: "${secrets:written_pass}" }`, server.Port)
 	pod := strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params, "postgres:", "mysql:").Replace(writtenPod + writtenCatalog)
-	p := start(t, folder(t, "spicepod.yaml", pod), sqlProtocols()...)
+	p := start(t, folder(t, "spicepod.yaml", pod, ".env", dotenv("WRITTEN_PASS", mysqltest.Password)), sqlProtocols()...)
 
 	catalogWrites(t, p, "shop.test")
 	sql := func(key, statement string, status int, parts ...string) {

@@ -38,13 +38,12 @@ datasets:
 // TestSources reads a PostgreSQL server and an object store over every entrance, in
 // workers too, changes and ends the server, and adds datasets in a reload.
 func TestSources(t *testing.T) {
+	t.Parallel()
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	for _, name := range extension.Needed("delta", "iceberg", "ducklake") {
 		exttest.Find(t, name)
 	}
 	database, objects := pgtest.Start(t), s3test.Start(t)
-	t.Setenv("SOURCES_PASS", pgtest.Password)
-	t.Setenv("SOURCES_S3", objects.Secret)
 	database.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer text, amount numeric(10,2))",
 		"INSERT INTO orders SELECT i, 'c' || i % 10, i FROM generate_series(1, 100) i", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
 	objects.Bucket("lake")
@@ -53,7 +52,7 @@ func TestSources(t *testing.T) {
 	pod := func(more string) string {
 		return strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port), "URL", objects.URL, "KEY", objects.Key, "MORE", more).Replace(sourcesPod)
 	}
-	dir := folder(t, "spicepod.yaml", pod(""))
+	dir := folder(t, "spicepod.yaml", pod(""), ".env", dotenv("SOURCES_PASS", pgtest.Password, "SOURCES_S3", objects.Secret))
 	if err := os.Mkdir(filepath.Join(dir, "lakes"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestSources(t *testing.T) {
 	keys := []string{"AWS_ENDPOINT_URL=" + objects.URL, "AWS_ACCESS_KEY_ID=" + objects.Key, "AWS_SECRET_ACCESS_KEY=" + objects.Secret, "AWS_REGION=us-east-1", "LAKE_STATE=" + t.TempDir()}
 	laketest.Write(t, "iceberg", "s3://lake/lakes/ice", keys...)
 	laketest.Write(t, "delta", "s3://lake/lakes/delta", keys...)
-	p := startProcess(t, dir, sqlProtocols()...)
+	p := startInTemp(t, dir, sqlProtocols()...)
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 
 	const joined = "SELECT o.id, o.amount::VARCHAR AS amount FROM orders o JOIN trips USING (id, customer) ORDER BY id"
@@ -135,12 +134,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("the log has %s", s)
 		}
 	}
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-postgres-*"))
-	p.end()
-	after, _ := filepath.Glob(filepath.Join(os.TempDir(), "spiced-run-postgres-*"))
-	if len(after) >= len(left) {
-		t.Errorf("the socket's folder is left: %q", after)
-	}
+	p.wantNothingLeft("spiced-run-postgres-*")
 }
 
 // apiPod has tables of a stand-in for GitHub, and a JSON API.
@@ -160,8 +154,7 @@ datasets:
 // TestWebAPIs reads GitHub's stand-in and a JSON API over every entrance. The repository
 // goes away and comes back, and so does the API.
 func TestWebAPIs(t *testing.T) {
-	t.Setenv("SOURCES_HUB", "ghp_e2e-s3cr3t")
-	t.Setenv("SOURCES_API", "api-e2e-s3cr3t")
+	t.Parallel()
 	hub := githubtest.Start(t, "ghp_e2e-s3cr3t")
 	hub.Repository("acme/shop", githubtest.Example(120), map[string]string{"README.md": "# Shop", "main.go": "package main"})
 	var down atomic.Bool
@@ -179,7 +172,7 @@ func TestWebAPIs(t *testing.T) {
 	pod := func(refresh string) string {
 		return strings.NewReplacer("HUB", hub.URL, "URL", api.URL, "REFRESH", refresh).Replace(apiPod)
 	}
-	dir := folder(t, "spicepod.yaml", pod(""))
+	dir := folder(t, "spicepod.yaml", pod(""), ".env", dotenv("SOURCES_HUB", "ghp_e2e-s3cr3t", "SOURCES_API", "api-e2e-s3cr3t"))
 	p := startProcess(t, dir, sqlProtocols()...)
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, max(labels[1]) AS label FROM issues"), 200, `[{"n":120,"label":"kind/bug"}]`)
 	p.want(p.do("POST", "/v1/sql", "SELECT path, content FROM files"), 200, `[{"path":"README.md","content":"# Shop"}]`)

@@ -75,12 +75,12 @@ func written(t *testing.T, more ...string) (dir string, server *pgtest.Server) {
 		"INSERT INTO customers VALUES (1, 'ann@x', '2000-02-29'), (2, 'bob@x', NULL)", "INSERT INTO orders VALUES (1, 1, 9.5, 'first')",
 		"SELECT setval('orders_id_seq', 100)", "GRANT ALL ON ALL TABLES IN SCHEMA public TO reader", "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO reader")
 	params := fmt.Sprintf(`{ pg_host: 127.0.0.1, pg_port: %d, pg_db: test, pg_user: reader, pg_pass: "${secrets:written_pass}" }`, server.Port)
-	return folder(t, "spicepod.yaml", strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params).Replace(writtenPod+strings.Join(more, ""))), server
+	return folder(t, "spicepod.yaml", strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params).Replace(writtenPod+strings.Join(more, "")), ".env", dotenv("WRITTEN_PASS", pgtest.Password)), server
 }
 
 // TestPostgresWrites writes to a PostgreSQL server over every protocol.
 func TestPostgresWrites(t *testing.T) {
-	t.Setenv("WRITTEN_PASS", pgtest.Password)
+	t.Parallel()
 	dir, server := written(t, writtenCatalog)
 	p := start(t, dir, sqlProtocols()...)
 	t.Run("catalog", func(t *testing.T) { catalogWrites(t, p, "shop.public") })
@@ -197,10 +197,11 @@ func writesOverFlight(t *testing.T, p *program) {
 // DuckDB: they look the same with those of a PostgreSQL server. A session of SQLAlchemy's
 // ORM leaves keys and defaults to the server.
 func TestPythonToolsWriteToPostgres(t *testing.T) {
-	t.Setenv("WRITTEN_PASS", pgtest.Password)
+	t.Parallel()
 	python := tool(t, "python/bin/python")
 	for _, which := range []string{"sqlalchemy", "pandas", "orm"} {
 		t.Run(which, func(t *testing.T) {
+			t.Parallel()
 			dir, _ := written(t)
 			p := start(t, dir, sqlProtocols()...)
 			env := append(libpq(t, p, writerKey), "FLIGHT="+p.address("flight"))

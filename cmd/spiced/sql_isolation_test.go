@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,7 @@ func pgAsk(p *program, key string, mode pgx.QueryExecMode) sqlAsk {
 // TestSQLIsolation runs statements of readers in processes of their own, which
 // are killed when they overrun. Others are answered meanwhile, at every protocol.
 func TestSQLIsolation(t *testing.T) {
+	t.Parallel()
 	settings := fmt.Sprintf("query: { timeout: %s, max_bytes: 64MiB, isolation: process, isolate: read_only, workers: 3 }", isolatedTime)
 	dir := sqlPodWith(t, func(pod string) string { return strings.Replace(pod, "query: { timeout: 20s }", settings, 1) })
 	p := startProcess(t, dir, sqlProtocols()...)
@@ -89,14 +91,18 @@ func TestSQLIsolation(t *testing.T) {
 			wantKilled(t, protocol, began, <-ended)
 		}
 	}
-	for protocol, ask := range reader {
-		for _, hog := range []string{largeHog, windowHog} {
-			began := time.Now()
-			_, err := ask(hog)
-			wantKilled(t, protocol+": "+hog, began, err)
-		}
-		wantHonest(t, protocol+" afterwards", ask)
+	var hogs sync.WaitGroup
+	for _, hog := range []string{largeHog, windowHog} {
+		hogs.Go(func() {
+			for protocol, ask := range reader {
+				began := time.Now()
+				_, err := ask(hog)
+				wantKilled(t, protocol+": "+hog, began, err)
+				wantHonest(t, protocol+" afterwards", ask)
+			}
+		})
 	}
+	hogs.Wait()
 	p.active(0)
 }
 

@@ -78,6 +78,7 @@ func typeNames() []typeName {
 // TestEveryNameOfAType declares a function for each name of a type, and a table function
 // with all types, and calls them over each protocol.
 func TestEveryNameOfAType(t *testing.T) {
+	t.Parallel()
 	names := typeNames()
 	var pod strings.Builder
 	pod.WriteString("version: v1\nkind: Spicepod\nname: types\nruntime: {functions: {enabled: true}}\nfunctions:\n")
@@ -138,6 +139,7 @@ functions:
 // TestDefaultsInSQL omits and names arguments, in statements that run in the runtime and in
 // workers.
 func TestDefaultsInSQL(t *testing.T) {
+	t.Parallel()
 	for _, isolation := range []string{"none", "process"} {
 		pod := strings.Replace(defaultsPod, "runtime: {", "runtime: {query: {isolation: "+isolation+"}, ", 1)
 		p := startProcess(t, folder(t, "spicepod.yaml", pod, "d.csv", "id,name\n1,ann\n2,bob\n3,cid\n"), sqlProtocols()...)

@@ -40,6 +40,7 @@ const (
 // what it reads as a parameter, and lets DuckDB compare. It does so in the runtime and
 // in workers.
 func TestValuesGoOutAndBack(t *testing.T) {
+	t.Parallel()
 	for name, settings := range map[string]string{"direct": "{ timeout: 20s }", "isolated": "{ timeout: 20s, isolation: process, isolate: all, workers: 2 }"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
