@@ -32,8 +32,10 @@ func TestSchemathesis(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, schemathesis, "--config-file", config, "--no-color", "run", p.url+"/v1/openapi.json", "--max-time", strconv.Itoa(seconds))
 	cmd.Dir = t.TempDir()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("schemathesis: %v\n%s", err, out)
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Errorf("schemathesis: %v", err)
 	}
 }
 
