@@ -41,16 +41,16 @@ var declaredViews = []view{
 		)
 		SELECT c.*, r.oid AS relation_oid, spice.pgcatalog.compat_type_oid(c.type) AS type_oid,
 			spice.pgcatalog.compat_type_modifier(c.type) AS modifier,
-			EXISTS (FROM spice.spiced.dataset_constraints AS d WHERE d."schema" = c.schema_name AND d.dataset = c.relation
-				AND d.kind = 'NOT NULL' AND list_contains(d."columns", c."name")) AS not_null
+			(c.schema_name, c.relation, c."name") IN (SELECT ("schema", dataset, unnest("columns")) FROM spice.spiced.dataset_constraints WHERE kind = 'NOT NULL') AS not_null
 		FROM shown AS c JOIN spice.pgcatalog.declared_relations AS r ON r.schema_name = c.schema_name AND r."name" = c.relation`},
 	{"declared_constraints", `
 		WITH members AS (
 			SELECT c.*, unnest(c."columns") AS member, generate_subscripts(c."columns", 1) AS ordinal FROM spice.spiced.dataset_constraints AS c
 		), shown AS (
-			SELECT m."schema" AS schema_name, m.dataset AS relation, m."name", m.kind, c.relation_oid, list(c."position"::SMALLINT ORDER BY m.ordinal) AS keys,
+			SELECT m."schema" AS schema_name, m.dataset AS relation, m."name", m.kind, r.oid AS relation_oid, list(c."position"::SMALLINT ORDER BY m.ordinal) AS keys,
 				list(m.member ORDER BY m.ordinal) AS members
-			FROM members AS m JOIN spice.pgcatalog.declared_columns AS c ON c.schema_name = m."schema" AND c.relation = m.dataset AND c."name" = m.member
+			FROM members AS m JOIN spice.spiced.dataset_columns AS c ON c."schema" = m."schema" AND c.dataset = m.dataset AND c."name" = m.member
+			JOIN spice.pgcatalog.declared_relations AS r ON r.schema_name = m."schema" AND r."name" = m.dataset
 			GROUP BY ALL
 		)
 		SELECT *, md5_number_lower('constraint ' || schema_name || '.' || relation || '.' || "name") % 134000000 AS slot,

@@ -81,7 +81,7 @@ func (m macro) sql() string {
 // after it has.
 func Setup() []string {
 	schema := fmt.Sprintf("CREATE SCHEMA %s.%s", engine.CatalogName, Schema)
-	return slices.Concat([]string{schema, ownColumns}, statements(typeMacros()), statements(declaredViews),
+	return slices.Concat([]string{schema, ownColumns, reservedWords, typeTable()}, statements(typeMacros()), statements(declaredViews),
 		statements(baseViews()), statements(macros), statements(catalogViews()))
 }
 
@@ -96,7 +96,7 @@ func statements[T interface{ sql() string }](objects []T) []string {
 
 // baseViews are the views that macros read; catalogViews are the others that
 // statements may read.
-func baseViews() []view { return []view{typeView(), settingsView()} }
+func baseViews() []view { return []view{typeView, settingsView()} }
 
 func catalogViews() []view { return slices.Concat(systemViews, keyViews, emptyViews(), standardViews) }
 

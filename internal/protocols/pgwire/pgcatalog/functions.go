@@ -43,10 +43,13 @@ func privilege(name, held string, arities ...int) macro {
 	return m
 }
 
+// reservedWords keeps the words that are identifiers in quotes only.
+const reservedWords = "CREATE TABLE spice.pgcatalog.reserved_words AS SELECT list(keyword_name) AS words FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+
 // quoted is a name as an identifier is written.
 func quoted(name string) string {
 	return "CASE WHEN regexp_full_match(" + name + `, '[a-z_][a-z0-9_$]*')
-		AND NOT list_contains((SELECT list(keyword_name) FROM duckdb_keywords() WHERE keyword_category = 'reserved'), ` + name + ") THEN " + name +
+		AND NOT list_contains((SELECT words FROM spice.pgcatalog.reserved_words), ` + name + ") THEN " + name +
 		` ELSE '"' || replace(` + name + `, '"', '""') || '"' END`
 }
 

@@ -10,14 +10,17 @@ var systemViews = []view{
 		SELECT r.oid, r.name AS relname, n.oid AS relnamespace, r.oid AS reltype, 0::BIGINT AS reloftype, 10::BIGINT AS relowner,
 			CASE r.kind WHEN 'r' THEN 2 ELSE 0 END::BIGINT AS relam, 0::BIGINT AS relfilenode, 0::BIGINT AS reltablespace, 0 AS relpages,
 			coalesce(r."rows", -1)::FLOAT AS reltuples, 0 AS relallvisible, 0::BIGINT AS reltoastrelid,
-			r.oid IN (SELECT relation_oid FROM spice.pgcatalog.declared_keys) AS relhasindex,
+			(r.schema_name, r.name) IN (SELECT ("schema", dataset) FROM spice.spiced.dataset_constraints WHERE kind <> 'NOT NULL') AS relhasindex,
 			false AS relisshared, 'p' AS relpersistence, r.kind AS relkind,
 			coalesce(c.columns, 0)::SMALLINT AS relnatts, 0::SMALLINT AS relchecks, r.kind = 'v' AS relhasrules, false AS relhastriggers,
 			false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident,
 			false AS relispartition, 0::BIGINT AS relrewrite, 0::BIGINT AS relfrozenxid, 0::BIGINT AS relminmxid, NULL::VARCHAR[] AS relacl,
 			NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, 1259::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_relations AS r JOIN spice.pgcatalog.declared_schemas AS n ON n.name = r.schema_name
-		LEFT JOIN (SELECT relation_oid, count(*) AS columns FROM spice.pgcatalog.declared_columns GROUP BY relation_oid) AS c ON c.relation_oid = r.oid
+		LEFT JOIN (
+			SELECT "schema" AS schema_name, dataset AS relation, count(*) AS columns FROM spice.spiced.dataset_columns GROUP BY ALL
+			UNION ALL SELECT 'spiced', relation, count(*) FROM spice.pgcatalog.own_columns GROUP BY relation
+		) AS c ON c.schema_name = r.schema_name AND c.relation = r.name
 		UNION ALL BY NAME
 		SELECT k.oid, k.name AS relname, n.oid AS relnamespace, 0 AS reltype, 0 AS reloftype, 10 AS relowner, 403 AS relam, 0 AS relfilenode, 0 AS reltablespace,
 			0 AS relpages, -1 AS reltuples, 0 AS relallvisible, 0 AS reltoastrelid, false AS relhasindex, false AS relisshared, 'p' AS relpersistence, 'i' AS relkind,

@@ -113,8 +113,9 @@ var joined = set("bool bytea char name int8 int2 int2vector int4 regproc text oi
 // oneWay are pseudo-types that no one can send or receive.
 var oneWay = set("any trigger anyelement event_trigger")
 
-// typeView is pg_type.
-func typeView() view {
+// typeTable keeps the rows of pg_type, which DuckDB would otherwise plan with each
+// statement.
+func typeTable() string {
 	rows := make([]string, 0, 2*len(types))
 	for _, t := range types {
 		kind := "b"
@@ -131,7 +132,7 @@ func typeView() view {
 			rows = append(rows, fmt.Sprintf("(%d, %s, -1, 'b', 'A', false, %d, 0, 'array_', true)", t.array, engine.Literal("_"+t.name), t.oid))
 		}
 	}
-	return view{"pg_type", `SELECT CAST(oid AS BIGINT) AS oid, typname, 11::BIGINT AS typnamespace, 10::BIGINT AS typowner,
+	return `CREATE TABLE spice.pgcatalog.all_types AS SELECT CAST(oid AS BIGINT) AS oid, typname, 11::BIGINT AS typnamespace, 10::BIGINT AS typowner,
 		CAST(len AS SMALLINT) AS typlen, len IN (1, 2, 4, 8) AS typbyval, kind AS typtype, category AS typcategory,
 		preferred AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid,
 		CASE WHEN elem = 0 THEN '-' ELSE 'array_subscript_handler' END AS typsubscript,
@@ -141,8 +142,11 @@ func typeView() view {
 		CASE WHEN len = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::BIGINT AS typbasetype, -1 AS typtypmod,
 		0 AS typndims, CASE WHEN category = 'S' THEN 100 ELSE 0 END::BIGINT AS typcollation, NULL::VARCHAR AS typdefaultbin,
 		NULL::VARCHAR AS typdefault, NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid, 0::BIGINT AS xmin
-		FROM (VALUES ` + strings.Join(rows, ",\n") + `) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem, sent)`}
+		FROM (VALUES ` + strings.Join(rows, ",\n") + `) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem, sent)`
 }
+
+// typeView is pg_type.
+var typeView = view{"pg_type", "FROM spice.pgcatalog.all_types"}
 
 // one is a macro that is called in one way.
 func one(name, params, body string) macro {
