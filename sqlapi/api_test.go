@@ -331,6 +331,20 @@ func TestProtection(t *testing.T) {
 	}
 	f.want(f.send("POST", "/v1/sql", "SELECT 1", "Sec-Fetch-Site", "cross-site"), 403, "other sites")
 	f.want(f.send("POST", "/v1/sql", "SELECT 1", "Sec-Fetch-Site", "same-origin"), 200, "")
+	for _, path := range []string{"/v1/functions", "/health", "/metrics", "/"} {
+		for _, site := range []string{"cross-site", "same-site", "other"} {
+			f.want(f.send("GET", path, "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"), 403, "other sites")
+			f.want(f.send("GET", path, "", "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"), 403, "other sites")
+			f.want(f.send("GET", path, "", "Sec-Fetch-Site", site), 403, "other sites")
+		}
+	}
+	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+	f.want(f.send("GET", "/v1/functions", "", link...), 200, "")
+	f.want(f.send("GET", "/", "", link...), 404, "route_not_found")
+	f.want(f.send("POST", "/v1/sql", "SELECT 1", link...), 403, "other sites")                             // a form
+	f.want(f.send("GET", "/v1/functions", "", append(link, "Origin", "https://evil.example")...), 403, "") // of a redirect, say
+	f.want(f.send("GET", "/v1/functions", "", "Sec-Fetch-Site", "none"), 200, "")
+	f.want(f.send("GET", "/v1/functions", "", "Sec-Fetch-Site", "same-origin"), 200, "")
 	r := f.send("GET", "/v1/functions", "")
 	if r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("headers: %v", r.header)

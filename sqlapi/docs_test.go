@@ -22,8 +22,9 @@ The default address is 127.0.0.1:8090. A machine-readable description is at ` + 
 ## Protection
 
 Over loopback, the Host header must be localhost, an address, or a name of ` + "`runtime.mcp.allowed_hosts`" + `, and a
-request from a page of another site is refused: a web page cannot reach the runtime on a developer's machine, nor its
-metrics. ` + "`runtime.cors`" + ` lets the pages of the sites that it names through; without it there are no CORS headers.
+request from a page of another site is refused, whatever its method: a web page cannot reach the runtime on a developer's machine, nor its
+metrics. That includes the images, scripts and frames of a page, which browsers mark with ` + "`Sec-Fetch-Site`" + `. A link to a GET route can be followed:
+the page that has the link cannot read the answer. ` + "`runtime.cors`" + ` lets the pages of the sites that it names through; without it there are no CORS headers.
 
 Every response has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
 fingerprint of each statement, never a literal.

@@ -107,15 +107,26 @@ func (g *Guard) originAllowed(r *http.Request) bool {
 	})
 }
 
-var crossOrigin = http.NewCrossOriginProtection()
-
-// sameOrigin reports whether a request comes from no page or from one of ours.
+// sameOrigin reports whether a request comes from no page, from one of ours, or from a user
+// who follows a link. Without an Origin, which browsers do not send when a page embeds an
+// image, a script or a frame, Sec-Fetch-Site tells where the page is from.
 func sameOrigin(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		u, err := url.Parse(origin)
 		return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 	}
-	return crossOrigin.Check(r) == nil
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+		return true
+	}
+	return followsLink(r)
+}
+
+// followsLink reports whether a browser shows the answer as a page of its own, which the page
+// with the link cannot read.
+func followsLink(r *http.Request) bool {
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	return read && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // principal returns who sends the request. Until leave is called, the connection is
