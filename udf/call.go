@@ -96,11 +96,8 @@ func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, er
 	if err != nil {
 		return tools.Output{}, err
 	}
-	if in.Limits.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, in.Limits.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := within(ctx, in.Limits)
+	defer cancel()
 	who := caller.From(ctx)
 	c := &call{
 		args: args, bytes: len(in.Raw), timeout: in.Limits.Timeout,
@@ -118,6 +115,14 @@ func (t *scalarTool) Call(ctx context.Context, in tools.Input) (tools.Output, er
 		return tools.Output{}, failure(ctx, err)
 	}
 	return tools.Output{Value: c.value, Version: c.version}, nil
+}
+
+// within returns ctx with the time limit of a call.
+func within(ctx context.Context, l tools.Limits) (context.Context, context.CancelFunc) {
+	if l.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, l.Timeout)
 }
 
 // Plan returns the statement of a call, with its arguments, and DuckDB's plan.

@@ -47,11 +47,8 @@ func (t *codeTool) Call(ctx context.Context, in tools.Input) (tools.Output, erro
 	if err != nil {
 		return tools.Output{}, err
 	}
-	if in.Limits.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, in.Limits.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := within(ctx, in.Limits)
+	defer cancel()
 	args, err := t.row(ctx, values)
 	if err != nil {
 		return tools.Output{}, failure(ctx, err)
