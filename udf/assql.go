@@ -89,7 +89,10 @@ func DeclareTool(pod *spicepod.Pod, i int, tool string, def *tools.Definition) (
 			declared.Risk = def.Risk
 		}
 	}
-	p := d.signature(&declared)
+	p := d.limits()
+	if p == nil {
+		p = d.signature(&declared)
+	}
 	return functions.ToolDeclaration{Path: d.path, Tool: tool, Declared: declared}, p
 }
 
@@ -97,6 +100,32 @@ func (d *declaring) fail(below, hint, format string, args ...any) *spicepod.Prob
 	p := d.pod.Problem(d.path+below, fmt.Sprintf("cannot expose tool '%s' as SQL: ", d.entry.Name)+fmt.Sprintf(format, args...), hint)
 	p.Component = "tool " + d.entry.Name
 	return &p
+}
+
+// limits refuses limits that have no effect: an entry from tool: is only a function, and its
+// calls have the limits of the tool.
+func (d *declaring) limits() *spicepod.Problem {
+	l := d.entry.Limits
+	if d.entry.Of() == "" {
+		return nil
+	}
+	for _, limit := range []struct {
+		name    string
+		written bool
+	}{
+		{"timeout", l.Timeout != 0},
+		{"max_rows", l.MaxRows != 0},
+		{"max_bytes", l.MaxBytes != 0},
+		{"concurrency", l.Concurrency != 0},
+		{"batch_rows", l.BatchRows != 0},
+		{"max_calls_per_session", l.MaxCallsPerSession != 0},
+	} {
+		if limit.written {
+			return d.fail(".limits."+limit.name, "write it where the tool is declared, such as in the entry of its server; max_calls can be here",
+				"limits.%s has no effect on an entry from tool:", limit.name)
+		}
+	}
+	return nil
 }
 
 // signature completes the declaration with the signature of the entry, or with one for the

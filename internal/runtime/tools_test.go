@@ -355,7 +355,14 @@ func TestToolsThatCannotBeFunctions(t *testing.T) {
 		entry("i", "tool:time_now", sql+", params: {x: 1}") +
 		entry("j", "builtin:list_udfs", sql+", signature: {returns: utf8}") +
 		entry("k", "builtin:time_now", sql+", signature: {args: [{name: timezone, type: utf9}]}") +
-		entry("l", "builtin:time_now", sql+", signature: {tables: [{name: t, columns: [{name: v, type: int64}]}]}")})
+		entry("l", "builtin:time_now", sql+", signature: {tables: [{name: t, columns: [{name: v, type: int64}]}]}") +
+		entry("m", "tool:time_now", sql+", limits: {max_calls: 1, timeout: 5s}") +
+		entry("n", "tool:time_now", sql+", limits: {max_rows: 5}") +
+		entry("o", "tool:time_now", sql+", limits: {max_bytes: 1KiB}") +
+		entry("p", "tool:time_now", sql+", limits: {concurrency: 1}") +
+		entry("q", "tool:time_now", sql+", limits: {batch_rows: 1}") +
+		entry("r", "tool:time_now", sql+", limits: {max_calls_per_session: 1}") +
+		entry("s", "tool:time_now", sql+", limits: {max_calls: 1}")})
 	r.problems(r.LastReport(),
 		`a tool named "f" is there already`,
 		`cannot expose tool 'a' as SQL: tool "a" has no argument 'd'`,
@@ -371,6 +378,12 @@ func TestToolsThatCannotBeFunctions(t *testing.T) {
 		`cannot expose tool 'j' as SQL: the tool returns array, and utf8 is string in JSON`,
 		`cannot expose tool 'k' as SQL: unsupported or invalid Arrow type 'utf9'`,
 		`cannot expose tool 'l' as SQL: a tool takes no tables`,
+		`cannot expose tool 'm' as SQL: limits.timeout has no effect on an entry from tool:`,
+		`cannot expose tool 'n' as SQL: limits.max_rows has no effect`,
+		`cannot expose tool 'o' as SQL: limits.max_bytes has no effect`,
+		`cannot expose tool 'p' as SQL: limits.concurrency has no effect`,
+		`cannot expose tool 'q' as SQL: limits.batch_rows has no effect`,
+		`cannot expose tool 'r' as SQL: limits.max_calls_per_session has no effect`,
 	)
 	r.refused("SELECT b()", `function b is not served: cannot expose tool 'b' as SQL: the tool returns object`)
 }
