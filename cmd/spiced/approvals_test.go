@@ -563,3 +563,25 @@ func TestApprovalsOfCallersThatLeave(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// TestHintsOfGatedStatements: a statement that may not call a function says which tool can.
+func TestHintsOfGatedStatements(t *testing.T) {
+	t.Parallel()
+	p := start(t, folder(t, "spicepod.yaml", approvalsPod+`tools:
+  - { name: clock, from: "tool:time_now", as_sql: true, requires_approval: true }
+  - { name: time_zone, from: "builtin:time_now", as_sql: true, requires_approval: true }
+`))
+	key := []string{"X-API-Key", "bob-key-0123456789-0123456789-012345"}
+	for statement, hint := range map[string]string{
+		"SELECT refund(1.0)":  "POST /v1/tools/refund:invoke",
+		"FROM pages(2)":       "as_tool: true makes a tool of the function",
+		"SELECT clock()":      "POST /v1/tools/time_now:invoke",
+		"SELECT time_zone()":  "POST /v1/tools/time_zone:invoke",
+		"SELECT main.clock()": "POST /v1/tools/time_now:invoke",
+	} {
+		r := p.do("POST", "/v1/sql", statement, key...)
+		p.want(r, 400, "requires approval, which a statement cannot ask for", hint)
+	}
+	p.want(p.do("GET", "/v1/tools/time_now", "", key...), 200)
+	p.want(p.do("GET", "/v1/tools/time_zone", "", key...), 200)
+}

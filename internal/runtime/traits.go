@@ -173,8 +173,22 @@ func (a *attempt) guarded(g *Generation) []*engine.Function {
 	}
 	for _, f := range list {
 		f.Conditional, f.Gated = g.Tools.ConditionalFunction(f.Name), g.Tools.GatesFunction(f.Name)
+		if f.Gated {
+			f.Tool = a.toolFor(g, f.Name)
+		}
 	}
 	return list
+}
+
+// toolFor returns the tool that does what a declared function does, or "".
+func (a *attempt) toolFor(g *Generation, function string) string {
+	if f := a.set.Get(function); f != nil && f.Tool() != "" {
+		return f.Tool()
+	}
+	if g.Tools.Get(function) == nil {
+		return ""
+	}
+	return function
 }
 
 // baseFunctions returns the functions of the runtime itself. Declared functions

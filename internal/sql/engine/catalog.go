@@ -24,6 +24,7 @@ type Function struct {
 	Conditional bool
 	// Gated: statements of some callers may not call it ([Contents.Gates]).
 	Gated   bool
+	Tool    string // the tool that a caller may call instead; "" if there is none
 	NotOnce string // why arguments that change with each evaluation are refused; "" if they are allowed
 	// Constant is the qualified name of the form for calls whose arguments are constants,
 	// with the same parameters, of a table function by position; "" if there is none.

@@ -74,7 +74,10 @@ func (c *Catalog) refuseGated(ctx context.Context, req *Request, v *verdict) err
 	if i < 0 {
 		return nil
 	}
-	name := v.gated[i].function.Name
-	return NewError(errcode.Refused, fmt.Sprintf("call the tool itself, for example with POST /v1/tools/%s:invoke", name),
-		"a call of %s requires approval, which a statement cannot ask for", name).at(req.SQL, v.gated[i].offset)
+	f := v.gated[i].function
+	hint := "only a call of a tool can ask for it; as_tool: true makes a tool of the function"
+	if f.Tool != "" {
+		hint = fmt.Sprintf("call the tool itself, for example with POST /v1/tools/%s:invoke", f.Tool)
+	}
+	return NewError(errcode.Refused, hint, "a call of %s requires approval, which a statement cannot ask for", f.Name).at(req.SQL, v.gated[i].offset)
 }
