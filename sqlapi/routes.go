@@ -70,6 +70,7 @@ func sqlRoute(h handler) route {
 			http.StatusRequestEntityTooLarge: "The body, the statement or the result is over a limit.",
 			http.StatusTooManyRequests:       "Too many statements wait already; see Retry-After.",
 			statusClientLeft:                 "Its owner has cancelled the statement.",
+			http.StatusBadGateway:            "A tool or a model that a function calls has failed.",
 			http.StatusServiceUnavailable:    "The runtime is shutting down.",
 			http.StatusGatewayTimeout:        "The statement was over its time limit.",
 		}),

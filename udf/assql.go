@@ -311,7 +311,15 @@ func (d *declaring) results() []string {
 	if d.def == nil || len(d.def.Returns) == 0 || json.Unmarshal(d.def.Returns, &s) != nil {
 		return nil
 	}
-	return s.all()
+	of := s.all()
+	if result, ok := s.Properties["result"]; ok && len(s.Properties) == 1 && len(of) == 1 { // it may only wrap a value
+		inner := result.all()
+		if inner == nil {
+			return nil
+		}
+		of = append(of, inner...)
+	}
+	return of
 }
 
 // checkResult checks that the tool can return values of a type. A text may hold any.

@@ -48,12 +48,19 @@ func TestToolsOfAnotherRuntimeInSQL(t *testing.T) {
 func TestToolsInSQLWithoutTheirServer(t *testing.T) {
 	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(farPod, "http://"+reserve.Address(t), hqKey)))
-	r := p.do("POST", "/v1/sql", "SELECT four_times(3) AS n")
-	if r.status == 200 {
-		t.Errorf("got %s", r.body)
-	}
-	p.want(r, r.status, "function 'far_twice' failed")
+	p.isAway("SELECT four_times(3) AS n", "far_twice", "hq")
 	p.want(p.do("POST", "/v1/sql", "SELECT name FROM list_udfs() WHERE source = 'tool' ORDER BY name LIMIT 1"), 200, "far_many")
+}
+
+// isAway checks that a statement fails because of the server of a tool, after it was tried.
+func (p *program) isAway(statement, function, server string) {
+	p.t.Helper()
+	var r reply
+	p.eventually("to have tried the server", func() bool {
+		r = p.do("POST", "/v1/sql", statement)
+		return r.status != 503
+	})
+	p.want(r, 403, "tool-backed function '"+function+"' call failed: ", `"`+server+`" is not available: `)
 }
 
 // TestToolsInSQLAreCheckedOffline: `spiced validate` connects to no server.
@@ -67,4 +74,54 @@ func TestToolsInSQLAreCheckedOffline(t *testing.T) {
 	if status, out := spiced(t, "validate", folder(t, "spicepod.yaml", pod)); status != 1 || !strings.Contains(out, `there is no tool "qh__twice"`) {
 		t.Errorf("status %d: %s", status, out)
 	}
+}
+
+// nearPod is served over stdio.
+const nearPod = podHead + `functions:
+  - { name: twice, from: sql, description: Doubles., signature: { args: [{ name: n, type: int64 }], returns: int64 }, body: n * 2 }
+  - { name: place, from: sql, description: A place., signature: { args: [{ name: name, type: utf8 }, { name: km, type: float64, default: 1.5 }], returns: "struct<name: utf8, km: float64>" }, body: "{'name': name, 'km': km}" }
+  - { name: rows, kind: table, as_tool: true, from: sql, description: Rows., signature: { args: [{ name: n, type: int64 }], returns: [{ name: i, type: int64 }, { name: t, type: utf8 }] }, body: "SELECT i, 'row ' || i AS t FROM range((SELECT n FROM args)) r(i)" }
+  - { name: fails, from: sql, description: Fails., signature: { args: [{ name: t, type: utf8 }], returns: int64 }, body: CAST(t AS BIGINT) }
+`
+
+// TestToolsOfAStdioServerInSQL calls the tools of a program.
+func TestToolsOfAStdioServerInSQL(t *testing.T) {
+	t.Parallel()
+	p := start(t, folder(t, "spicepod.yaml", podHead+fmt.Sprintf(`functions:
+  - { name: four_times, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: near_twice(near_twice(x)) }
+views:
+  - { name: eight, sql: SELECT near_twice(4) AS n }
+tools:
+  - { name: near, from: "mcp:spiced", params: { mcp_args: %q } }
+  - { name: gone, from: "mcp:no-such-program" }
+  - { name: near_twice, from: "tool:near__twice", as_sql: true, signature: { args: [{ name: n, type: int64 }], returns: int64 } }
+  - { name: near_place, from: "tool:near/place", as_sql: true, signature: { args: [{ name: name, type: utf8 }], returns: "struct<name: utf8, km: float64>" } }
+  - { name: near_any, from: "tool:near__place", as_sql: true }
+  - { name: near_rows, from: "tool:near__rows", as_sql: true, signature: { args: [{ name: n, type: int64 }], returns: [{ name: i, type: int64 }, { name: t, type: utf8 }] } }
+  - { name: near_fails, from: "tool:near__fails", as_sql: true, signature: { args: [{ name: t, type: utf8 }], returns: int64 } }
+  - { name: gone_x, from: "tool:gone__x", as_sql: true, signature: { args: [{ name: t, type: utf8 }], returns: int64 } }
+`, "mcp "+folder(t, "spicepod.yaml", nearPod))))
+	p.connected("near")
+	p.eventually("to have the function without a signature", func() bool {
+		return p.do("POST", "/v1/sql", "SELECT near_any('a')").status == 200
+	})
+	for statement, want := range map[string]string{
+		"SELECT four_times(3) AS n": `[{"n":12}]`,
+		"FROM eight":                `[{"n":8}]`,
+		"SELECT near_place('Bonn') AS p, near_place('Bonn').km AS km":              `[{"p":{"name":"Bonn","km":1.5},"km":1.5}]`,
+		"SELECT near_any('Bonn') ->> 'km' AS a, near_any('Bonn', 2) ->> 'km' AS b": `[{"a":"1.5","b":"2.0"}]`,
+		"FROM near_rows(2)": `[{"i":0,"t":"row 0"},{"i":1,"t":"row 1"}]`,
+		"SELECT n, t FROM range(3) r(n), near_rows(n) ORDER BY ALL":              `[{"n":1,"t":"row 0"},{"n":2,"t":"row 0"},{"n":2,"t":"row 1"}]`,
+		"SELECT near_fails('12') AS n":                                           `[{"n":12}]`,
+		"SELECT count(*) AS n, sum(near_twice(i % 7)) AS s FROM range(700) r(i)": `[{"n":700,"s":4200}]`,
+	} {
+		if got := p.sql(statement); got != want {
+			t.Errorf("%s: got %s, want %s", statement, got, want)
+		}
+	}
+	if got := p.sql("SELECT count(*) AS n FROM spiced.tool_calls WHERE tool = 'near__twice' AND surface = 'sql'"); got != `[{"n":10}]` { // 2, 1 and 7
+		t.Errorf("calls: %s", got)
+	}
+	p.want(p.do("POST", "/v1/sql", "SELECT near_fails('x')"), 400, `function 'near_fails' failed for (t := "x"): tool-backed function 'near_fails' call failed: `, "Could not convert string 'x' to INT64")
+	p.isAway("SELECT gone_x('x')", "gone_x", "gone")
 }

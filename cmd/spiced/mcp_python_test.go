@@ -87,6 +87,9 @@ func TestMCPPythonServers(t *testing.T) {
 		entries.WriteString(httpServer(which+"_http", "http://"+address+"/mcp"))
 		fmt.Fprintf(&entries, "  - { name: %s_stdio, from: %q, params: { mcp_args: %q } }\n", which, "mcp:"+python, script+" "+which)
 	}
+	for _, server := range servers {
+		fmt.Fprintf(&entries, "  - { name: %s_add, from: 'tool:%s__add', as_sql: true, signature: { args: [{ name: a, type: int64 }, { name: b, type: int64 }], returns: int64 } }\n", server, server)
+	}
 	p := start(t, folder(t, "spicepod.yaml", podHead+"tools:\n"+entries.String()))
 	p.connected(servers...)
 	for _, server := range servers {
@@ -94,5 +97,9 @@ func TestMCPPythonServers(t *testing.T) {
 		if got := p.call(server+"__add", `{"a": -1, "b": 3}`); got.OK || !strings.Contains(got.Error.Message, "add") {
 			t.Errorf("%s: a tool that fails: %+v", server, got)
 		}
+		if got := p.sql("SELECT sum(" + server + "_add(i, 1)) AS s FROM range(5) r(i)"); got != `[{"s":15}]` {
+			t.Errorf("%s in SQL: %s", server, got)
+		}
+		p.want(p.do("POST", "/v1/sql", "SELECT "+server+"_add(-1, 1)"), 400, "for (a := -1, b := 1)")
 	}
 }

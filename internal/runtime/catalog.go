@@ -225,6 +225,19 @@ func pendingTools(servers []*mcpclient.Server) func(name string) *tools.Error {
 		case hasTool(servers, server, name):
 			return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q has been connected, and its tools are being loaded", server), "try again in a moment")
 		}
+		if why := neverAnswered(servers, server); why != "" {
+			return tools.NewError(errcode.ToolUnavailable, why, "")
+		}
 		return nil
 	}
+}
+
+// neverAnswered returns why a server is unavailable whose tools are not known, or "".
+func neverAnswered(servers []*mcpclient.Server, server string) string {
+	for _, s := range servers {
+		if sqltree.Fold(s.Name()) == sqltree.Fold(server) && len(s.Tools()) == 0 {
+			return s.Unavailable()
+		}
+	}
+	return ""
 }

@@ -10,6 +10,8 @@
 //	json        the result itself
 //	a table     a list of objects; an object with one list; one object, as a row; a list of
 //	            values, if there is one column
+//
+// Where json is not declared, an object that only wraps a value is that value: see unwrap.
 package toolcall
 
 import (
@@ -18,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,6 +29,7 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/arrowjson"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -166,12 +170,11 @@ func (t *Tool) row(ctx context.Context, arguments []byte) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !result.OK:
-		e := engine.NewError(result.Error.Code, result.Error.Hint, "tool-backed function '%s' call failed: %s", t.name, result.Error.Message)
-		return nil, e
+		return nil, engine.NewError(codeOf(result.Error), result.Error.Hint, "tool-backed function '%s' call failed: %s", t.name, result.Error.Message)
 	case result.Rows != nil && result.Rows.Truncated:
 		return nil, fmt.Errorf("tool-backed function '%s' call failed: the result has more rows than the %d that the tool may return; raise limits.max_rows of the tool, or ask for fewer", t.name, result.Rows.Returned)
 	}
-	raw := bytes.TrimSpace(result.Result)
+	raw := t.unwrap(bytes.TrimSpace(result.Result))
 	if t.textual() {
 		return t.asText(raw), nil
 	}
@@ -184,6 +187,34 @@ func (t *Tool) row(ctx context.Context, arguments []byte) ([]byte, error) {
 		return nil, fmt.Errorf("tool-backed function '%s' call failed: %w", t.name, err)
 	}
 	return rows, nil
+}
+
+// codeOf is the code of a statement for the error of a call. A tool that is not there is like a
+// name in the statement.
+func codeOf(e *tools.Error) errcode.Code {
+	switch e.Code {
+	case errcode.ToolNotFound, errcode.ModelNotFound:
+		return errcode.NotFound
+	}
+	return e.Code
+}
+
+// unwrap returns the value in an object that only carries it: result, in which some servers
+// wrap what is no object, or the text of an agent, beside usage. It does not if the function
+// returns JSON, or rows or a struct with a field of that name.
+func (t *Tool) unwrap(raw []byte) []byte {
+	var members map[string]json.RawMessage
+	if t.result.Type.JSON || len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &members) != nil {
+		return raw
+	}
+	if result, ok := members["result"]; ok && len(members) == 1 && !t.has("result") {
+		return result
+	}
+	text, usage := members["text"], members["usage"]
+	if len(members) == 2 && len(text) > 0 && text[0] == '"' && len(usage) > 0 && usage[0] == '{' && !t.has("text") {
+		return text
+	}
+	return raw
 }
 
 // textual reports whether the function returns texts or JSON as they are.
@@ -241,14 +272,13 @@ func (t *Tool) rows(raw []byte) ([]byte, error) {
 	return append(append([]byte{'['}, raw...), ']'), nil
 }
 
-// has reports whether the table has a column of that name.
+// has reports whether the table has a column, or the struct a field, of that name.
 func (t *Tool) has(name string) bool {
-	for _, f := range t.result.Type.Elem.Fields {
-		if f.Name == name {
-			return true
-		}
+	of := t.result.Type
+	if t.table {
+		of = of.Elem
 	}
-	return false
+	return slices.ContainsFunc(of.Fields, func(f engine.Field) bool { return f.Name == name })
 }
 
 // column1 makes rows of a list of values, if the table has one column.

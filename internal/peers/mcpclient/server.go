@@ -42,6 +42,9 @@ func (s *Server) Name() string { return s.link.target.name }
 // Connecting reports whether the first attempt to connect runs.
 func (s *Server) Connecting() bool { return s.link.status().State == Initializing }
 
+// Unavailable returns "", or the reason why the server is unavailable.
+func (s *Server) Unavailable() string { return s.link.unavailable() }
+
 // Tools returns the offered tools, sorted by name. An unavailable server has
 // the tools of the last session, which are unavailable.
 func (s *Server) Tools() []tools.Tool {
