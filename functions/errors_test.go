@@ -135,6 +135,9 @@ func TestFaultsOutsideBodies(t *testing.T) {
 		{"packages of SQL", "- { name: f, dependencies: [six], " + from + "{ args: [], returns: int64 } }", "dependencies has no effect on a function from sql"},
 		{"packages of a module", "- { name: f, from: wasm, dependencies: [six], signature: { args: [], returns: int64 } }", "dependencies has no effect on a function from wasm"},
 		{"body of a service", "- { name: f, from: 'https://example.com', body: x, signature: { args: [], returns: int64 } }", "body has no effect on a function from https"},
+		{"job of no tool", "- { name: f, async: true, as_tool: false, " + from + "{ args: [], returns: int64 } }", "async has no effect on a function that is not a tool (add as_tool: true, or remove async)"},
+		{"job of a table function", "- { name: f, async: true, kind: table, " + from + "{ args: [], returns: [{ name: v, type: int64 }] } }", "async has no effect on a function that is not a tool"},
+		{"job with a table input", "- { name: f, async: true, as_tool: true, kind: table, " + from + "{ tables: [{ name: t, columns: [{ name: v, type: int64 }] }], args: [], returns: [{ name: v, type: int64 }] } }", "async has no effect on a function that is not a tool (remove it; POST /v1/queries"},
 		{"duplicate argument", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }, { name: X, type: int64 }], returns: int64 } }", "duplicate"},
 		{"no return type", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }] } }", "return type is required for a scalar SQL function"},
 		{"scalar with columns", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }], returns: [{ name: v, type: int64 }] } }", "not a table column list"},
@@ -183,5 +186,20 @@ func TestTableFunctionFaults(t *testing.T) {
 				t.Errorf("got %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestJobsThatEndEarly warns of a time limit that no job reaches.
+func TestJobsThatEndEarly(t *testing.T) {
+	for declared, want := range map[string]string{
+		"async: true, limits: { timeout: 1m }":  "5:48 function f: a job of the function ends after 30s, before limits.timeout (raise runtime.query.timeout)",
+		"async: true, limits: { timeout: 30s }": "",
+		"async: false, limits: { timeout: 1m }": "",
+	} {
+		pod := load(t, "  - { name: f, "+declared+", from: sql, body: x, signature: { args: [{ name: x, type: int64 }], returns: int64 } }\n")
+		set, problems := Compile(t.Context(), open(t), pod, nil, nil)
+		if got := show(problems); set.Len() != 1 || !strings.Contains(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s: got %q, want %q", declared, got, want)
+		}
 	}
 }

@@ -164,6 +164,22 @@ func (r *reader) unused(d *spicepod.Function) {
 	}
 }
 
+// async checks that calls can run as jobs, and warns of jobs that end before a call would.
+func (r *reader) async(d *spicepod.Function) {
+	most := r.pod.Runtime.Query.Timeout
+	switch {
+	case !d.Async:
+	case len(d.Signature.Tables) > 0:
+		r.fail(".async", "remove it; POST /v1/queries runs any statement as a job", "async has no effect on a function that is not a tool")
+	case !d.AsToolEffective():
+		r.fail(".async", "add as_tool: true, or remove async", "async has no effect on a function that is not a tool")
+	case most > 0 && d.Limits.Timeout > most:
+		p := r.pod.Problem(r.path+".limits.timeout", fmt.Sprintf("a job of the function ends after %s, before limits.timeout", most), "raise runtime.query.timeout")
+		p.Component, p.Severity = "function "+r.name, spicepod.Warning
+		r.warnings = append(r.warnings, p)
+	}
+}
+
 // source checks the source of the body and that there is one.
 func (r *reader) source(d *spicepod.Function) {
 	switch scheme := d.Scheme(); {
@@ -176,6 +192,7 @@ func (r *reader) source(d *spicepod.Function) {
 		r.fail(".body", "", "the body has %d bytes; the limit is %d", len(d.Body), MaxBody)
 	}
 	r.unused(d)
+	r.async(d)
 	if n := len(d.Tests); n > MaxTests {
 		r.fail(".tests", "", "%d tests are too many; the limit is %d", n, MaxTests)
 	}

@@ -59,7 +59,7 @@ type DescribedTool struct {
 }
 
 // metaTools returns tool_search, tool_invoke and tool_describe.
-func (r *Registry) metaTools() map[string]*entry {
+func metaTools(r *Registry) map[string]*entry {
 	about := func(name, description string) tools.Definition {
 		return tools.Definition{
 			Name: name, Description: description, Source: tools.SourceBuiltin, Limits: &metaLimits, Declared: "built in",

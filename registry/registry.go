@@ -60,7 +60,7 @@ func New(o Options) *Registry {
 		r.opts.Keys = func() approval.Keys { return noKeys{} }
 	}
 	r.indexes = newIndexes(o.VectorDir, r.log, o.Metrics)
-	r.meta = r.metaTools()
+	r.meta = metaTools(r)
 	empty, _ := NewCatalog(nil, Contents{})
 	r.current.Store(empty)
 	return r

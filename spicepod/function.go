@@ -66,7 +66,7 @@ type Function struct {
 	Dependencies []string `yaml:"dependencies" doc:"Packages that the body needs, in addition to those of its sandbox, as pip takes them: pandas, or pandas==2.2.3."`
 	Secrets      []string `yaml:"secrets" doc:"Names of environment variables that the body reads, in addition to those of its sandbox."`
 	Entrypoint   string   `yaml:"entrypoint" doc:"The function of the code that a call runs. Without it: the function's name."`
-	Async        bool     `yaml:"async" default:"false" served:"no" instead:"'POST /v1/queries' with a statement that calls the function" doc:"Whether a call may also run as a job: POST to :invoke with Prefer: respond-async answers 202."`
+	Async        bool     `yaml:"async" default:"false" doc:"Whether a call may also run as a job: POST to :invoke with Prefer: respond-async answers 202. See docs/bodies.md."`
 
 	// Environment differs when the sandbox of the body, or any code in it, does: see
 	// [Pod.WithEnvironments].

@@ -157,7 +157,7 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		slots: make(chan struct{}, o.MaxChats), answers: responses.NewStore(responses.StoreOptions{}),
 	}
 	sandboxes := &sandboxesHandler{o.Sandboxes}
-	calls := &toolsHandler{o.Tools, sandboxes, bodies, o.KeepAlive, o.Log}
+	calls := &toolsHandler{o.Tools, sandboxes, o.Jobs, bodies, o.KeepAlive, o.Log}
 	return handlers{
 		approvals: &approvalsHandler{calls, o.Guard.approvers},
 		sql:       sql, chats: chats, nsql: &nsqlHandler{sql, chats},

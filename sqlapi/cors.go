@@ -16,7 +16,7 @@ const (
 
 var corsExposed = strings.Join([]string{
 	headerRequestID, headerQueryID, headerGeneration, headerTruncated, headerCacheStatus, headerCacheScope, headerXCache,
-	headerRetryAfter, headerShouldRetry, headerAnthropicID, headerMCPSession,
+	headerRetryAfter, headerShouldRetry, headerLocation, headerPreferenceApplied, headerAnthropicID, headerMCPSession,
 }, ", ")
 
 // preflight lets pages of allowed sites through, and answers what their

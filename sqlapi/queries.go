@@ -101,6 +101,12 @@ func (q *queriesHandler) submit(w http.ResponseWriter, r *http.Request, who call
 	if err != nil {
 		return err
 	}
+	return accepted(w, job)
+}
+
+// accepted answers with a query that was just submitted.
+func accepted(w http.ResponseWriter, job *query.Job) error {
+	w.Header().Set(headerLocation, pathQueries+"/"+job.ID)
 	return writeJSON(w, http.StatusAccepted, summary(job))
 }
 

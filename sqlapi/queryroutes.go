@@ -19,7 +19,7 @@ func queryRoutes(h *queriesHandler) []route {
 		return rt
 	}
 	submit := query("POST", "", "submit_query", "Submit a statement to run in the background.",
-		"The response does not wait for the statement. The rows are stored for runtime.results.ttl and can be read in chunks, as a whole "+
+		"The response does not wait for the statement; Location is the path of the query. The rows are stored for runtime.results.ttl and can be read in chunks, as a whole "+
 			"with GET /v1/results/{ref}, or in SQL with FROM ref('…'). Only its owner can see a query.", nil,
 		answer{http.StatusAccepted, "The query was accepted.", asJSON(ref("Query"), "")})
 	submit.failures = bodyFailures(submit.failures)

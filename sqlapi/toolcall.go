@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -59,6 +60,11 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 	if acceptsEvents(r) {
 		return t.stream(w, r, c)
 	}
+	if prefersAsync(r) && t.jobs != nil {
+		if d, ok := t.registry.Defer(c); ok {
+			return t.submit(w, r, c.Scope.Caller, d)
+		}
+	}
 	result := t.call(w, r, c)
 	if result.OK || ran(result.Error.Code) {
 		body, err := result.MarshalJSON()
@@ -68,6 +74,17 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 		return writeBytes(w, "application/json", append(body, '\n'))
 	}
 	return uncalled(&result)
+}
+
+// submit answers a call with the job that it becomes.
+func (t *toolsHandler) submit(w http.ResponseWriter, r *http.Request, who caller.Caller, d registry.Deferred) error {
+	who.Protocol = caller.SQL
+	job, err := t.jobs.Submit(query.Request{Request: d.Request, Caller: who, Protocol: query.Queries, Remote: r.RemoteAddr, Call: d.Function})
+	if err != nil {
+		return err
+	}
+	w.Header().Set(headerPreferenceApplied, preferAsync)
+	return accepted(w, job)
 }
 
 // uncalled is the error of a call that did not get to the tool. It makes the result one that

@@ -89,15 +89,21 @@ func invokeToolRoute(h *toolsHandler) route {
 		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool.",
 		about: "The answer is always a ToolResult. Once the call has reached the tool the status is 200, even if the tool fails: see ok. An empty body means {}.\n\n" +
-			"With Accept: text/event-stream the answer is a stream, whose last event, result, has the ToolResult. With X-Spiced-Events: include, it also has the steps of agents that work for the call: agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, as far as the events: of their declarations permits. A comment follows 30 s of silence.",
-		params: []param{nameParam, eventsParam},
+			"With Accept: text/event-stream the answer is a stream, whose last event, result, has the ToolResult. With X-Spiced-Events: include, it also has the steps of agents that work for the call: agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, as far as the events: of their declarations permits. A comment follows 30 s of silence.\n\n" +
+			"With Prefer: respond-async (RFC 7240), a call of a function with async: true is submitted as a statement, as by POST /v1/queries: the answer is 202 with Preference-Applied: respond-async, and Location is the path of the query. " +
+			"Its result is a row with the column result or, of a table function, its rows. Calls that need approval, dry runs, streams and calls of other tools ignore the preference.",
+		params: []param{nameParam, eventsParam, preferParam},
 		body:   asJSON(ref("Invocation"), `{"schema_version":"0.1.0","args":{"lat1":52.5,"lon1":13.4,"lat2":48.9,"lon2":2.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
-		answers: []answer{{http.StatusOK, "The call ran.", append(asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
-			content{mediaEvents, nil, "event: result\n" + `data: {"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4}}`})}},
+		answers: []answer{
+			{http.StatusOK, "The call ran.", append(asJSON(ref("ToolResult"), `{"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4},"trace":{"flow_id":"f1","step_id":"s1"}}`),
+				content{mediaEvents, nil, "event: result\n" + `data: {"schema_version":"0.1.0","ok":true,"result":870.8,"metrics":{"latency_ms":0.4}}`})},
+			{http.StatusAccepted, "The call runs as a job: see Location.", asJSON(ref("Query"), "")},
+		},
 		failed: ref("ToolResult"),
 		failures: callFailures(failures{
-			http.StatusBadRequest: "The body is wrong, or the arguments do not fit the tool's parameters.",
-			http.StatusNotFound:   "There is no such tool; did_you_mean suggests the nearest name.",
+			http.StatusBadRequest:      "The body is wrong, or the arguments do not fit the tool's parameters.",
+			http.StatusNotFound:        "There is no such tool; did_you_mean suggests the nearest name.",
+			http.StatusTooManyRequests: "Too many calls of the tool are running, or too many jobs run or wait; see Retry-After.",
 		}),
 		errorBody: resultError,
 		handle:    h.scoped(h.invoke),

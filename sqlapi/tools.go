@@ -18,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -26,6 +27,7 @@ import (
 type toolsHandler struct {
 	registry  *registry.Registry
 	sandboxes *sandboxesHandler
+	jobs      *query.Jobs // nil: calls do not run as jobs
 	bodies    bodyReader
 	keepAlive time.Duration
 	log       *slog.Logger

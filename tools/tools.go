@@ -72,6 +72,14 @@ type Stating interface {
 	Statement(in Input) string
 }
 
+// Deferrable is a [Tool] whose calls may also run as submitted statements.
+type Deferrable interface {
+	Tool
+	// Deferred returns the statement of a call, with the values of its parameters. sql is ""
+	// if calls of the tool only run at once.
+	Deferred(in Input) (sql string, params []any, err error)
+}
+
 // Input is the input of a call.
 type Input struct {
 	Arguments map[string]any  // decoded with [json.Decoder.UseNumber], checked, defaults filled in

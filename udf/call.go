@@ -282,6 +282,25 @@ func (c *callee) callText(given map[string]any) (string, error) {
 	return engine.Identifier(c.f.Name) + "(" + strings.Join(literals, ", ") + ")", nil
 }
 
+// Deferred returns the statement of a call of a function with async, see [tools.Deferrable].
+func (c *callee) Deferred(in tools.Input) (sql string, params []any, err error) {
+	if !c.f.Declared.Async {
+		return "", nil, nil
+	}
+	if params, err = convertAll(c.args, in.Arguments); err != nil {
+		return "", nil, err
+	}
+	args := make([]string, len(c.args))
+	for i := range c.args {
+		args[i] = c.args[i].sql(i + 1)
+	}
+	call := engine.Identifier(c.f.Name) + "(" + strings.Join(args, ", ") + ")"
+	if c.f.IsTable() {
+		return "SELECT * FROM " + call, params, nil
+	}
+	return "SELECT " + call + " AS result", params, nil
+}
+
 // plan returns the statement of a call, and DuckDB's plan for what calls run now.
 func (c *callee) plan(ctx context.Context, sql string, of *choice, in tools.Input) (json.RawMessage, error) {
 	args, err := convertAll(c.args, in.Arguments)

@@ -57,6 +57,9 @@ type Request struct {
 	Remote   string // the client's address, where it is known
 	ByModel  bool   // a model wrote the statement
 	Probe    bool   // the protocol describes it for its own use: it is not recorded
+	// Call is the declared function that the statement is a call of, which counts as its call
+	// also if the statement fails before it has rows; "": any other statement.
+	Call string
 	// Entry lists the statement, where its protocol has begun it already; the
 	// context is the entry's then. Nil: the statement gets one.
 	Entry *activity.Entry
@@ -239,6 +242,8 @@ func (r *Rows) Close() {
 	if r.Rows != nil {
 		r.Rows.Close()
 		functions, rows = r.Functions(), r.Read()
+	} else if r.req.Call != "" {
+		functions = []string{r.req.Call}
 	}
 	outcome := r.outcome()
 	r.end()
