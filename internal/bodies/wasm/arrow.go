@@ -9,10 +9,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 )
 
 // The names and types of what a module for Arrow exports, as Spice has them.
@@ -185,9 +185,26 @@ const maxKept = 1 << 20
 
 // encode appends a batch as an Arrow IPC stream.
 func encode(to *bytes.Buffer, batch arrow.RecordBatch) error {
-	w := ipc.NewWriter(to, ipc.WithSchema(batch.Schema()))
-	if err := errors.Join(w.Write(batch), w.Close()); err != nil {
+	if err := arrowipc.Encode(to, batch); err != nil {
 		return fmt.Errorf("failed to serialize Arrow IPC stream for WASM function: %w", err)
 	}
 	return nil
+}
+
+// readStream reads an Arrow IPC stream that a module has made, with Spice's messages.
+func readStream(data []byte, want []arrow.Field, named bool, limit int) ([]arrow.Array, error) {
+	columns, err := arrowipc.Read(data, want, arrowipc.ReadOptions{Named: named, Limit: limit})
+	var fault *arrowipc.Fault
+	if !errors.As(err, &fault) {
+		return columns, err
+	}
+	switch fault.Kind {
+	case arrowipc.Damaged:
+		err = fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
+	case arrowipc.OtherTypes:
+		err = fmt.Errorf("WASM function output schema does not match declared return schema: %w", err)
+	case arrowipc.TooLarge:
+		err = fmt.Errorf("the result is larger than the %d bytes that params.max_memory_bytes allows", limit)
+	}
+	return nil, err
 }

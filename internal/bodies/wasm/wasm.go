@@ -32,6 +32,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -230,8 +231,8 @@ func (d *declared) read(secret func(string) (string, bool)) *Body {
 	if len(d.spec.Declared.Signature.Tables) > 1 {
 		d.Fail(".signature.tables[1]", "", "WASM functions support at most one declared input table for now")
 	}
-	if why := returnable(d.spec.Returns); why != "" && c == nil {
-		d.Fail(".signature.returns", "return utf8", "%s", why)
+	if part := arrowipc.Unreadable(d.spec.Returns); part != nil && c == nil {
+		d.Fail(".signature.returns", "return utf8", "values of the type %s cannot be returned by a module", part)
 	}
 	named := d.Text("entrypoint")
 	if own := d.spec.Declared.Entrypoint; own != "" && named != "" && own != named {

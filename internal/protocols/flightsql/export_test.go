@@ -3,7 +3,7 @@ package flightsql
 import (
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 )
 
 // SetClock replaces the clock of tickets, tokens and prepared statements.
@@ -37,4 +37,4 @@ const (
 )
 
 // Verify checks the header of an Arrow IPC message.
-func Verify(header []byte) error { return arrowrows.Verify(header, paramRules) }
+func Verify(header []byte) error { return arrowipc.Verify(header, paramRules) }

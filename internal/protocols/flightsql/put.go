@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
@@ -199,7 +199,7 @@ func (u *upload) Recv() (*flight.FlightData, error) {
 		return nil, invalid("the parameters are too large")
 	}
 	if len(data.GetDataHeader()) > 0 {
-		if err := arrowrows.Verify(data.GetDataHeader(), paramRules); err != nil {
+		if err := arrowipc.Verify(data.GetDataHeader(), paramRules); err != nil {
 			return nil, invalid("the parameters cannot be read: %s", err)
 		}
 	}
@@ -207,7 +207,7 @@ func (u *upload) Recv() (*flight.FlightData, error) {
 }
 
 // paramRules are those of the messages with parameters.
-var paramRules = arrowrows.Rules{Parts: maxParamFields, Depth: maxParamDepth, Simple: true}
+var paramRules = arrowipc.Rules{Parts: maxParamFields, Depth: maxParamDepth, Simple: true}
 
 // params reads the rows of parameters of a statement. It is the last to read.
 func (u *upload) params(p *prepared) (params []engine.Params, err error) {

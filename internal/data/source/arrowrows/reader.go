@@ -18,8 +18,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -83,42 +83,8 @@ func (r *Reader) readAhead(ctx context.Context) {
 
 var errInvalid = errors.New("the rows are not valid Arrow data")
 
-// Guard calls f, which reads Arrow data. The library panics on some that are not valid.
-func Guard(f func() error) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errInvalid
-		}
-	}()
-	return f()
-}
-
-// maxBuffer is the size of the largest buffer of a batch. Compressed ones say how large
-// they are.
-const maxBuffer = 256 << 20
-
-// Allocator is for readers of batches. It has no memory for a buffer that is too large: the
-// library panics then.
-var Allocator memory.Allocator = &allocator{}
-
-type allocator struct{ memory.GoAllocator }
-
-func (a *allocator) Allocate(size int) []byte {
-	if size > maxBuffer {
-		return nil
-	}
-	return a.GoAllocator.Allocate(size)
-}
-
-func (a *allocator) Reallocate(size int, b []byte) []byte {
-	if size > maxBuffer {
-		return nil
-	}
-	return a.GoAllocator.Reallocate(size, b)
-}
-
 func (r *Reader) next(ctx context.Context) (batch arrow.RecordBatch, err error) {
-	if err := Guard(func() (err error) { batch, err = r.batches.Next(ctx); return err }); batch == nil || err != nil {
+	if err := arrowipc.Guard(func() (err error) { batch, err = r.batches.Next(ctx); return err }); batch == nil || err != nil {
 		return nil, err
 	}
 	if err := r.check(batch); err != nil {
@@ -167,7 +133,7 @@ func (r *Reader) Next() (*engine.Chunk, error) {
 // chunk returns rows of the batch.
 func (r *Reader) chunk(from, to int) (chunk *engine.Chunk, err error) {
 	columns := make([]engine.Vector, len(r.types))
-	err = Guard(func() error { // wrong offsets are found when a value is read
+	err = arrowipc.Guard(func() error { // wrong offsets are found when a value is read
 		for i, t := range r.types {
 			a := array.NewSlice(r.batch.Column(i), int64(from), int64(to))
 			columns[i], err = vector(t, a)
@@ -202,7 +168,7 @@ func (r *Reader) Close() {
 // Column returns a chunk whose only column has the values of an array, at most
 // [engine.ChunkRows]. It shares the memory of the array.
 func Column(t *engine.Type, a arrow.Array) (chunk *engine.Chunk, err error) {
-	err = Guard(func() error {
+	err = arrowipc.Guard(func() error {
 		v, err := vector(t, a)
 		chunk = engine.NewChunk(a.Len(), []engine.Vector{v}, nil)
 		return err

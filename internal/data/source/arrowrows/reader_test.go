@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )
@@ -316,8 +317,8 @@ func FuzzReader(f *testing.F) {
 		// The dictionary is as it was sent, before and after what is damaged.
 		damaged := &flight.FlightData{DataHeader: header, DataBody: body}
 		from, remove := db.AddStream(&engine.Stream{Columns: Columns(schema), Open: func(ctx context.Context, _ []int) (r engine.StreamReader, err error) {
-			err = Guard(func() error {
-				f, err := flight.NewRecordReader(&flightData{first, damaged, sent[1], damaged, sent[2]}, ipc.WithAllocator(Allocator))
+			err = arrowipc.Guard(func() error {
+				f, err := flight.NewRecordReader(&flightData{first, damaged, sent[1], damaged, sent[2]}, ipc.WithAllocator(arrowipc.Allocator))
 				if err == nil {
 					r = NewReader(ctx, reading{f.Reader, new(int)}, schema.Fields())
 				}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -103,11 +104,11 @@ func (c *client) schema(ctx context.Context, table []string) (schema *arrow.Sche
 		return nil, c.fault(err)
 	}
 	if len(info.Schema) > 0 {
-		schema, err = arrowrows.Schema(info.Schema)
+		schema, err = arrowipc.Schema(info.Schema)
 	} else { // the server only knows them when it sends rows
 		b := &batches{client: c, endpoints: info.Endpoint}
 		defer b.Close()
-		if err = arrowrows.Guard(func() error { _, err := b.Next(ctx); return err }); err == nil && b.stream != nil {
+		if err = arrowipc.Guard(func() error { _, err := b.Next(ctx); return err }); err == nil && b.stream != nil {
 			schema = b.stream.Schema()
 		}
 	}
@@ -191,7 +192,7 @@ func (v verified) Recv() (*flight.FlightData, error) {
 	if err != nil || len(data.GetDataHeader()) == 0 {
 		return data, err
 	}
-	if err := arrowrows.Verify(data.DataHeader, arrowrows.Remote); err != nil {
+	if err := arrowipc.Verify(data.DataHeader, arrowipc.Remote); err != nil {
 		return nil, err
 	}
 	return data, nil
@@ -231,7 +232,7 @@ func (b *batches) next(ctx context.Context) (arrow.RecordBatch, error) {
 			}
 			call, err := b.Client.Client.DoGet(b.with(ctx), next.Ticket)
 			if err == nil {
-				b.stream, err = flight.NewRecordReader(verified{call}, ipc.WithAllocator(arrowrows.Allocator))
+				b.stream, err = flight.NewRecordReader(verified{call}, ipc.WithAllocator(arrowipc.Allocator))
 			}
 			if err != nil {
 				return nil, err

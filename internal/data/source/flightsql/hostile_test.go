@@ -13,7 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 )
 
 // sent are the messages of a server.
@@ -52,8 +52,8 @@ func lies(data []byte, f func(changed []byte)) {
 
 // read reads a stream as batches does, and returns its rows.
 func read(messages sent) (rows int, err error) {
-	err = arrowrows.Guard(func() error {
-		r, err := flight.NewRecordReader(verified{&messages}, ipc.WithAllocator(arrowrows.Allocator))
+	err = arrowipc.Guard(func() error {
+		r, err := flight.NewRecordReader(verified{&messages}, ipc.WithAllocator(arrowipc.Allocator))
 		if err != nil {
 			return err
 		}
@@ -98,12 +98,12 @@ func TestLengthsThatServersClaim(t *testing.T) {
 
 func TestSchemasThatServersClaim(t *testing.T) {
 	data := flight.SerializeSchema(hostileSchema, memory.DefaultAllocator)
-	if got, err := arrowrows.Schema(data); err != nil || !got.Equal(hostileSchema) {
+	if got, err := arrowipc.Schema(data); err != nil || !got.Equal(hostileSchema) {
 		t.Fatalf("got %s, %v", got, err)
 	}
 	refused := 0
 	lies(data, func(changed []byte) {
-		if _, err := arrowrows.Schema(changed); err != nil {
+		if _, err := arrowipc.Schema(changed); err != nil {
 			refused++
 		}
 	})
@@ -111,7 +111,7 @@ func TestSchemasThatServersClaim(t *testing.T) {
 		t.Error("no length was refused")
 	}
 	for n := range 12 {
-		if _, err := arrowrows.Schema(data[:n]); err == nil {
+		if _, err := arrowipc.Schema(data[:n]); err == nil {
 			t.Errorf("a schema of %d bytes was read", n)
 		}
 	}

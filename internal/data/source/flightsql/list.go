@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
 	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -139,7 +140,7 @@ func (c *client) tables(ctx context.Context, catalog string, add func(catalog, s
 		if err != nil || batch == nil {
 			return err
 		}
-		err = arrowrows.Guard(func() error { return eachTable(batch, add) })
+		err = arrowipc.Guard(func() error { return eachTable(batch, add) })
 		batch.Release()
 		if err != nil {
 			return c.fault(err)
@@ -160,7 +161,7 @@ func eachTable(batch arrow.RecordBatch, add func(catalog, schema, name string, c
 	for row := range int(batch.NumRows()) {
 		var columns []engine.Column
 		if !schemas.IsNull(row) {
-			schema, err := arrowrows.Schema(schemas.Value(row))
+			schema, err := arrowipc.Schema(schemas.Value(row))
 			if err != nil {
 				return err
 			}

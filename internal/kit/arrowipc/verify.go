@@ -1,12 +1,8 @@
-package arrowrows
+package arrowipc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // The headers of Arrow IPC messages (Message.fbs).
@@ -29,6 +25,7 @@ var (
 	errCompressed = errors.New("an Arrow message is compressed")
 	errDelta      = errors.New("a dictionary is sent in parts")
 	errBigEndian  = errors.New("the numbers are big-endian")
+	errDictionary = errors.New("a result has no dictionaries; return the values themselves")
 	errFields     = errors.New("the schema has too many fields, or they are nested too deep")
 )
 
@@ -37,6 +34,7 @@ type Rules struct {
 	Parts  int  // fields of a schema with those of nested types, and entries of its metadata
 	Depth  int  // of nested types
 	Simple bool // nothing compressed, no parts of dictionaries, no views of texts and lists
+	Plain  bool // no dictionaries
 }
 
 // Remote are the rules for the messages of a server.
@@ -47,12 +45,59 @@ var Remote = Rules{Parts: 100_000, Depth: 64}
 // the end of the process. What is found by reading values, it recovers from.
 // It copies each text, of which many may be the same bytes.
 func Verify(header []byte, rules Rules) error {
+	_, err := verifyMessage(header, rules)
+	return err
+}
+
+// VerifyStream checks the messages of a stream.
+func VerifyStream(data []byte, rules Rules) error {
+	for len(data) > 0 {
+		header, rest, err := nextHeader(data)
+		if err != nil || len(header) == 0 {
+			return err
+		}
+		body, err := verifyMessage(header, rules)
+		if err != nil {
+			return err
+		}
+		if body > uint64(len(rest)) {
+			return errDamaged
+		}
+		data = rest[body:]
+	}
+	return nil
+}
+
+// nextHeader returns the header of the message at the begin of a stream, empty at its end, and
+// what is after it.
+func nextHeader(data []byte) (header, rest []byte, err error) {
+	size := uint32(0xFFFFFFFF) // the mark that newer versions write before the size
+	for range 2 {
+		if size != 0xFFFFFFFF {
+			break
+		}
+		if len(data) < 4 {
+			return nil, nil, errDamaged
+		}
+		size, data = binary.LittleEndian.Uint32(data), data[4:]
+	}
+	if uint64(size) > uint64(len(data)) {
+		return nil, nil, errDamaged
+	}
+	return data[:size:size], data[size:], nil
+}
+
+// verifyMessage checks the header of a message, and returns the length of its body.
+func verifyMessage(header []byte, rules Rules) (body uint64, err error) {
 	v := &verifier{buf: header, rules: rules, left: rules.Parts, texts: max(len(header), 1<<20)}
 	root := v.follow(0)
 	v.pairs(root, 4)
+	if at := v.field(root, 3); at != 0 {
+		body = binary.LittleEndian.Uint64(v.bytes(at, 8))
+	}
 	at := v.field(root, 2)
 	if at == 0 {
-		return errDamaged
+		return 0, errDamaged
 	}
 	table := v.follow(at)
 	switch v.byte(v.field(root, 1)) {
@@ -65,7 +110,7 @@ func Verify(header []byte, rules Rules) error {
 	default:
 		v.fail(errDamaged)
 	}
-	return v.err
+	return body, v.err
 }
 
 // verifier walks a FlatBuffer (https://flatbuffers.dev/internals). All
@@ -190,6 +235,9 @@ func (v *verifier) fields(table, i, depth int) {
 		v.text(field, 0)
 		v.fieldType(field)
 		if at := v.field(field, 4); at != 0 {
+			if v.rules.Plain {
+				v.fail(errDictionary)
+			}
 			v.reference(v.follow(at), 1)
 		}
 		v.fields(field, 5, depth+1)
@@ -238,6 +286,9 @@ func (v *verifier) batch(table int) {
 }
 
 func (v *verifier) dictionary(table int) {
+	if v.rules.Plain {
+		v.fail(errDictionary)
+	}
 	if v.rules.Simple && v.byte(v.field(table, 2)) != 0 {
 		v.fail(errDelta)
 	}
@@ -247,31 +298,4 @@ func (v *verifier) dictionary(table int) {
 		return
 	}
 	v.batch(v.follow(at))
-}
-
-// Schema reads the schema at the begin of a stream of a server.
-func Schema(stream []byte) (schema *arrow.Schema, err error) {
-	err = Guard(func() error {
-		header := stream
-		size := binary.LittleEndian.Uint32(header)
-		header = header[4:]
-		if size == 0xFFFFFFFF { // the mark that newer versions write before the size
-			size, header = binary.LittleEndian.Uint32(header), header[4:]
-		}
-		if uint64(size) > uint64(len(header)) {
-			return errInvalid
-		}
-		if err := Verify(header[:size], Remote); err != nil {
-			return err
-		}
-		// The reader takes only what was verified.
-		r, err := ipc.NewReader(bytes.NewReader(stream[:len(stream)-len(header)+int(size)]), ipc.WithAllocator(Allocator), ipc.WithBodySizeLimit(0))
-		if err != nil {
-			return err
-		}
-		defer r.Release()
-		schema = r.Schema()
-		return nil
-	})
-	return schema, err
 }

@@ -1,7 +1,6 @@
-package wasm
+package arrowipc
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,125 +9,13 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// maxNested is how deep the types of a result may be nested.
-const maxNested = 32
-
-var errInvalid = errors.New("the Arrow data is not valid")
-
-// readStream reads an Arrow IPC stream that a module has made, and returns its rows with
-// the types of the columns wanted. It takes at most limit bytes for them. No bytes are no
-// rows. The names of the columns must be those wanted if named is set.
-//
-// The module may be hostile: every offset and length is checked here, so that those who
-// read the arrays need not check again.
-func readStream(data []byte, want []arrow.Field, named bool, limit int) (columns []arrow.Array, err error) {
-	allocator := &budget{left: limit}
-	defer func() {
-		if recover() != nil { // verify, and the library, panic on some data that is not valid
-			columns, err = nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", errInvalid)
-		}
-		if allocator.exceeded {
-			columns, err = nil, fmt.Errorf("the result is larger than the %d bytes that params.max_memory_bytes allows", limit)
-		}
-	}()
-	if len(data) == 0 {
-		return empty(want), nil
-	}
-	if err := verify(data); err != nil {
-		return nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
-	}
-	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(allocator), ipc.WithMetadataSizeLimit(int64(len(data))), ipc.WithBodySizeLimit(int64(len(data))))
-	if err != nil {
-		return nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
-	}
-	defer r.Release()
-	if err := sameColumns(r.Schema().Fields(), want, named); err != nil {
-		return nil, err
-	}
-	parts := make([][]arrow.Array, len(want))
-	for r.Next() {
-		batch := r.RecordBatch()
-		for i, f := range want {
-			a, err := conformed(batch.Column(i).Data(), f.Type, int(batch.NumRows()))
-			if err != nil {
-				return nil, fmt.Errorf("column %q: %w", f.Name, err)
-			}
-			parts[i] = append(parts[i], a)
-		}
-	}
-	if err := r.Err(); err != nil {
-		return nil, fmt.Errorf("failed to decode Arrow IPC stream returned by WASM function: %w", err)
-	}
-	return joined(parts, want)
-}
-
-// empty returns columns without rows.
-func empty(want []arrow.Field) []arrow.Array {
-	columns := make([]arrow.Array, len(want))
-	for i, f := range want {
-		columns[i] = array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, 0)
-	}
-	return columns
-}
-
-// joined returns the columns of all batches.
-func joined(parts [][]arrow.Array, want []arrow.Field) ([]arrow.Array, error) {
-	columns := empty(want)
-	for i, p := range parts {
-		switch len(p) {
-		case 0:
-		case 1:
-			columns[i] = p[0]
-		default:
-			a, err := array.Concatenate(p, memory.DefaultAllocator)
-			if err != nil {
-				return nil, err
-			}
-			columns[i] = a
-		}
-	}
-	return columns, nil
-}
-
-// budget is an allocator of a number of bytes. It has no memory for more: the library
-// panics then.
-type budget struct {
-	memory.GoAllocator
-	left     int
-	exceeded bool
-}
-
-// Allocate implements [memory.Allocator].
-func (b *budget) Allocate(size int) []byte {
-	if !b.take(size) {
-		return nil
-	}
-	return b.GoAllocator.Allocate(size)
-}
-
-// Reallocate implements [memory.Allocator].
-func (b *budget) Reallocate(size int, old []byte) []byte {
-	if !b.take(size - len(old)) {
-		return nil
-	}
-	return b.GoAllocator.Reallocate(size, old)
-}
-
-func (b *budget) take(size int) bool {
-	b.left -= max(size, 0)
-	b.exceeded = b.exceeded || b.left < 0
-	return !b.exceeded
-}
-
 // sameColumns compares the columns of a result with those wanted.
 func sameColumns(got, want []arrow.Field, named bool) error {
-	const mismatch = "WASM function output schema does not match declared return schema: "
 	if len(got) != len(want) {
-		return fmt.Errorf(mismatch+"expected %d column(s), got %d column(s)", len(want), len(got))
+		return fmt.Errorf("expected %d column(s), got %d column(s)", len(want), len(got))
 	}
 	for i, f := range want {
 		if named && got[i].Name != f.Name || !sameType(got[i].Type, f.Type, 0) {
@@ -136,7 +23,7 @@ func sameColumns(got, want []arrow.Field, named bool) error {
 			if !named {
 				name = got[i].Name
 			}
-			return fmt.Errorf(mismatch+"column %d expected '%s: %s', got '%s: %s'", i, name, f.Type, got[i].Name, got[i].Type)
+			return fmt.Errorf("column %d expected '%s: %s', got '%s: %s'", i, name, f.Type, got[i].Name, got[i].Type)
 		}
 	}
 	return nil
@@ -188,19 +75,19 @@ func sameFields(got, want []arrow.Field, depth int) bool {
 	return true
 }
 
-// returnable says why a type cannot be the result of a module, or "".
-func returnable(t arrow.DataType) string {
+// Unreadable returns the part of a type that [Read] cannot read, nil if there is none.
+func Unreadable(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.DictionaryType, *arrow.SparseUnionType, *arrow.NullType:
-		return fmt.Sprintf("values of the type %s cannot be returned by a module", t)
+		return t
 	case arrow.NestedType:
 		for _, f := range t.Fields() {
-			if why := returnable(f.Type); why != "" {
-				return why
+			if part := Unreadable(f.Type); part != nil {
+				return part
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // conformed returns values of the type wanted, which [sameType] has compared.
@@ -228,13 +115,13 @@ func conform(data arrow.ArrayData, want arrow.DataType, rows int) (arrow.ArrayDa
 	}
 	var valid *memory.Buffer
 	nulls := 0
-	if len(c.valid) > 0 { // what the module says about their number is not used
+	if len(c.valid) > 0 { // what the writer says about their number is not used
 		valid, nulls = memory.NewBufferBytes(c.valid), array.UnknownNullCount
 	}
 	return array.NewData(want, rows, append([]*memory.Buffer{valid}, buffers...), children, nulls, c.from), nil
 }
 
-// column is an array of a module.
+// column is an array of the writer.
 type column struct {
 	data    arrow.ArrayData
 	valid   []byte
