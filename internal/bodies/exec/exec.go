@@ -90,6 +90,7 @@ type maker struct {
 	entry   *spicepod.Entry
 	sandbox spicepod.Sandbox
 	path    string // of the sandbox in the pod, "" if it has no entry
+	arrow   bool   // rows and values are Arrow IPC streams
 }
 
 func (m *maker) problem(path, hint, format string, args ...any) error {
@@ -109,8 +110,9 @@ func (m *maker) declared() (*sandbox.Function, error) {
 	case lines:
 		m.entry.Known("a function from exec", commandParams)
 	default:
-		m.entry.Known("a function from exec in a sandbox of runtime python", nil)
+		m.entry.Known("a function from exec in a sandbox of runtime python", pythonParams)
 	}
+	m.arrow = m.streams()
 	if p := m.entry.Fault(); p != nil {
 		return nil, *p
 	}
@@ -123,7 +125,7 @@ func (m *maker) declared() (*sandbox.Function, error) {
 	}
 	declaration := sandbox.Declaration{
 		Name: d.Name, Source: d.Body, File: m.file(), Entrypoint: d.Entrypoint,
-		Args: m.spec.Args, Returns: m.spec.Returns, ReturnType: d.Signature.Returns.Type,
+		Args: m.spec.Args, Returns: m.spec.Returns, ReturnType: d.Signature.Returns.Type, Arrow: m.arrow && !lines,
 	}
 	if declaration.Entrypoint == "" {
 		declaration.Entrypoint = d.Name
@@ -211,6 +213,8 @@ func (m *maker) loadProblem(err error) error {
 		hint = "arguments are passed by name: give the function the parameters of signature.args"
 	case code.Kind == "load":
 		hint = "do in the function what takes long, not at the top of the code"
+	case m.arrow && code.Module == "pyarrow":
+		hint = "add pyarrow to dependencies: params.format: arrow needs it"
 	case code.Module != "":
 		hint = fmt.Sprintf("add the package of %s to dependencies", code.Module)
 	}

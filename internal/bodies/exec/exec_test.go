@@ -1,9 +1,12 @@
 package exec_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
+	osexec "os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -136,6 +140,13 @@ func TestDeclarations(t *testing.T) {
 			p.Sandboxes[0].Runtime, p.Functions[0].Body = spicepod.RuntimeCommand, ""
 			p.Functions[0].Params = spicepod.Params{"command": spicepod.Text{Raw: "nosuchprogram -x"}}
 		}, `there is no program "nosuchprogram"`},
+		{"an unknown format", func(p *spicepod.Pod) {
+			p.Functions[0].Params = spicepod.Params{"format": spicepod.Text{Raw: "csv"}}
+		}, `params.format must be arrow, got "csv" (write arrow, or leave it out)`},
+		{"a format of programs", func(p *spicepod.Pod) {
+			p.Sandboxes[0].Runtime = spicepod.RuntimeCommand
+			p.Functions[0].Params = spicepod.Params{"format": spicepod.Text{Raw: "csv"}}
+		}, `params.format must be arrow or json, got "csv"`},
 		{"a program that is no executable", func(p *spicepod.Pod) {
 			p.Dir = t.TempDir()
 			if err := os.WriteFile(p.Dir+"/run.sh", []byte("#!/bin/sh\n"), 0o644); err != nil {
@@ -168,6 +179,47 @@ func TestLoadTakesTooLong(t *testing.T) {
 	_, err = made(t, o, pod, 0)
 	if err == nil || !strings.Contains(err.Error(), "spicepod.yaml:10") || !strings.Contains(err.Error(), "the code took longer than 200ms to load (do in the function") {
 		t.Error(err)
+	}
+}
+
+// A function that takes Arrow needs pyarrow.
+func TestArrowWithoutPyarrow(t *testing.T) {
+	o := options(t)
+	if osexec.Command("python3", "-c", "import pyarrow").Run() == nil {
+		t.Skip("the system's Python has pyarrow")
+	}
+	pod := &spicepod.Pod{Functions: []spicepod.Function{function("f", "def f(x): return x")}}
+	pod.Functions[0].Params = spicepod.Params{"format": spicepod.Text{Raw: "arrow"}}
+	_, err := made(t, o, pod, 0)
+	if err == nil || !strings.Contains(err.Error(), "No module named 'pyarrow' (add pyarrow to dependencies: params.format: arrow needs it)") {
+		t.Error(err)
+	}
+}
+
+// A program may exchange Arrow IPC streams.
+func TestArrowCommands(t *testing.T) {
+	values, _, err := array.FromJSON(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64, strings.NewReader("[7,null]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer
+	err = arrowipc.Encode(&stream, array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil), []arrow.Array{values}, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nread -r line\ncase $line in *bytes*) echo '{\"bytes\": %d}'; base64 -d <<X\n%s\nX\nesac\n", stream.Len(), base64.StdEncoding.EncodeToString(stream.Bytes()))
+	pod := &spicepod.Pod{
+		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimeCommand}},
+		Functions: []spicepod.Function{function("f", script)},
+	}
+	pod.Functions[0].Params = spicepod.Params{"format": spicepod.Text{Raw: "arrow"}}
+	b, err := made(t, options(t), pod, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if got, err := callOf(t, b, "[5,6]"); err != nil || got != "[7,null]" {
+		t.Error(got, err)
 	}
 }
 

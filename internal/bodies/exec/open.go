@@ -15,12 +15,33 @@ import (
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // commandParams are the params of a function in a sandbox of runtime command.
 var commandParams = []spicepod.Param{
 	{Name: "command", Type: spicepod.ParamText, Doc: "The program and its arguments, separated by spaces; a path with a slash is relative to the Spicepod's folder. Instead of body."},
+	formatParam,
+}
+
+// pythonParams are those in a sandbox of runtime python.
+var pythonParams = []spicepod.Param{formatParam}
+
+var formatParam = spicepod.Param{Name: "format", Type: spicepod.ParamText, Doc: "How rows and values are passed: json, the default of a command; or arrow, as Arrow IPC streams, of Python as arrays of pyarrow."}
+
+// streams reports whether the function asks for Arrow IPC streams.
+func (m *maker) streams() bool {
+	switch format := m.entry.Text("format"); {
+	case format == "arrow":
+		if part := arrowipc.Unreadable(m.spec.Returns); part != nil {
+			m.entry.Fail(".signature.returns", "use another type, or leave params.format out", "values of the type %s cannot be returned with params.format: arrow", part)
+		}
+		return true
+	case format != "" && (format != "json" || m.sandbox.Runtime != spicepod.RuntimeCommand):
+		m.entry.FailParam("format", "write arrow, or leave it out", "params.format must be arrow%s, got %q", map[bool]string{true: " or json"}[m.sandbox.Runtime == spicepod.RuntimeCommand], format)
+	}
+	return false
 }
 
 // open acquires the pool of the function's sandbox.
@@ -105,7 +126,7 @@ var systemPython = sync.OnceValues(func() (sandbox.Interpreter, error) {
 
 // command sets the program of a function in a sandbox of runtime command.
 func (m *maker) command(o *sandbox.Options) error {
-	o.Lines = true
+	o.Lines, o.Arrow = true, m.arrow
 	if m.spec.Declared.Body != "" {
 		if !strings.HasPrefix(m.spec.Declared.Body, "#!") {
 			return m.problem(".body", "begin it with a line such as #!/bin/sh", "the script does not name its interpreter")
@@ -141,7 +162,7 @@ func (m *maker) key(o *sandbox.Options) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %v %+v %t\n", o.Command, o.ReadOnly, o.Env, o.Network, m.sandbox.Limits, o.Required)
 	if o.Lines {
-		fmt.Fprintf(h, "%q %q\n", m.spec.Declared.Name, o.Script)
+		fmt.Fprintf(h, "%q %q %t\n", m.spec.Declared.Name, o.Script, o.Arrow)
 		return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 	}
 	fmt.Fprintln(h, m.spec.Declared.Environment)

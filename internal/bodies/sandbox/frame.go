@@ -18,6 +18,8 @@ import (
 //	call   the number of rows, 32 bits, and columns → done, with one column
 //	                                                → failed, with the JSON of a CodeError
 //
+// Of a function with Arrow, the payloads of call and done are Arrow IPC streams: of the rows, and
+// of one column.
 // The kind of a reply has replyLeft too if the call left threads or tasks.
 const (
 	requestLoad = 1

@@ -1,11 +1,15 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 )
 
 // Function is a function of the code in a sandbox.
@@ -18,6 +22,7 @@ type Function struct {
 	names   []string
 	returns typeSpec
 	typ     arrow.DataType
+	arrow   bool // see Declaration.Arrow
 }
 
 // Declaration is what a [Function] is made of.
@@ -30,6 +35,7 @@ type Declaration struct {
 	ArgTypes   []string // as declared, "" where unknown
 	Returns    arrow.DataType
 	ReturnType string
+	Arrow      bool // the function of Python takes and returns the columns of a batch, with pyarrow
 }
 
 // numbers are the numbers of functions.
@@ -40,7 +46,7 @@ func NewFunction(d Declaration, output int64) (*Function, error) {
 	if output <= 0 {
 		output = defaultOutput
 	}
-	f := &Function{Name: d.Name, id: numbers.Add(1), typ: d.Returns}
+	f := &Function{Name: d.Name, id: numbers.Add(1), typ: d.Returns, arrow: d.Arrow}
 	type argument struct {
 		Name string   `json:"name"`
 		Type typeSpec `json:"type"`
@@ -62,8 +68,17 @@ func NewFunction(d Declaration, output int64) (*Function, error) {
 	if f.returns, err = describe(d.Returns, d.ReturnType); err != nil {
 		return nil, fmt.Errorf("result: %w", err)
 	}
-	f.load, err = json.Marshal(map[string]any{
+	spec := map[string]any{
 		"source": d.Source, "file": d.File, "entrypoint": d.Entrypoint, "args": arguments, "returns": f.returns, "output": output,
-	})
+	}
+	if d.Arrow {
+		none := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "value", Type: d.Returns, Nullable: true}}, nil), []arrow.Array{array.MakeArrayOfNull(allocator, d.Returns, 0)}, 0)
+		var stream bytes.Buffer
+		if err := arrowipc.Encode(&stream, none); err != nil {
+			return nil, fmt.Errorf("result: %w", err)
+		}
+		spec["arrow"] = stream.Bytes()
+	}
+	f.load, err = json.Marshal(spec)
 	return f, err
 }

@@ -26,6 +26,7 @@ type Options struct {
 	Name     string   // of the sandbox, for messages and logs
 	Command  []string // the interpreter with its arguments, or the command
 	Lines    bool     // the command exchanges lines of JSON instead of frames; see lines.go
+	Arrow    bool     // with Lines: rows and values are Arrow IPC streams
 	Script   string   // instead of Command: a text that each worker executes as a file
 	ReadOnly []string // files and folders that the code may read and execute
 	Env      []string // NAME=value: all of the environment but PATH, HOME, TMPDIR and LANG

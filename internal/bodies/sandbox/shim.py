@@ -514,6 +514,8 @@ class Function:
     def prepare(self):
         names = [a["name"] for a in self.spec["args"]]
         call = arguments(self.entry, names)
+        if "arrow" in self.spec:
+            return self.prepare_arrow(call)
         code = getattr(getattr(self.entry, "__func__", self.entry), "__code__", None)
         self.asynchronous = bool(code and code.co_flags & 0x80)
         if not self.asynchronous and code is None:
@@ -527,6 +529,36 @@ class Function:
         text = (ASYNC_LOOP if self.asynchronous else LOOP).format(columns=columns, each=each, source=source, call=call)
         exec(compile(text, "<loop>", "exec"), scope)
         self.run = scope["run"]
+
+    def prepare_arrow(self, call):
+        """Prepares calls with the columns of a batch as arrays of pyarrow."""
+        import binascii
+        import pyarrow
+        self.arrow = pyarrow
+        self.schema = pyarrow.ipc.open_stream(binascii.a2b_base64(self.spec["arrow"])).schema
+        columns = ", ".join("a%d" % i for i in range(len(self.types)))
+        self.run = eval("lambda f, rows%s: f(%s)" % (", " + columns if columns else "", call))
+        self.call = self.call_arrow
+
+    def call_arrow(self, payload):
+        pyarrow, wanted = self.arrow, self.schema.field(0).type
+        try:
+            batch = pyarrow.ipc.open_stream(payload).read_next_batch()
+            values = self.run(self.entry, batch.num_rows, *batch.columns)
+            if hasattr(values, "__await__"):
+                values = wait(values)
+            if isinstance(values, pyarrow.ChunkedArray):
+                values = values.combine_chunks()
+            values = values.cast(wanted) if isinstance(values, pyarrow.Array) else pyarrow.array(values, wanted)
+            sink = pyarrow.BufferOutputStream()
+            with pyarrow.ipc.new_stream(sink, self.schema) as stream:
+                stream.write_batch(pyarrow.record_batch([values], schema=self.schema))
+        except BaseException as e:
+            raise Failure(describe(e, self.file)) from None
+        reply = sink.getvalue().to_pybytes()
+        if len(reply) > self.spec["output"]:
+            raise Failure({"kind": "refused", "message": "the results take %d bytes; the limit is %d" % (len(reply), self.spec["output"])})
+        return reply
 
     def call(self, payload):
         rows, at, columns = struct.unpack_from("<I", payload)[0], 4, []
@@ -627,7 +659,7 @@ def wait(coroutine):
         loops[0].set_default_executor(loops[1])
         asyncio.set_event_loop(loops[0])
     try:
-        loops[0].run_until_complete(coroutine)
+        return loops[0].run_until_complete(coroutine)
     finally:
         if count_threads():
             loops[1].shutdown()

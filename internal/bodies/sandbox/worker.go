@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
 )
 
 // worker is a process. One goroutine at a time calls it.
@@ -245,6 +248,9 @@ func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error)
 		}
 		return values, err
 	}
+	if f.arrow {
+		return w.callArrow(f, batch)
+	}
 	rows := int(batch.NumRows())
 	buf := append(w.buf[:0], make([]byte, requestHead)...)
 	buf = binary.LittleEndian.AppendUint32(buf, uint32(rows))
@@ -264,6 +270,19 @@ func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error)
 		w.kill(endDamaged)
 	}
 	return values, err
+}
+
+// callArrow calls a function of Python that takes the columns of a batch.
+func (w *worker) callArrow(f *Function, batch arrow.RecordBatch) (arrow.Array, error) {
+	request := bytes.NewBuffer(make([]byte, requestHead))
+	if err := arrowipc.Encode(request, batch); err != nil {
+		return nil, err
+	}
+	reply, err := w.exchange(requestCall, f, request.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return w.arrowValues(f, reply, int(batch.NumRows()))
 }
 
 // stray reports that there is output which is no reply: that of the last call has been read.
