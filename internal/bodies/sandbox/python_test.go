@@ -287,8 +287,8 @@ func TestLinesThatAreNoAnswers(t *testing.T) {
 		{"two lines, one after the other", `while read -r line; do echo '{"values": [7]}'; echo '{"values": [8]}'; done`, [3]string{"!8", "!8", "!8"}},
 		{"a part of a line", `while read -r line; do printf '{"values": [7]}\n{'; done`, [3]string{"more than one line", "more than one line", "more than one line"}},
 		{"the id of another request", `while read -r line; do ` + id + `; echo "{\"values\": [7], \"id\": ${last:-$id}}"; last=$id; done`, [3]string{"[7]", "the id of the request is", "[7]"}},
-		{"a line that nobody asked for, before an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; [ $n = 8 ] && echo '{"values": [99]}'; echo "` + answers + `"; done`, [3]string{"[7]", "!99", "[7]"}},
-		{"a line that nobody asked for, after an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; echo '{"values": [99]}'; done`, [3]string{"!99", "!99", "!99"}},
+		{"a line that no one asked for, before an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; [ $n = 8 ] && echo '{"values": [99]}'; echo "` + answers + `"; done`, [3]string{"[7]", "!99", "[7]"}},
+		{"a line that no one asked for, after an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; echo '{"values": [99]}'; done`, [3]string{"!99", "!99", "!99"}},
 		{"a late line", `n=6; while read -r line; do n=$((n+1)); ` + id + `; (sleep 0.05; echo "{\"id\": $id, \"values\": [99]}") & echo "` + answers + `"; done`, [3]string{"[7]", "!99", "!99"}},
 		{"a line at the start", `echo hello; while read -r line; do ` + id + `; n=7; echo "` + answers + `"; done`, [3]string{"!99", "!99", "!99"}},
 	} {

@@ -31,11 +31,16 @@ type worker struct {
 	cause   atomic.Int32  // why it was killed
 	meter   meter
 	loaded  map[uint32]bool
-	began   time.Time
-	served  bool // it answered a request
-	left    bool // its last call left threads or tasks
-	named   bool // it answers with the ids of requests
-	buf     []byte
+	history
+	buf []byte
+}
+
+// history is what a worker has done.
+type history struct {
+	began  time.Time
+	served bool // it answered a request
+	left   bool // its last call left threads or tasks
+	named  bool // it answers with the ids of requests
 }
 
 // Why a worker ended.
@@ -73,7 +78,7 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 		return nil, fmt.Errorf("scratch folder of a worker: %w", err)
 	}
 	w := &worker{
-		pool: p, scratch: folder, began: time.Now(), done: make(chan struct{}), loaded: map[uint32]bool{},
+		pool: p, scratch: folder, history: history{began: time.Now()}, done: make(chan struct{}), loaded: map[uint32]bool{},
 		print: output{log: p.o.Log.With("sandbox", p.o.Name), mask: p.masked},
 	}
 	if err := w.run(); err != nil {
