@@ -224,11 +224,7 @@ func TestApprovalsOfPreparedStatements(t *testing.T) {
 	p := start(t, dir, sqlProtocols()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://bob:%s@%s/spice", keyOf("bob")[1], p.address("postgres")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
+	conn := pgxConnect(t, p, keyOf("bob")[1], "sslmode=disable&user=bob")
 	if _, err := conn.Prepare(ctx, "kept", "SELECT refund($1::float8)"); err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +233,7 @@ func TestApprovalsOfPreparedStatements(t *testing.T) {
 		t.Fatal(text, err)
 	}
 	write(t, filepath.Join(dir, "spicepod.yaml"), approvalsPod)
+	var err error
 	p.eventually("to require approval", func() bool {
 		err = conn.QueryRow(ctx, "kept", 1.0).Scan(&text)
 		return err != nil

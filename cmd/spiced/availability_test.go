@@ -169,11 +169,7 @@ func TestPreparedStatementsEnd(t *testing.T) {
 	p := start(t, dir, sqlProtocols()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, fmt.Sprintf("postgres://ann:%s@%s/spice", keyOf("ann")[1], p.address("postgres")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
+	conn := pgxConnect(t, p, keyOf("ann")[1], "sslmode=disable")
 	if _, err := conn.Prepare(ctx, "kept", "SELECT refundify($1)"); err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +181,7 @@ func TestPreparedStatementsEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	p.eventually("to hide the function", func() bool {
 		err = conn.QueryRow(ctx, "kept", int64(1)).Scan(&n)
 		return err != nil

@@ -102,9 +102,7 @@ func TestCatalogs(t *testing.T) {
 	p.eventually("to serve what the dependency adds", func() bool {
 		return p.do("POST", "/v1/sql", "SELECT euro FROM more").body == `[{"euro":2}]`
 	})
-	if strings.Contains(p.log.String(), pgtest.Password) {
-		t.Error("the log has the password")
-	}
+	p.wantNotLogged(pgtest.Password)
 }
 
 // flightTables are the tables that a server names, with their columns.

@@ -63,13 +63,21 @@ func (l *logged) events() string {
 // start serves a folder from this process, on free ports, until the test ends.
 func start(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
+	p := launched(t, dir, args...)
+	p.await()
+	return p
+}
+
+// launched is start that waits only until the program listens.
+func launched(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &program{t: t, log: &logged{}, stop: cancel, status: make(chan int, 1)}
 	go func() {
 		p.status <- run(ctx, serveArgs(dir, args), streams{strings.NewReader(""), io.Discard, p.log})
 	}()
 	t.Cleanup(p.end)
-	p.await()
+	p.listens()
 	return p
 }
 
@@ -131,10 +139,16 @@ func (p *program) signal(s os.Signal) {
 	p.cmd.Process.Signal(s) //nolint:errcheck // it may have ended
 }
 
+// listens waits until the program listens.
+func (p *program) listens() {
+	p.t.Helper()
+	p.eventually("to listen", func() bool { p.url = p.endpoint("http"); return p.url != "" })
+}
+
 // await waits until the program serves.
 func (p *program) await() {
 	p.t.Helper()
-	p.eventually("to listen", func() bool { p.url = p.endpoint("http"); return p.url != "" })
+	p.listens()
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 }
 
@@ -239,6 +253,16 @@ func (p *program) want(r reply, status int, parts ...string) {
 func (p *program) sql(statement string) string {
 	p.t.Helper()
 	return p.do("POST", "/v1/sql", statement).body
+}
+
+// wantNotLogged checks that the log has none of the texts.
+func (p *program) wantNotLogged(texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(p.log.String(), text) {
+			p.t.Errorf("the log has %s: %s", text, p.log)
+		}
+	}
 }
 
 // metric is the value of a metric.

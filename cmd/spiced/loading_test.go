@@ -66,19 +66,6 @@ functions:
 `
 }
 
-// launched starts the program and waits until it listens.
-func launched(t *testing.T, dir string, args ...string) *program {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &program{t: t, log: &logged{}, stop: cancel, status: make(chan int, 1)}
-	go func() {
-		p.status <- run(ctx, serveArgs(dir, args), streams{strings.NewReader(""), io.Discard, p.log})
-	}()
-	t.Cleanup(p.end)
-	p.eventually("to listen", func() bool { p.url = p.endpoint("http"); return p.url != "" })
-	return p
-}
-
 // never fails if an answer says that something is not declared.
 func (p *program) never(r reply) reply {
 	p.t.Helper()

@@ -326,6 +326,15 @@ func flightPrepared(ctx context.Context, c *flightsql.Client, sql string) outcom
 	return flightOutcome(err)
 }
 
+// flightReader runs a statement and opens its rows.
+func flightReader(ctx context.Context, c *flightsql.Client, sql string) (*arrowflight.Reader, error) {
+	info, err := c.Execute(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return c.DoGet(ctx, info.Endpoint[0].Ticket)
+}
+
 // flightRows reads all rows of a FlightInfo and returns their number.
 func flightRows(ctx context.Context, c *flightsql.Client, info *arrowflight.FlightInfo) (int64, error) {
 	var n int64

@@ -401,11 +401,7 @@ func (c *crowd) leaveFlight(address string) func() error {
 			return err
 		}
 		defer client.Close()
-		info, err := client.Execute(ctx, endlessRows)
-		if err != nil {
-			return err
-		}
-		reader, err := client.DoGet(ctx, info.Endpoint[0].Ticket)
+		reader, err := flightReader(ctx, client, endlessRows)
 		if err != nil {
 			return err
 		}

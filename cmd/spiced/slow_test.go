@@ -178,11 +178,7 @@ func (p *program) flySlowly(ctx context.Context, done func()) error {
 	}
 	defer client.Close()
 	ctx = withBearer(ctx, rudeKey)
-	info, err := client.Execute(ctx, manyRows)
-	if err != nil {
-		return err
-	}
-	reader, err := client.DoGet(ctx, info.Endpoint[0].Ticket)
+	reader, err := flightReader(ctx, client, manyRows)
 	if err != nil {
 		return err
 	}

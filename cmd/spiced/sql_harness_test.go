@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -143,14 +142,7 @@ func startEncrypted(t *testing.T) *encrypted {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(read(t, certificate)))
 
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &program{t: t, log: &logged{}, stop: cancel, status: make(chan int, 1)}
-	args := serveArgs(sqlPod, sqlProtocols("--tls-certificate-file", certificate, "--tls-key-file", key))
-	go func() {
-		p.status <- run(ctx, args, streams{strings.NewReader(""), io.Discard, p.log})
-	}()
-	t.Cleanup(p.end)
-
+	p := launched(t, sqlPod, sqlProtocols("--tls-certificate-file", certificate, "--tls-key-file", key)...)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: patience}
