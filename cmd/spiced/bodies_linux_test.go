@@ -35,18 +35,37 @@ func startService(t *testing.T, dir string) string {
 	return address
 }
 
-// TestBodiesAgree calls the function of examples/bodies in SQL, Python, WebAssembly and a
-// service.
-func TestBodiesAgree(t *testing.T) {
-	t.Parallel()
+// startBodies serves examples/bodies with changes: old and new texts in turn.
+func startBodies(t *testing.T, changes ...string) *program {
+	t.Helper()
 	needsIsolation(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../examples/bodies")); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "spicepod.yaml")
-	write(t, path, strings.ReplaceAll(read(t, path), "127.0.0.1:8099", startService(t, dir)))
-	p := start(t, dir)
+	write(t, path, strings.NewReplacer(append(changes, "127.0.0.1:8099", startService(t, dir))...).Replace(read(t, path)))
+	return start(t, dir)
+}
+
+// bodiesTools are the functions of examples/bodies.
+var bodiesTools = []string{"luhn_sql", "luhn_python", "luhn_wasm", "luhn_http"}
+
+// TestJobsOfAllBodies runs functions in SQL, Python, WebAssembly and of a service as jobs.
+func TestJobsOfAllBodies(t *testing.T) {
+	t.Parallel()
+	p := startBodies(t, "    volatility:", "    async: true\n    volatility:")
+	for _, tool := range bodiesTools {
+		p.wantJob(tool, `{"number":79927398713}`, `[{"result":true}]`)
+		p.wantJob(tool, `{"number":79927398714}`, `[{"result":false}]`)
+	}
+}
+
+// TestBodiesAgree calls the function of examples/bodies in SQL, Python, WebAssembly and a
+// service.
+func TestBodiesAgree(t *testing.T) {
+	t.Parallel()
+	p := startBodies(t)
 	const differ = `luhn_sql(n) IS DISTINCT FROM luhn_python(n) OR luhn_sql(n) IS DISTINCT FROM luhn_wasm(n) OR luhn_sql(n) IS DISTINCT FROM luhn_http(n)`
 	for statement, want := range map[string]string{
 		"SELECT luhn_sql(n) AS s, luhn_python(n) AS p, luhn_wasm(n) AS w, luhn_http(n) AS h FROM (VALUES (4539578763621486), (4539578763621487), (0), (-18), (NULL)) t(n)": `[{"s":true,"p":true,"w":true,"h":true},{"s":false,"p":false,"w":false,"h":false},{"s":true,"p":true,"w":true,"h":true},{"s":false,"p":false,"w":false,"h":false},{"s":null,"p":null,"w":null,"h":null}]`,
@@ -57,7 +76,7 @@ func TestBodiesAgree(t *testing.T) {
 			t.Errorf("%s\ngot %s\nwant %s", statement, got, want)
 		}
 	}
-	for _, tool := range []string{"luhn_sql", "luhn_python", "luhn_wasm", "luhn_http"} {
+	for _, tool := range bodiesTools {
 		p.want(p.do("POST", "/v1/tools/"+tool+":invoke", `{"args":{"number":79927398713}}`), 200, `"ok":true`, `"result":true`)
 	}
 }

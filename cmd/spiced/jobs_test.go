@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -192,24 +191,6 @@ func TestJobsCountOnce(t *testing.T) {
 	p.want(p.do("GET", "/v1/tools?view=stats", ""), 200, `"name":"fails","description":"Fails.","parameter_count":1,"total_invocations":1,"errors":1`)
 	p.want(p.do("POST", "/v1/tools/twice:invoke", `{"args":{"x":"many"}}`, respondAsync...), 400)
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, count(*) FILTER (NOT ok) AS bad FROM spiced.tool_calls WHERE tool = 'twice'"), 200, `[{"n":2,"bad":1}]`)
-}
-
-// TestJobsOfAllBodies runs functions in SQL, Python, WebAssembly and of a service as jobs.
-func TestJobsOfAllBodies(t *testing.T) {
-	t.Parallel()
-	needsIsolation(t)
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../examples/bodies")); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "spicepod.yaml")
-	pod := strings.ReplaceAll(read(t, path), "127.0.0.1:8099", startService(t, dir))
-	write(t, path, strings.ReplaceAll(pod, "    volatility:", "    async: true\n    volatility:"))
-	p := start(t, dir)
-	for _, tool := range []string{"luhn_sql", "luhn_python", "luhn_wasm", "luhn_http"} {
-		p.wantJob(tool, `{"number":79927398713}`, `[{"result":true}]`)
-		p.wantJob(tool, `{"number":79927398714}`, `[{"result":false}]`)
-	}
 }
 
 // TestCancelledJob ends a Python function that would run for ten minutes.
