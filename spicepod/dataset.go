@@ -166,7 +166,7 @@ type Acceleration struct {
 	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" doc:"How often rows are removed."`
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
-	PartitionBy             []any             `yaml:"partition_by" served:"no" instead:"'refresh_sql' with ORDER BY: DuckDB skips blocks of rows by their values" doc:"How the copy is split."`
+	PartitionBy             []any             `yaml:"partition_by" doc:"Expressions of columns, each with or without a name, by whose values the rows of the copy are stored together, so that a statement with conditions on these columns skips most others."`
 	OnZeroResults           string            `yaml:"on_zero_results" enum:"return_empty,use_source" unserved:"use_source" default:"return_empty" instead:"a dataset without 'acceleration', or 'refresh_mode: caching' of an HTTP API" doc:"What a statement gets for which the copy has no rows: nothing (return_empty), or the rows of the source (use_source)."`
 	ReadyState              string            `yaml:"ready_state" enum:"on_registration,on_load" served:"no" instead:"'ready_state' of the dataset" doc:"Older place of the dataset's ready_state."`
 	MaintainedAggregates    any               `yaml:"maintained_aggregates" served:"no" instead:"a view with 'acceleration'" doc:"Aggregates that are kept beside the copy."`

@@ -258,10 +258,10 @@ datasets:
   - name: d
     from: file:x.csv
     columns: [{name: a}, {name: b, embeddings: [{from: e, chunking: {enabled: true}}]}]
-    acceleration: {mode: file_create, refresh_mode: changes, partition_by: [a]}
+    acceleration: {mode: file_create, refresh_mode: changes, storage_profile: nvme}
 `)
 	want := []string{
-		"datasets[0].acceleration.partition_by", "datasets[0].acceleration.refresh_mode=changes",
+		"datasets[0].acceleration.refresh_mode=changes", "datasets[0].acceleration.storage_profile",
 		"datasets[0].columns[1].embeddings[0].chunking", "rerankers", "runtime.caching.sql_results.eviction_policy=tiny_lfu",
 		"runtime.query.spill_compression", "runtime.telemetry", "secrets[0].from=kubernetes:x",
 	}

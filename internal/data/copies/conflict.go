@@ -74,6 +74,9 @@ func sameKey(a, b []string) bool {
 // incomingTable has the rows of an append until it is known which they replace.
 const incomingTable = "temp.main." + engine.Hidden + "incoming"
 
+// unorderedTable has the rows of a load until they are ordered.
+const unorderedTable = "temp.main." + engine.Hidden + "unordered"
+
 // resolve decides which rows of Base the rows of an append replace, and which of these
 // rows are left out. Unread rows stay a query.
 func (l *run) resolve(ctx context.Context) error {

@@ -53,6 +53,7 @@ type run struct {
 	incoming string // query of the rows to add, or of all rows
 	replaced string // condition of the rows of Base that the incoming ones replace; "": none
 
+	order   string               // expressions of ORDER BY; "": that of the source
 	windows []*sqltree.Condition // of the window, on Source
 	newer   *sqltree.Condition   // of an append, on Rows; nil: none
 }
@@ -61,12 +62,16 @@ type run struct {
 // gets more rows. If the file of the first rows of a table cannot be written, they are in
 // memory.
 func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error) {
+	order, err := OrderBy(ctx, s.DB, declared.Table)
+	if err != nil {
+		return nil, err
+	}
 	stage, err := s.DB.Stage(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer stage.Close()
-	l := &run{Load: declared, stage: stage, log: s.Log, now: s.Clock.Now(), incoming: declared.Rows}
+	l := &run{Load: declared, stage: stage, log: s.Log, now: s.Clock.Now(), incoming: declared.Rows, order: order}
 	if l.Step != nil {
 		if err := stage.TrackProgress(); err != nil {
 			return nil, err
@@ -238,13 +243,7 @@ func (l *run) create(ctx context.Context, db *resource.Database) error {
 		}
 		rows = fmt.Sprintf("SELECT * FROM %s UNION ALL BY NAME %s", kept, rows)
 	}
-	if err := l.exec(ctx, "CREATE TABLE "+data(db)+" AS "+rows); err != nil {
-		return fault.FromDuckDB(err)
-	}
-	if err := l.checkKeys(ctx, "FROM "+data(db)); err != nil {
-		return err
-	}
-	if err := l.deduplicate(ctx, data(db), conflictOf(l.Table.Acceleration)); err != nil {
+	if err := l.fill(ctx, db, rows); err != nil {
 		return err
 	}
 	for _, x := range indexes(l.Table.Acceleration, data(db)) {
@@ -253,6 +252,37 @@ func (l *run) create(ctx context.Context, db *resource.Database) error {
 		}
 	}
 	return nil
+}
+
+// fill creates the table. on_conflict needs the rows in the order of the source, before
+// they are in that of partition_by.
+func (l *run) fill(ctx context.Context, db *resource.Database, rows string) error {
+	c := conflictOf(l.Table.Acceleration)
+	if l.order != "" && c.key != nil {
+		if err := l.exec(ctx, "CREATE OR REPLACE TEMP TABLE "+unorderedTable+" AS "+rows); err != nil {
+			return fault.FromDuckDB(err)
+		}
+		if err := l.settle(ctx, unorderedTable, c); err != nil {
+			return err
+		}
+		rows, c = "FROM "+unorderedTable, conflict{}
+	}
+	rows, err := l.ordered(ctx, rows)
+	if err != nil {
+		return err
+	}
+	if err := l.exec(ctx, "CREATE TABLE "+data(db)+" AS "+rows); err != nil {
+		return fault.FromDuckDB(err)
+	}
+	return l.settle(ctx, data(db), c)
+}
+
+// settle checks the keys of a table and removes rows that share them.
+func (l *run) settle(ctx context.Context, table string, c conflict) error {
+	if err := l.checkKeys(ctx, "FROM "+table); err != nil {
+		return err
+	}
+	return l.deduplicate(ctx, table, c)
 }
 
 // checkKeys returns an error about a key or index that DuckDB cannot create on the rows.
@@ -305,7 +335,11 @@ func (l *run) insert(ctx context.Context, db *resource.Database) error {
 			return fault.FromDuckDB(err)
 		}
 	}
-	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+l.incoming); err != nil {
+	incoming, err := l.ordered(ctx, l.incoming)
+	if err != nil {
+		return err
+	}
+	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+incoming); err != nil {
 		return duplicate(err, "acceleration", nil)
 	}
 	return nil

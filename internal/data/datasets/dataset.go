@@ -132,8 +132,8 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 	if err := cmp.Or(copies.Check(a), refresh.Check(a)); err != nil {
 		return err
 	}
-	var err error
-	if a.RefreshSQL != "" {
+	_, err := copies.OrderBy(ctx, m.opts.DB, &d.Table)
+	if a.RefreshSQL != "" && err == nil {
 		_, _, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", a.RefreshSQL)
 	}
 	if a.RetentionSQL != "" && err == nil {

@@ -109,6 +109,9 @@ func (v *View) checkAcceleration(ctx context.Context, db *engine.DB) error {
 		return fault.New("acceleration.snapshots", "leave it out: a view is computed of the datasets that it reads, which may have snapshots", "a view has no snapshots")
 	}
 	err := cmp.Or(copies.Check(a), refresh.Check(a))
+	if err == nil {
+		_, err = copies.OrderBy(ctx, db, &v.Table)
+	}
 	if err == nil && a.RetentionSQL != "" {
 		_, err = copies.KeptQuery(ctx, db, &v.Table)
 	}

@@ -1,0 +1,88 @@
+package copies
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/tables"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// maxPartitions bounds the expressions of partition_by.
+const maxPartitions = 16
+
+// OrderBy returns the expressions by which the rows of a copy are ordered, so that DuckDB
+// skips blocks of rows by the values of their columns: those of partition_by. Spice has two
+// functions that DuckDB has not, bucket(n, column) and truncate(n, column), which put many
+// values of a column together; here it is the column, whose values are together anyway.
+func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error) {
+	list := t.Acceleration.PartitionBy
+	if len(list) > maxPartitions {
+		return "", fault.New("acceleration.partition_by", "write fewer", "it has %d expressions; the limit is %d", len(list), maxPartitions)
+	}
+	keys := make([]string, len(list))
+	for i, entry := range list {
+		key := fmt.Sprintf("partition_by[%d]", i)
+		text, ok := entry.(string)
+		if named, is := entry.(map[string]any); is && len(named) == 1 {
+			for _, expression := range named {
+				text, ok = expression.(string)
+			}
+		}
+		if !ok || strings.TrimSpace(text) == "" {
+			return "", fault.New("acceleration."+key, "write an expression, or one with its name: month: date_trunc('month', at)", "it is not an expression")
+		}
+		var err error
+		if keys[i], err = orderKey(ctx, db, t, key, text); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(keys, ", "), nil
+}
+
+// orderKey checks an expression, which reads columns of a row.
+func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text string) (string, error) {
+	const before = "SELECT "
+	sql := before + text + "\nFROM " + engine.Identifier(t.Relation.Name)
+	if st, err := db.Parse(ctx, sql); err == nil && st.Shape.Plain && st.Shape.Columns == 1 && len(st.Calls) == 1 && len(st.Columns) == 1 {
+		c := st.Calls[0]
+		if name := sqltree.Fold(c.Name); (name == "bucket" || name == "truncate") && c.Entry && len(c.Args) == 2 &&
+			c.Args[0].Kind == sqltree.IntegerLiteral && c.Args[1].Kind == sqltree.ColumnRef {
+			return engine.Identifier(st.Columns[0].Parts[len(st.Columns[0].Parts)-1]), nil
+		}
+	}
+	_, needs, err := OwnQuery(ctx, db, t, key, sql)
+	if err != nil {
+		var f *fault.Fault
+		if errors.As(err, &f) && f.Offset >= 0 {
+			f.Offset -= len(before)
+		}
+		return "", err
+	}
+	st, err := db.Parse(ctx, sql)
+	if err != nil {
+		return "", err
+	}
+	if s := st.Shape; needs == nil || !s.Plain || s.Columns != 1 || s.Alias || s.Star || st.Aggregate || len(st.Columns) == 0 {
+		return "", fault.New("acceleration."+key, "write one expression of columns, for example date_trunc('month', at)", "%q is not an expression of columns", text)
+	}
+	return "(" + text + "\n)", nil
+}
+
+// ordered returns the query of rows in the order of partition_by.
+func (l *run) ordered(ctx context.Context, rows string) (string, error) {
+	if l.order == "" {
+		return rows, nil
+	}
+	query := "SELECT * FROM (" + rows + "\n) ORDER BY " + l.order
+	if _, err := l.columns(ctx, query); err != nil {
+		e := engine.AsError(err)
+		return "", fault.New("acceleration.partition_by", cmp.Or(e.Hint, "write expressions of columns of the copy"), "%s", fault.FirstLines(e.Message))
+	}
+	return query, nil
+}
