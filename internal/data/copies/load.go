@@ -92,12 +92,18 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 	}
 	name := s.newFile(l.Table)
 	v, err := s.make(ctx, l, filepath.Join(s.Dir, name))
-	// Of DuckDB's errors only the text says which file could not be written.
-	if err != nil && ctx.Err() == nil && l.Table.Current() == nil && strings.Contains(err.Error(), name) {
+	if ctx.Err() == nil && l.Table.Current() == nil && unwritten(err, name) {
 		s.Log.Warn("cannot write accelerated data; it is in memory until the next refresh or restart", l.Table.Kind, l.Table.Name, "error", err)
 		return s.make(ctx, l, "")
 	}
 	return v, err
+}
+
+// unwritten reports whether an error is that a file could not be written. Of DuckDB's
+// errors only the text says which file it is.
+func unwritten(err error, file string) bool {
+	var e *engine.Error
+	return errors.As(err, &e) && e.Class == "IO" && strings.Contains(e.Message, file)
 }
 
 // newFile returns a name for the file of a copy.

@@ -546,3 +546,17 @@ func TestFileUpdateWithoutSource(t *testing.T) {
 		t.Errorf("files: %v", files)
 	}
 }
+
+// TestFileCannotBeWritten: rows whose file cannot be written are in memory.
+func TestFileCannotBeWritten(t *testing.T) {
+	w := newWorld(t)
+	w.file("rows.csv", "a\n1\n")
+	if err := os.RemoveAll(w.m.copies.Dir); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("datasets: [{name: t, from: 'file:rows.csv', acceleration: {mode: file}}]\n")
+	w.want("SELECT a FROM t", "1")
+	if path := w.copyFile("t"); path != "" || !strings.Contains(w.log.String(), "cannot write accelerated data") {
+		t.Errorf("the rows are in %q; log: %s", path, w.log)
+	}
+}

@@ -49,7 +49,7 @@ func FromDuckDB(err error) *Fault {
 	case UnreadableCSV(err) != "":
 		return New("from", "set params.csv_delimiter, params.csv_quote or params.csv_has_header to what the file uses",
 			"file %q cannot be read as CSV with these params", UnreadableCSV(err))
-	case strings.Contains(text, "Could not set lock on file"):
+	case e != nil && e.Class == "IO" && strings.Contains(text, "Could not set lock on file"): // a class has no kinds
 		return New("from", "end the other process, or read a copy of the file", "%s", FirstLines(text)).Retryable()
 	}
 	f = New("from", hint, "%s", FirstLines(text))

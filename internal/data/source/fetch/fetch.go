@@ -11,12 +11,15 @@ package fetch
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/load"
@@ -60,24 +63,27 @@ func Transfer(ctx context.Context, limit time.Duration, err error) *Error {
 	if errors.Is(err, ErrSlow) || errors.Is(context.Cause(ctx), ErrSlow) {
 		return &Error{Message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", limit), Again: true}
 	}
-	e := &Error{Message: httpx.Cause(err).Error(), Again: ctx.Err() == nil && !httpx.Permanent(err)}
-	for _, h := range transferHints {
-		if strings.Contains(e.Message, h.text) {
-			e.Hint = h.hint
-			break
-		}
-	}
-	return e
+	return &Error{Message: httpx.Cause(err).Error(), Hint: transferHint(err), Again: ctx.Err() == nil && !httpx.Permanent(err)}
 }
 
-// transferHints are what to do about errors of requests, by what they contain.
-var transferHints = []struct{ text, hint string }{
-	{"does not look like a TLS handshake", "write http://, if the server has no TLS"},
-	{"HTTP response to HTTPS client", "write http://, if the server has no TLS"},
-	{"x509: ", "correct the host, or add the authority of the certificate to those of this machine"},
-	{"no such host", "correct the host"},
-	{"connection refused", "correct the host and the port, or start the server"},
-	{"malformed HTTP", "write https://, if the server has TLS"},
+// transferHint says what to do about an error of a request.
+func transferHint(err error) string {
+	var plain tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	var host *net.DNSError
+	switch {
+	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
+		return "write http://, if the server has no TLS"
+	case errors.As(err, &certificate):
+		return "correct the host, or add the authority of the certificate to those of this machine"
+	case errors.As(err, &host) && host.IsNotFound:
+		return "correct the host"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "correct the host and the port, or start the server"
+	case strings.Contains(err.Error(), "malformed HTTP"): // net/http has no type for it
+		return "write https://, if the server has TLS"
+	}
+	return ""
 }
 
 // Status returns the error of a response that is not the one expected.
