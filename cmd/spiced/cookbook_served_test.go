@@ -40,7 +40,13 @@ func TestCookbookServed(t *testing.T) {
 	served := map[string]bool{}
 	for _, f := range archive.Files {
 		name, path, _ := strings.Cut(f.Name, "/")
-		if path != "spicepod.yaml" || unservedRecipes[name] != "" {
+		if path != "spicepod.yaml" {
+			continue
+		}
+		if unservedRecipes[name] != "" {
+			if status, out := spiced(t, "validate", folder(t, "spicepod.yaml", string(f.Data))); status == 0 {
+				t.Errorf("%s is served: remove it from unservedRecipes\n%s", name, out)
+			}
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +61,8 @@ func TestCookbookServed(t *testing.T) {
 			r.run(model)
 		})
 	}
-	for name := range stands {
-		if !served[name] && name != "https" && name != "spiceai" {
+	for name, s := range stands {
+		if !served[name] && name != "https" && name != "spiceai" && !s.catalogsOnly {
 			t.Errorf("no Spicepod of the cookbook reads from %s", name)
 		}
 	}

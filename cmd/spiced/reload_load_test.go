@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/test/exttest"
+	"github.com/spiced-sql/spiced/internal/test/laketest"
 )
 
 // TestReloadUnderLoad adds and removes datasets of each kind while requests read others of
@@ -22,6 +23,9 @@ func TestReloadUnderLoad(t *testing.T) {
 	kinds := slices.DeleteFunc(slices.Sorted(maps.Keys(stands)), func(name string) bool { return name == "https" || name == "spiceai" })
 	dir := folder(t, "a.csv", "id\n1\n2\n", "b.csv", "id\n3\n", "shop.sqlite", read(t, "../../internal/data/datasets/testdata/shop.sqlite"))
 	shopDatabase(t, filepath.Join(dir, "shop.db"))
+	laketest.Write(t, "delta", filepath.Join(dir, "delta"))
+	laketest.Write(t, "iceberg", filepath.Join(dir, "iceberg"), "LAKE_STATE="+t.TempDir())
+	laketest.Write(t, "ducklake", "sqlite:"+filepath.Join(dir, "meta.sqlite")+","+dir+"/lake/")
 	pod := func(added []string) string {
 		text := "version: v1\nkind: Spicepod\nname: busy\nruntime:\n  functions: { enabled: true }\n  extensions: { directory: \"" + directory + "\" }\nfunctions:\n"
 		for _, k := range kinds {
