@@ -126,8 +126,8 @@ func (r *Remote) comparison(c *sqltree.Condition) (where string, exact bool) {
 			values[i] = engine.Literal(v.Text)
 		}
 		return name + " IN (" + strings.Join(values, ", ") + ")", false
-	case moments[id] != 0:
-		return moment(name, c, moments[id]), false
+	case moments[id]:
+		return moment(name, c, id == engine.TimestampTZ), false
 	}
 	return "", false
 }
@@ -173,15 +173,20 @@ func plainText(v sqltree.Constant) bool {
 		!strings.Contains(v.Text, `\`) && strings.TrimSpace(v.Text) == v.Text && !strings.ContainsFunc(v.Text, unicode.IsControl)
 }
 
-// moments are types of times, and by how much a bound is moved outwards: engines may round
-// to a second, or read another time zone.
-var moments = map[engine.TypeID]time.Duration{
-	engine.Timestamp: time.Second, engine.TimestampS: time.Second, engine.TimestampMS: time.Second, engine.TimestampNS: time.Second,
-	engine.TimestampTZ: 48 * time.Hour,
+// moments are types of times.
+var moments = map[engine.TypeID]bool{
+	engine.Timestamp: true, engine.TimestampS: true, engine.TimestampMS: true, engine.TimestampNS: true, engine.TimestampTZ: true,
 }
 
+// By how much a bound of a time is moved outwards: engines may round to a second, and read
+// a time without a zone in another one where it is compared with a time that has one.
+const (
+	roundingMargin = time.Second
+	zoneMargin     = 48 * time.Hour
+)
+
 // moment writes a comparison with a time, which more rows meet.
-func moment(name string, c *sqltree.Condition, margin time.Duration) string {
+func moment(name string, c *sqltree.Condition, zoned bool) string {
 	if c.Op == "IS NULL" || c.Op == "IS NOT NULL" {
 		return name + " " + c.Op
 	}
@@ -192,8 +197,12 @@ func moment(name string, c *sqltree.Condition, margin time.Duration) string {
 	if !ok || at.Year() < 1700 || at.Year() > 2200 { // of nanoseconds in 64 bits
 		return ""
 	}
+	margin := roundingMargin
+	if zoned || c.Values[0].Cast != "" && c.Values[0].Cast != "DATE" && c.Values[0].Cast != "TIMESTAMP" {
+		margin = zoneMargin
+	}
 	write := func(at time.Time) string {
-		if margin > time.Second {
+		if zoned {
 			return "CAST('" + at.Format(second) + "+00:00' AS TIMESTAMP WITH TIME ZONE)"
 		}
 		return "TIMESTAMP '" + at.Format(second) + "'"

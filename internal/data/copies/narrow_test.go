@@ -34,7 +34,7 @@ const sentRows = `SELECT * FROM (SELECT
 // constants are constants that conditions compare columns with, of all types.
 var constants = []string{
 	"0", "-5", "3", "200", "-300", "99999999999", "12345678901234567890", "1.5", "'a'", "''", "'x y'", `'a\b'`, "'3'", "NULL", "true",
-	"DATE '2024-01-05'", "'2024-01-05'", "'2024-01-01 00:00:20.5'", "TIMESTAMP '2024-01-01 00:00:30'", "TIMESTAMPTZ '2024-01-05 00:00:00+02'",
+	"DATE '2024-01-05'", "'2024-01-05'", "'2024-01-01 00:00:20.5'", "TIMESTAMP '2024-01-01 00:00:30'", "TIMESTAMPTZ '2024-01-05 00:00:00+02'", "TIMESTAMPTZ '2024-01-01 00:00:30+00'",
 	"'2024-01-05 00:00:00+05'", "DATE '9999-01-01'", "TIMESTAMP '1500-01-01'", "TIMESTAMP '2024-01-01' + INTERVAL 1 MINUTE", "tiny", "1 + 1",
 }
 
@@ -62,10 +62,19 @@ func randomCondition(r *rand.Rand, depth int) string {
 }
 
 // TestNarrow: a condition that is sent is met by each row that meets the one of a
-// refresh_sql, and, where it says so, by no other.
+// refresh_sql, and, where it says so, by no other; in whatever time zone the process is.
 func TestNarrow(t *testing.T) {
+	for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York"} {
+		t.Run(zone, func(t *testing.T) { testNarrow(t, zone) })
+	}
+}
+
+func testNarrow(t *testing.T, zone string) {
 	db := openDB(t)
 	ctx := t.Context()
+	if err := db.Exec(ctx, "SET GLOBAL TimeZone = "+engine.Literal(zone)); err != nil {
+		t.Fatal(err)
+	}
 	columns, err := tables.Describe(ctx, db, sentRows)
 	if err != nil {
 		t.Fatal(err)
@@ -75,35 +84,47 @@ func TestNarrow(t *testing.T) {
 	sent, exactly := 0, 0
 	for range 3000 {
 		where := randomCondition(r, 3)
-		st, err := db.Parse(ctx, "SELECT * FROM t WHERE "+where)
-		if err != nil {
-			t.Fatal(where, err)
-		}
-		if st.Filter.Where == nil {
-			continue
-		}
-		narrowed, exact := remote.condition(st.Filter.Where)
-		if narrowed == "" {
-			continue
-		}
-		var lost, more int64
-		err = tables.Query(ctx, db, fmt.Sprintf("WITH t AS (%s) SELECT count(*) FILTER (WHERE (%s) AND (%s) IS NOT TRUE), count(*) FILTER (WHERE (%s) IS NOT TRUE AND (%s)) FROM t", sentRows, where, narrowed, where, narrowed),
-			func(c *engine.Chunk) {
-				lost, more = engine.Value[int64](c.Column(0), 0), engine.Value[int64](c.Column(1), 0)
-			})
-		if err != nil {
-			continue // such as a text that is no number
-		}
-		if sent++; exact && st.Filter.Whole {
-			exactly++
-		}
-		if lost > 0 || exact && st.Filter.Whole && more > 0 {
-			t.Errorf("%s\nsent %s (exact: %v): %d rows lost, %d more", where, narrowed, exact, lost, more)
+		if met, exact := compareNarrowed(t, db, remote, where); met {
+			sent++
+			if exact {
+				exactly++
+			}
 		}
 	}
 	if sent < 200 || exactly < 50 {
 		t.Errorf("of 3000 conditions %d were sent, %d exactly", sent, exactly)
 	}
+}
+
+// compareNarrowed reports whether something is sent for a condition, and whether exactly
+// its rows meet that.
+func compareNarrowed(t *testing.T, db *engine.DB, remote *Remote, where string) (sent, exact bool) {
+	t.Helper()
+	st, err := db.Parse(t.Context(), "SELECT * FROM t WHERE "+where)
+	if err != nil {
+		t.Fatal(where, err)
+	}
+	if st.Filter.Where == nil {
+		return false, false
+	}
+	narrowed, exact := remote.condition(st.Filter.Where)
+	if narrowed == "" {
+		return false, false
+	}
+	exact = exact && st.Filter.Whole
+	var lost, more int64
+	// A server may be in UTC: what is sent has no time zone of the process.
+	err = tables.Query(t.Context(), db, fmt.Sprintf("WITH t AS (%s) SELECT count(*) FILTER (WHERE (%s) AND (%s) IS NOT TRUE), count(*) FILTER (WHERE (%s) IS NOT TRUE AND (%s)) FROM t", sentRows, where, narrowed, where, narrowed),
+		func(c *engine.Chunk) {
+			lost, more = engine.Value[int64](c.Column(0), 0), engine.Value[int64](c.Column(1), 0)
+		})
+	if err != nil {
+		return false, false // such as a text that is no number
+	}
+	if lost > 0 || exact && more > 0 {
+		t.Errorf("%s\nsent %s (exact: %v): %d rows lost, %d more", where, narrowed, exact, lost, more)
+	}
+	return true, exact
 }
 
 // TestNarrowed has what is sent for a refresh_sql.

@@ -25,7 +25,7 @@ func TestFetchToken(t *testing.T) {
 		{"huge", `{"access_token": "a", "expires_in": 1e300}`, 200, Token{"a", "", 24 * time.Hour}, ""},
 		{"refused", `{"error": "invalid_client", "error_description": "s3cr3t"}`, 401, Token{}, "invalid_client"},
 		{"refused with 200", `{"error": "bad_verification_code"}`, 200, Token{}, "bad_verification_code"},
-		{"a code that is none", `{"error": "the secret s3cr3t is wrong"}`, 400, Token{}, "HTTP 400, without a token"},
+		{"a text instead of a code", `{"error": "the secret s3cr3t is wrong"}`, 400, Token{}, "HTTP 400, without a token"},
 		{"server error", `boom s3cr3t`, 500, Token{}, "HTTP 500, without a token"},
 		{"garbage", `<html>s3cr3t</html>`, 200, Token{}, "HTTP 200, without a token"},
 		{"no token", `{}`, 200, Token{}, "HTTP 200, without a token"},
