@@ -16,7 +16,7 @@ type Catalog struct {
 	From                 Text           `yaml:"from" required:"true" doc:"Server as connector or connector:target, for example pg, postgres:shop or spice.ai:https://host:50051. May contain secret references."`
 	Name                 string         `yaml:"name" required:"true" doc:"Name of the catalog in SQL: its tables are name.schema.table."`
 	Description          string         `yaml:"description" doc:"What the catalog contains."`
-	Access               Access         `yaml:"access" enum:"read,read_write,read_write_create" unserved:"read_write_create" default:"read" instead:"'read_write', and create tables at the server" doc:"Whether statements may write. Of a read_write catalog, tables that cannot be written are read."`
+	Access               Access         `yaml:"access" enum:"read,read_write,read_write_create" unserved:"read_write_create" default:"read" instead:"'read_write', and create tables at the server" doc:"Whether statements may write. Of a read_write catalog, tables that cannot be written are read; a privilege that the server grants later counts after a reload."`
 	Include              []string       `yaml:"include" doc:"Patterns of the tables to serve, each of schema.table, with *, ?, [a-z] and {one,other}. Without it: all that the user may read."`
 	Params               Params         `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`
 	DatasetParams        Params         `yaml:"dataset_params" doc:"Settings of the connector for each table, beside params."`
