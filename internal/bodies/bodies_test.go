@@ -96,6 +96,11 @@ func everywhere(t *testing.T, test func(t *testing.T, isolated bool)) {
 // open publishes the functions of a Spicepod, each with that body.
 func open(t testing.TB, declared string, c *code, isolated bool) *world {
 	t.Helper()
+	return openBody(t, declared, c, isolated)
+}
+
+func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world {
+	t.Helper()
 	pool, err := isolate.New(isolate.Options{Command: []string{os.Args[0]}, Env: []string{workerVariable + "=1"}, Workers: 1, Memory: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -318,6 +323,33 @@ func testLimits(t *testing.T, isolated bool) {
 		if e := engine.AsError(err); err == nil || e.Code != want.code || e.Error() != want.message {
 			t.Errorf("%s: %v\nwant %+v", sql, err, want)
 		}
+	}
+}
+
+// parallel is a body of which several calls are worth running at once.
+type parallel struct{ *code }
+
+func (parallel) AtOnce() int { return 3 }
+
+// TestParallel checks that the values of batches that run at once are those of their rows,
+// and that an error is about its row.
+func TestParallel(t *testing.T) { everywhere(t, testParallel) }
+
+func testParallel(t *testing.T, isolated bool) {
+	c := &code{call: integers(func(n int64) (int64, error) {
+		if n >= 1_002_000 {
+			return 0, errors.New("too large")
+		}
+		return 2 * n, nil
+	})}
+	db := openBody(t, twice+"}\n", parallel{c}, isolated)
+	got := value(t, db, "SELECT count(*) FILTER (twice(range) <> 2 * range) AS n FROM range(10000)")
+	if batches := c.batches.Load(); got != "{'n': 0}" || batches < 10 {
+		t.Errorf("%s in %d batches", got, batches)
+	}
+	_, err := query(t, db, "SELECT sum(twice(1000000 + range)) AS s FROM range(2048)")
+	if want := "function 'twice' failed for (x := 1002000): too large"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package bodies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
@@ -146,10 +148,46 @@ func (f *Function) computeOwn(ctx context.Context, args *engine.Chunk, m *memo, 
 	}
 }
 
-// compute calls the body for some rows, batch after batch.
+// leastBatch is the least number of rows that are worth a call beside others.
+const leastBatch = 512
+
+// compute calls the body for some rows: batch after batch or, if the body can, several
+// batches at once.
 func (f *Function) compute(ctx context.Context, args *engine.Chunk, rows []int) (arrow.Array, error) {
+	size, atOnce := f.batchRows, 1
+	if p, ok := f.body.(body.Parallel); ok && len(rows) > leastBatch {
+		atOnce = p.AtOnce()
+		size = min(size, max(leastBatch, (len(rows)+atOnce-1)/atOnce))
+	}
+	batches := slices.Collect(slices.Chunk(rows, size))
+	parts, errs := make([][]arrow.Array, len(batches)), make([]error, len(batches))
+	each := func(i int) error {
+		parts[i], errs[i] = f.computeBatch(ctx, args, batches[i])
+		return errs[i]
+	}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i := range batches {
+		if atOnce > 1 {
+			group.Go(func() error { return each(i) })
+		} else if each(i) != nil {
+			break
+		}
+	}
+	_ = group.Wait() // errs has the errors
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
+	}
+	values := slices.Concat(parts...)
+	if len(values) == 1 {
+		return values[0], nil
+	}
+	return array.Concatenate(values, memory.DefaultAllocator)
+}
+
+// computeBatch calls the body for the rows of one batch: once, or for large rows more often.
+func (f *Function) computeBatch(ctx context.Context, args *engine.Chunk, rows []int) (parts []arrow.Array, err error) {
 	batcher := f.batchers.Get().(*format.Batcher)
-	var parts []arrow.Array
 	done := 0
 	emit := func(batch arrow.RecordBatch) error {
 		values, err := f.callBody(ctx, batch)
@@ -160,16 +198,11 @@ func (f *Function) compute(ctx context.Context, args *engine.Chunk, rows []int) 
 		done += int(batch.NumRows())
 		return nil
 	}
-	for part := range slices.Chunk(rows, f.batchRows) {
-		if err := errors.Join(batcher.AddRows(args, part, emit), batcher.Emit(emit)); err != nil {
-			return nil, err // the batcher, which has rows left, is dropped
-		}
+	if err := errors.Join(batcher.AddRows(args, rows, emit), batcher.Emit(emit)); err != nil {
+		return nil, err // the batcher, which has rows left, is dropped
 	}
 	f.batchers.Put(batcher)
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	return array.Concatenate(parts, memory.DefaultAllocator)
+	return parts, nil
 }
 
 // callBody calls the body for one batch.

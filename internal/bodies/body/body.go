@@ -49,6 +49,13 @@ type Body interface {
 	io.Closer
 }
 
+// Parallel is a [Body] whose calls run at the same time on several processors, so that the
+// rows of a statement are worth splitting.
+type Parallel interface {
+	Body
+	AtOnce() int // how many calls
+}
+
 // Error is the error of one row.
 type Error struct {
 	Row int // of the batch

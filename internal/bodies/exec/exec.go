@@ -57,7 +57,7 @@ type code struct {
 	where    func(line int) string // in the Spicepod, for errors
 }
 
-var _ body.Body = (*code)(nil)
+var _ body.Parallel = (*code)(nil)
 
 // New makes the body of a function: it starts a worker and executes the code. The error
 // about a declaration or the code is a [spicepod.Problem].
@@ -246,6 +246,9 @@ func (c *code) Call(ctx context.Context, batch arrow.RecordBatch) (arrow.Array, 
 	}
 	return nil, err
 }
+
+// AtOnce is the number of workers of the sandbox.
+func (c *code) AtOnce() int { return c.lease.pool.AtOnce() }
 
 // Close ends the use of the sandbox's workers.
 func (c *code) Close() error {

@@ -60,6 +60,15 @@ func newPool(o Options, off layer) (*Pool, error) {
 	}, nil
 }
 
+// AtOnce is how many calls run at once. It is 1 for programs, whose calls are seldom worth
+// a process more.
+func (p *Pool) AtOnce() int {
+	if p.o.Lines {
+		return 1
+	}
+	return p.o.Workers
+}
+
 // Name is the name of the sandbox.
 func (p *Pool) Name() string { return p.o.Name }
 
