@@ -9,6 +9,8 @@ import (
 type Deferred struct {
 	Function string
 	engine.Request
+	// Refused takes the call back if the statement cannot be submitted.
+	Refused func()
 }
 
 // Defer returns the statement of a call, for the caller to submit, and counts it as a call of
@@ -32,5 +34,8 @@ func (r *Registry) Defer(c Call) (d Deferred, ok bool) {
 	if err != nil || sql == "" || r.calls.count(a.entry, c.Scope) != nil {
 		return d, false
 	}
-	return Deferred{a.entry.def.Name, engine.Request{SQL: sql, Params: engine.Params{Positional: params}}}, true
+	return Deferred{
+		Function: a.entry.def.Name, Request: engine.Request{SQL: sql, Params: engine.Params{Positional: params}},
+		Refused: func() { r.calls.uncount(a.entry, c.Scope) },
+	}, true
 }

@@ -162,6 +162,8 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 		return out, nil
 	}
 	if err := a.entry.gate.enter(a.entry.def.Name); err != nil {
+		a.registry.calls.uncount(a.entry, a.call.Scope)
+		a.counted = false
 		return tools.Output{}, err
 	}
 	defer a.entry.gate.leave()

@@ -146,6 +146,46 @@ func TestConcurrencyLimit(t *testing.T) {
 	}
 }
 
+// TestRefusedCallsDoNotCount refuses calls after they were counted for their session.
+func TestRefusedCallsDoNotCount(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	one := tool(t, tools.Definition{Name: "one", Limits: &tools.Limits{Concurrency: 1, MaxCallsPerSession: 2}}, func(context.Context, tools.Input) (tools.Output, error) {
+		entered <- struct{}{}
+		<-leave
+		return tools.JSON(1)
+	})
+	r, _ := start(t, deferrable{one})
+	c := registry.Call{Name: "one", Scope: tools.Scope{Caller: caller.Caller{SessionID: "s"}}}
+	done := make(chan tools.Result)
+	go func() { done <- r.Invoke(context.Background(), c) }()
+	<-entered
+	for range 3 {
+		if result := r.Invoke(t.Context(), c); result.OK || result.Error.Code != errcode.Busy {
+			t.Errorf("a call beside another one: %+v", result)
+		}
+	}
+	close(leave)
+	<-done
+	for range 3 {
+		d, ok := r.Defer(c)
+		if !ok || d.SQL != "SELECT 1" {
+			t.Fatalf("the second call: %+v, %t", d, ok)
+		}
+		d.Refused()
+	}
+	if _, ok := r.Defer(c); !ok {
+		t.Error("calls that were refused count")
+	}
+	if _, ok := r.Defer(c); ok {
+		t.Error("a third call was accepted; the limit is 2")
+	}
+}
+
+// deferrable is a tool whose calls also run as statements.
+type deferrable struct{ tools.Tool }
+
+func (deferrable) Deferred(tools.Input) (string, []any, error) { return "SELECT 1", nil, nil }
+
 func TestMaxCallsPerSession(t *testing.T) {
 	two := tool(t, tools.Definition{
 		Name: "two", Limits: &tools.Limits{MaxCallsPerSession: 2}, Cacheable: true,

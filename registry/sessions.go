@@ -23,6 +23,10 @@ type sessions struct {
 // sessionTool is a tool in a session of a caller. A request without a session is one.
 type sessionTool struct{ owner, session, tool string }
 
+func newSessionTool(e *entry, scope tools.Scope) sessionTool {
+	return sessionTool{scope.Owner(), cmp.Or(scope.SessionID, scope.RequestID), e.def.Name}
+}
+
 func newSessions() *sessions {
 	return &sessions{counts: lru.New[sessionTool, int](maxSessionTools, maxSessionTools, nil)}
 }
@@ -31,11 +35,10 @@ func newSessions() *sessions {
 // of the tool allow.
 func (s *sessions) count(e *entry, scope tools.Scope) *tools.Error {
 	most := e.gate.limits.MaxCallsPerSession
-	session := cmp.Or(scope.SessionID, scope.RequestID)
-	if most == 0 || session == "" {
+	if most == 0 || cmp.Or(scope.SessionID, scope.RequestID) == "" {
 		return nil
 	}
-	key := sessionTool{scope.Owner(), session, e.def.Name}
+	key := newSessionTool(e, scope)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, _ := s.counts.Get(key)
@@ -45,4 +48,14 @@ func (s *sessions) count(e *entry, scope tools.Scope) *tools.Error {
 	}
 	s.counts.Put(key, n+1, 1)
 	return nil
+}
+
+// uncount takes back a call that was counted and not made.
+func (s *sessions) uncount(e *entry, scope tools.Scope) {
+	key := newSessionTool(e, scope)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := s.counts.Get(key); ok && n > 0 {
+		s.counts.Put(key, n-1, 1)
+	}
 }

@@ -81,6 +81,7 @@ func (t *toolsHandler) submit(w http.ResponseWriter, r *http.Request, who caller
 	who.Protocol = caller.SQL
 	job, err := t.jobs.Submit(query.Request{Request: d.Request, Caller: who, Protocol: query.Queries, Remote: r.RemoteAddr, Call: d.Function})
 	if err != nil {
+		d.Refused()
 		return err
 	}
 	w.Header().Set(headerPreferenceApplied, preferAsync)
