@@ -189,6 +189,7 @@ func TestOAuthFaults(t *testing.T) {
 		{"basic", clientCredentials + ", http_username: me", nil, false, "basic authentication and OAuth both set the header Authorization", 0},
 		{"header", clientCredentials + ", http_headers: {authorization: x}", nil, false, "it and OAuth both set the header Authorization", 0},
 		{"header name", clientCredentials + ", auth_header_name: 'a b'", nil, false, `"a b" is not the name of a header`, 0},
+		{"header of HTTP", clientCredentials + ", auth_header_name: host", nil, false, "HTTP sets the header Host itself; write a name such as X-Access-Token", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, i := newWorld(t), newIssuer(t)

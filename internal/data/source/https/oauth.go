@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,12 +102,21 @@ func (c *Connector) authorize(d source.Declaration, base http.RoundTripper) (htt
 	if strings.ContainsFunc(a.header, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
 		return nil, fault.New("params.auth_header_name", "write a name such as X-Access-Token", "%q is not the name of a header", a.header)
 	}
+	if slices.Contains(ownHeaders, a.header) {
+		return nil, fault.New("params.auth_header_name", "write a name such as X-Access-Token", "HTTP sets the header %s itself", a.header)
+	}
 	u, err := url.Parse(d.From.Target)
 	if err != nil {
 		return nil, fault.New("from", "write https://host/path", "%q is not a URL", d.From.Shown)
 	}
 	a.scheme, a.host = u.Scheme, u.Host
 	return a, a.conflict(d.Params)
+}
+
+// ownHeaders are those that HTTP sets itself, and that cannot have a token.
+var ownHeaders = []string{
+	"Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Expect", "Host", "Keep-Alive", "Proxy-Connection",
+	"Range", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent",
 }
 
 // newTokens checks the params.
