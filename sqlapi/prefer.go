@@ -22,9 +22,11 @@ var quotedString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 // prefersAsync reports whether a client prefers an answer before the result is there.
 func prefersAsync(r *http.Request) bool {
 	for _, line := range r.Header.Values(headerPrefer) {
-		for preference := range strings.SplitSeq(quotedString.ReplaceAllString(line, ""), ",") {
-			token, _, _ := strings.Cut(preference, ";") // parameters
-			if strings.EqualFold(strings.TrimSpace(token), preferAsync) {
+		line = quotedString.ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat("x", len(s)-len(`""`)) })
+		for preference := range strings.SplitSeq(line, ",") {
+			preference, _, _ = strings.Cut(preference, ";") // parameters
+			token, value, _ := strings.Cut(preference, "=")
+			if strings.EqualFold(strings.TrimSpace(token), preferAsync) && strings.TrimSpace(value) == "" { // empty is as none
 				return true
 			}
 		}
