@@ -15,6 +15,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,17 +125,12 @@ func (m *maker) declared() (*sandbox.Function, error) {
 		return nil, m.problem("", hint, "the function has no code")
 	}
 	declaration := sandbox.Declaration{
-		Name: d.Name, Source: d.Body, File: m.file(), Entrypoint: d.Entrypoint,
-		Args: m.spec.Args, Returns: m.spec.Returns, ReturnType: d.Signature.Returns.Type, Arrow: m.arrow && !lines,
+		Name: d.Name, Source: d.Body, File: m.file(), Entrypoint: cmp.Or(d.Entrypoint, d.Name),
+		Args: m.spec.Args, Returns: m.spec.Returns, Arrow: m.arrow && !lines,
 	}
-	if declaration.Entrypoint == "" {
-		declaration.Entrypoint = d.Name
-	}
-	for range d.Signature.Tables {
-		declaration.ArgTypes = append(declaration.ArgTypes, "")
-	}
-	for _, a := range d.Signature.Args {
-		declaration.ArgTypes = append(declaration.ArgTypes, a.Type)
+	m.types(&declaration)
+	if p := m.entry.Fault(); p != nil {
+		return nil, *p
 	}
 	f, err := sandbox.NewFunction(declaration, int64(m.sandbox.Limits.Output))
 	if err != nil {

@@ -108,6 +108,61 @@ func TestFunctionsShareWorkers(t *testing.T) {
 	}
 }
 
+// JSON in lists, structs and rows is what it is in Python, by the declared types.
+func TestNestedJSON(t *testing.T) {
+	const pod = `
+version: v1
+kind: Spicepod
+name: t
+runtime: { functions: { enabled: true } }
+functions:
+  - name: f
+    from: exec
+    signature:
+      tables: [{ name: rows, columns: [{ name: j, type: json }] }]
+      args: [{ name: l, type: list<jsonb> }, { name: s, type: "struct<a: json>" }, { name: m, type: "map<utf8, json[]>" }]
+      returns: [{ name: n, type: int64 }, { name: j, type: json }]
+    body: |
+      def f(rows, l, s, m):
+          assert (rows, l, s, m) == ([{"j": {"b": 1}}], [[1], None], {"a": {}}, {"k": [2]}), (rows, l, s, m)
+          return [{"n": 1, "j": {"ü": [1.5]}}, {"n": None, "j": None}]
+`
+	loaded, err := spicepod.LoadText("spicepod.yaml", pod, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := arrow.BinaryTypes.String
+	field := func(name string, typ arrow.DataType) arrow.Field {
+		return arrow.Field{Name: name, Type: typ, Nullable: true}
+	}
+	args := []arrow.Field{
+		field("rows", arrow.ListOf(arrow.StructOf(field("j", text)))), field("l", arrow.ListOf(text)),
+		field("s", arrow.StructOf(field("a", text))), field("m", arrow.MapOf(text, arrow.ListOf(text))),
+	}
+	columns := make([]arrow.Array, len(args))
+	for i, values := range []string{`[[{"j": "{\"b\": 1}"}]]`, `[["[1]", null]]`, `[{"a": "{}"}]`, `[[{"key": "k", "value": ["2"]}]]`} {
+		if columns[i], _, err = array.FromJSON(memory.DefaultAllocator, args[i].Type, strings.NewReader(values)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema := arrow.NewSchema(args, nil)
+	b, err := exec.New(t.Context(), body.Spec{
+		Pod: loaded, Path: "functions[0]", Declared: loaded.Functions[0], Args: schema,
+		Returns: arrow.ListOf(arrow.StructOf(field("n", arrow.PrimitiveTypes.Int64), field("j", text))),
+	}, options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	got, err := b.Call(t.Context(), array.NewRecordBatch(schema, columns, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `[{"j":"{\"ü\": [1.5]}","n":1},{"j":null,"n":null}]`; got.ValueStr(0) != want {
+		t.Errorf("got %s, want %s", got.ValueStr(0), want)
+	}
+}
+
 func TestErrorsHaveTheirRow(t *testing.T) {
 	pod := &spicepod.Pod{Functions: []spicepod.Function{function("f", "def f(x):\n    if x == 2: raise ValueError('two')\n    return x")}}
 	b, err := made(t, options(t), pod, 0)

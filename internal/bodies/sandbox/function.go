@@ -32,9 +32,9 @@ type Declaration struct {
 	File       string // its name in errors
 	Entrypoint string
 	Args       *arrow.Schema
-	ArgTypes   []string // as declared, "" where unknown
+	ArgTypes   []Type // of Args, in their order
 	Returns    arrow.DataType
-	ReturnType string
+	ReturnType Type
 	Arrow      bool // the function of Python takes and returns the columns of a batch, with pyarrow
 }
 
@@ -53,11 +53,7 @@ func NewFunction(d Declaration, output int64) (*Function, error) {
 	}
 	arguments := []argument{}
 	for i, field := range d.Args.Fields() {
-		name := ""
-		if i < len(d.ArgTypes) {
-			name = d.ArgTypes[i]
-		}
-		t, err := describe(field.Type, name)
+		t, err := describe(field.Type, typeAt(d.ArgTypes, i))
 		if err != nil {
 			return nil, fmt.Errorf("argument %s: %w", field.Name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 )
@@ -138,6 +139,52 @@ func TestResults(t *testing.T) {
 	}
 	if got, err := call(t, p, "def f(): return 'x'", texts); err != nil || got != `["x"]` {
 		t.Error(got, err)
+	}
+}
+
+// JSON is what json.loads returns and json.dumps takes, wherever it is in a type.
+func TestJSON(t *testing.T) {
+	p := newPool(t, options(t))
+	text := sandbox.Type{JSON: true}
+	of := func(parts ...sandbox.Type) sandbox.Type { return sandbox.Type{Parts: parts} }
+	object := arrow.StructOf(arrow.Field{Name: "n", Type: int64s, Nullable: true}, arrow.Field{Name: "j", Type: texts, Nullable: true})
+	const value, loaded = `"{\"a\": [1, null]}"`, `{'a': [1, None]}`
+	for _, c := range []struct {
+		name           string
+		typ            arrow.DataType
+		declared       sandbox.Type
+		values, python string // the first value in Python
+	}{
+		{"alone", texts, text, `[` + value + `,null]`, loaded},
+		{"a list", arrow.ListOf(texts), of(text), `[[` + value + `,null],null]`, `[` + loaded + `, None]`},
+		{"a list of fixed size", arrow.FixedSizeListOf(1, texts), of(text), `[[` + value + `],null]`, `[` + loaded + `]`},
+		{"a struct", object, of(sandbox.Type{}, text), `[{"n":1,"j":` + value + `},null]`, `{'n': 1, 'j': ` + loaded + `}`},
+		{"a map", arrow.MapOf(texts, texts), of(text, text), `[[{"key":"{}","value":` + value + `}]]`, `{'{}': ` + loaded + `}`},
+		{"rows", arrow.ListOf(object), of(of(sandbox.Type{}, text)), `[[{"n":1,"j":` + value + `}]]`, `[{'n': 1, 'j': ` + loaded + `}]`},
+	} {
+		batch := batchOf(t, column{"x", c.typ, c.values})
+		f, err := sandbox.NewFunction(sandbox.Declaration{
+			Name: "f", Source: "def f(x):\n    assert x == None or x == " + c.python + ", x\n    return x\n", File: "f.py", Entrypoint: "f",
+			Args: batch.Schema(), ArgTypes: []sandbox.Type{c.declared}, Returns: c.typ, ReturnType: c.declared,
+		}, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Call(t.Context(), f, batch)
+		if err != nil || !array.Equal(got, batch.Column(0)) {
+			t.Errorf("%s: got %v %v, want %s", c.name, got, err, c.values)
+		}
+	}
+	batch := batchOf(t)
+	f, err := sandbox.NewFunction(sandbox.Declaration{
+		Name: "f", Source: "def f(): return [{'n': 1, 'j': {1, 2}}]", File: "f.py", Entrypoint: "f", Args: batch.Schema(),
+		Returns: arrow.ListOf(object), ReturnType: of(of(sandbox.Type{}, text)),
+	}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(t.Context(), f, batch); err == nil || !strings.Contains(err.Error(), "returned a value in [0].j that is not JSON: Object of type set is not JSON serializable") {
+		t.Error(err)
 	}
 }
 

@@ -173,7 +173,8 @@ def to_json(t, v, where):
     try:
         return json.dumps(plain(v), ensure_ascii=False, allow_nan=False, default=plain_json)
     except (TypeError, ValueError) as e:
-        raise Refused("returned a value that is not JSON: %s" % e) from None
+        place = " in " + where if where else ""
+        raise Refused("returned a value%s that is not JSON: %s" % (place, e)) from None
 
 
 def plain_json(v):

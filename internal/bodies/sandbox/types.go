@@ -2,10 +2,24 @@ package sandbox
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
+
+// Type is what a declaration says of a type beyond its type in Arrow.
+type Type struct {
+	Name  string // as declared, for messages; "" is that of Arrow
+	JSON  bool   // the texts are JSON
+	Parts []Type // of a list its elements', of a struct its fields', of a map its keys' and values'
+}
+
+// typeAt returns a type, which is unknown beyond their end.
+func typeAt(types []Type, i int) Type {
+	if i < len(types) {
+		return types[i]
+	}
+	return Type{}
+}
 
 // typeSpec describes a type to a worker. Kind is int, float (Code: of Python's module
 // array), bool, text, json, bytes, date, timestamp (Unit, Zone), time (Unit), decimal,
@@ -44,22 +58,25 @@ var kinds = map[arrow.Type]string{
 	arrow.DICTIONARY: "text", arrow.NULL: "null",
 }
 
-// describe describes a type. name is as declared; "" is that of Arrow.
-func describe(dt arrow.DataType, name string) (typeSpec, error) {
-	t := typeSpec{Kind: kinds[dt.ID()], Name: name, Code: codes[dt.ID()], Unwrap: true}
+// describe describes a type.
+func describe(dt arrow.DataType, declared Type) (typeSpec, error) {
+	t := typeSpec{Kind: kinds[dt.ID()], Name: declared.Name, Code: codes[dt.ID()], Unwrap: true}
 	if t.Kind == "" {
 		return t, fmt.Errorf("code in a sandbox cannot have values of the type %s", dt)
 	}
-	if t.Name == "" {
-		t.Name = dt.String()
-	}
-	if t.Kind == "text" && strings.EqualFold(strings.TrimSpace(name), "json") {
+	if t.Kind == "text" && declared.JSON {
 		t.Kind = "json"
 	}
-	return t, t.describeParts(dt)
+	switch {
+	case t.Name == "" && t.Kind == "json":
+		t.Name = "json"
+	case t.Name == "":
+		t.Name = dt.String()
+	}
+	return t, t.describeParts(dt, declared.Parts)
 }
 
-func (t *typeSpec) describeParts(dt arrow.DataType) (err error) {
+func (t *typeSpec) describeParts(dt arrow.DataType, parts []Type) (err error) {
 	switch dt := dt.(type) {
 	case *arrow.TimestampType:
 		t.Unit, t.Zone = dt.Unit.String(), dt.TimeZone != ""
@@ -68,18 +85,18 @@ func (t *typeSpec) describeParts(dt arrow.DataType) (err error) {
 	case arrow.DecimalType:
 		t.Precision, t.Scale = dt.GetPrecision(), dt.GetScale()
 	case *arrow.MapType:
-		if t.Key, err = describePart(dt.KeyType()); err == nil {
-			t.Item, err = describePart(dt.ItemType())
+		if t.Key, err = describePart(dt.KeyType(), Type{}); err == nil { // a dict or a list cannot be a key in Python
+			t.Item, err = describePart(dt.ItemType(), typeAt(parts, 1))
 		}
 	case *arrow.FixedSizeListType:
 		size := dt.Len()
 		t.Size = &size
-		t.Item, err = describePart(dt.Elem())
+		t.Item, err = describePart(dt.Elem(), typeAt(parts, 0))
 	case *arrow.ListType:
-		t.Item, err = describePart(dt.Elem())
+		t.Item, err = describePart(dt.Elem(), typeAt(parts, 0))
 	case *arrow.StructType:
-		for _, f := range dt.Fields() {
-			part, err := describe(f.Type, "")
+		for i, f := range dt.Fields() {
+			part, err := describe(f.Type, typeAt(parts, i))
 			if err != nil {
 				return err
 			}
@@ -91,7 +108,7 @@ func (t *typeSpec) describeParts(dt arrow.DataType) (err error) {
 	return err
 }
 
-func describePart(dt arrow.DataType) (*typeSpec, error) {
-	t, err := describe(dt, "")
+func describePart(dt arrow.DataType, declared Type) (*typeSpec, error) {
+	t, err := describe(dt, declared)
 	return &t, err
 }
