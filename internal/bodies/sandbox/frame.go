@@ -20,7 +20,7 @@ import (
 //
 // Of a function with Arrow, the payloads of call and done are Arrow IPC streams: of the rows, and
 // of one column.
-// The kind of a reply has replyLeft too if the call left threads or tasks.
+// The kind of a reply has replyLeft too if the call left threads, tasks or callbacks.
 const (
 	requestLoad = 1
 	requestCall = 2

@@ -202,7 +202,7 @@ func (p *Pool) put(w *worker) {
 	switch {
 	case w.ended():
 	case w.left:
-		p.o.Log.Debug("the code left threads or tasks; its worker is replaced", "sandbox", p.o.Name)
+		p.o.Log.Debug("the code left threads, tasks or callbacks; its worker is replaced", "sandbox", p.o.Name)
 		w.kill(endThreads)
 	case !p.o.Lines && leavesProcesses(w.cmd.Process.Pid):
 		p.o.Log.Debug("the code left processes; its worker is replaced", "sandbox", p.o.Name)

@@ -282,7 +282,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Threads and tasks that a call leaves end before the next call, those of the load stay.
+// Threads, tasks and callbacks that a call leaves end before the next call, those of the load stay.
 func TestThreadsThatACallLeavesEnd(t *testing.T) {
 	p := newPool(t, options(t))
 	const head = "import asyncio, threading, time, _thread\nn = 0\ndef count():\n    global n\n    n += 1\n    return n\n"
@@ -293,11 +293,17 @@ func TestThreadsThatACallLeavesEnd(t *testing.T) {
 		{"none", "def f(): return count()", true},
 		{"a thread", "def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    return count()", false},
 		{"a thread of an error", "def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    if count() < 3: raise ValueError('no')", false},
-		{"a thread without its module", "def f():\n    _thread.start_new_thread(time.sleep, (600,))\n    while not _thread._count(): time.sleep(0)\n    return count()", false},
+		{"a thread without its module", "def f():\n    _thread.start_new_thread(time.sleep, (600,))\n    return count()", false},
 		{"a thread that ends", "def f():\n    t = threading.Thread(target=time.sleep, args=(0,)); t.start(); t.join()\n    return count()", true},
 		{"a thread of the load", "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef f(): return count()", true},
 		{"a task", "async def f():\n    global task\n    task = asyncio.ensure_future(asyncio.sleep(600))\n    return count()", false},
 		{"a task that ends", "async def f():\n    await asyncio.gather(asyncio.sleep(0), asyncio.sleep(0))\n    return count()", true},
+		{"a timer", "async def f():\n    asyncio.get_running_loop().call_later(600, print)\n    return count()", false},
+		{"a timer of an error", "async def f():\n    asyncio.get_running_loop().call_later(600, print)\n    if count() < 3: raise ValueError('no')", false},
+		{"a timer that is cancelled", "async def f():\n    await asyncio.wait_for(asyncio.sleep(0), 600)\n    return count()", true},
+		{"a callback that is due", "async def f():\n    asyncio.get_running_loop().call_soon(print)\n    return count()", true},
+		{"a callback without end", "def again(): asyncio.get_running_loop().call_soon(again)\nasync def f():\n    again()\n    return count()", false},
+		{"a generator that is not read to its end", "async def g():\n    yield 1\n    yield 2\nasync def f():\n    async for _ in g(): break\n    return count()", true},
 		{"a thread of asyncio", "async def f():\n    await asyncio.to_thread(time.sleep, 0)\n    return count()", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import os
 import struct
 import sys
 import types
+import _thread
 from _thread import _count as count_threads
 
 LOAD, CALL = 1, 2
@@ -66,6 +67,26 @@ def leave(*_):
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forked)
+
+
+start_thread = _thread.start_new_thread
+
+
+def start_new_thread(function, args, kwargs={}):
+    """Starts a thread, and waits until it runs: it is not counted before."""
+    waiting = _thread.allocate_lock()
+    waiting.acquire()
+    ident = start_thread(begin_thread, (waiting, function, *args), kwargs)
+    waiting.acquire()
+    return ident
+
+
+def begin_thread(waiting, function, /, *args, **kwargs):
+    waiting.release()
+    function(*args, **kwargs)
+
+
+_thread.start_new_thread = _thread.start_new = start_new_thread
 
 
 class Refused(Exception):
@@ -648,10 +669,11 @@ def load(spec):
 
 
 modules, functions, loops = {}, {}, []
+SETTLE = 4  # turns of the loop after a call: closing a generator takes two
 
 
 def wait(coroutine):
-    """Runs a coroutine, and then ends the threads of asyncio.to_thread."""
+    """Runs a coroutine, then the callbacks that are due, and ends the threads of asyncio.to_thread."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
     if not loops:
@@ -662,6 +684,11 @@ def wait(coroutine):
     try:
         return loops[0].run_until_complete(coroutine)
     finally:
+        for _ in range(SETTLE):
+            if not getattr(loops[0], "_ready", None):
+                break
+            loops[0].call_soon(loops[0].stop)
+            loops[0].run_forever()
         if count_threads():
             loops[1].shutdown()
             loops[1] = ThreadPoolExecutor()
@@ -680,7 +707,7 @@ def threads():
 
 
 def left():
-    """Reports whether a call left threads or tasks, which would run during other calls."""
+    """Reports whether a call left threads, tasks or callbacks, which would run during other calls."""
     running = threads()
     started.intersection_update(running)
     if running != started or count_threads() > len(started):  # some have no frame
@@ -688,7 +715,8 @@ def left():
     if not loops:
         return False
     import asyncio
-    return bool(asyncio.all_tasks(loops[0]))
+    callbacks = (*getattr(loops[0], "_ready", ()), *getattr(loops[0], "_scheduled", ()))
+    return bool(asyncio.all_tasks(loops[0])) or not all(c.cancelled() for c in callbacks)
 
 
 def describe(e, file):

@@ -39,7 +39,7 @@ type worker struct {
 type history struct {
 	began  time.Time
 	served bool // it answered a request
-	left   bool // its last call left threads or tasks
+	left   bool // its last call left threads, tasks or callbacks
 	named  bool // it answers with the ids of requests
 }
 
