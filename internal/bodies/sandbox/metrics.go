@@ -10,7 +10,8 @@ import (
 type Metrics interface {
 	// WorkerStarted counts a process that was started, or could not be.
 	WorkerStarted(sandbox string, failed bool)
-	// WorkerReady observes how long a worker took until its first reply.
+	// WorkerReady observes how long a worker took to start and to give its first reply, without
+	// the time in which it waited for a call.
 	WorkerReady(sandbox string, took time.Duration)
 	// WorkerEnded counts a process that has ended. There are a few reasons.
 	WorkerEnded(sandbox, reason string)

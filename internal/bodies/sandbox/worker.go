@@ -37,10 +37,11 @@ type worker struct {
 
 // history is what a worker has done.
 type history struct {
-	began  time.Time
-	served bool // it answered a request
-	left   bool // its last call left threads, tasks or callbacks
-	named  bool // it answers with the ids of requests
+	took   time.Duration // the start of the process
+	asked  time.Time     // when its last exchange began
+	served bool          // it answered a request
+	left   bool          // its last call left threads, tasks or callbacks
+	named  bool          // it answers with the ids of requests
 }
 
 // Why a worker ended.
@@ -73,18 +74,20 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	folder, err := os.MkdirTemp(p.dir.Path, "worker-")
 	if err != nil {
 		return nil, fmt.Errorf("scratch folder of a worker: %w", err)
 	}
 	w := &worker{
-		pool: p, scratch: folder, history: history{began: time.Now()}, done: make(chan struct{}), loaded: map[uint32]bool{},
+		pool: p, scratch: folder, done: make(chan struct{}), loaded: map[uint32]bool{},
 		print: output{log: p.o.Log.With("sandbox", p.o.Name), mask: p.masked},
 	}
 	if err := w.run(); err != nil {
 		os.RemoveAll(folder)
 		return nil, fmt.Errorf("start a worker of sandbox %s: %w", p.o.Name, err)
 	}
+	w.took = time.Since(began)
 	return w, nil
 }
 
@@ -176,11 +179,12 @@ func (w *worker) endName() string {
 	return "signal"
 }
 
-// answered records that the worker has answered a request.
+// answered records that the worker has answered a request. Its start is that of the process
+// and the first exchange, without the time between, in which it waits for a call.
 func (w *worker) answered() {
 	if !w.served {
 		w.served = true
-		w.pool.o.Metrics.WorkerReady(w.pool.o.Name, time.Since(w.began))
+		w.pool.o.Metrics.WorkerReady(w.pool.o.Name, w.took+time.Since(w.asked))
 	}
 }
 
@@ -215,6 +219,7 @@ func (w *worker) cancel(ctx context.Context) {
 // begin is called before an exchange, and what it returns after it.
 func (w *worker) begin(ctx context.Context) (end func()) {
 	stop := context.AfterFunc(ctx, func() { w.cancel(ctx) })
+	w.asked = time.Now()
 	w.meter.begin()
 	w.print.begin()
 	return func() {

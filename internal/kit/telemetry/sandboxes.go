@@ -21,7 +21,7 @@ func (m *Metrics) makeSandboxes() {
 	const label = "sandbox"
 	m.sandboxes = sandboxMetrics{
 		starts: m.counterVec("sandbox_worker_starts_total", "Starts of workers of a sandbox, by outcome: ok or failed.", label, "outcome"),
-		startDuration: m.histogramVec("sandbox_worker_start_duration_seconds", "Time from the start of a worker to its first reply: of loading a function, or of the first call of a command.",
+		startDuration: m.histogramVec("sandbox_worker_start_duration_seconds", "Time that a worker takes to start and to give its first reply: of loading a function, or of the first call of a command, without the wait for that call.",
 			prometheus.ExponentialBuckets(0.005, 2, 12), label),
 		ends: m.counterVec("sandbox_worker_ends_total", "Workers of a sandbox that ended, by reason: exit, signal, cancelled, timeout, closed, cpu, memory, files, processes, threads, damaged, no_id, load, refused.",
 			label, "reason"),
@@ -41,7 +41,7 @@ func (m *Metrics) WorkerStarted(sandbox string, failed bool) {
 	m.sandboxes.starts.WithLabelValues(sandbox, outcome).Inc()
 }
 
-// WorkerReady observes the time until the first reply of a worker.
+// WorkerReady observes the time that a worker took to start.
 func (m *Metrics) WorkerReady(sandbox string, took time.Duration) {
 	m.sandboxes.startDuration.WithLabelValues(sandbox).Observe(took.Seconds())
 }
