@@ -187,6 +187,11 @@ func (f *Function) compute(ctx context.Context, args *engine.Chunk, rows []int) 
 
 // computeBatch calls the body for the rows of one batch: once, or for large rows more often.
 func (f *Function) computeBatch(ctx context.Context, args *engine.Chunk, rows []int) (parts []arrow.Array, err error) {
+	defer func() { // it may have a goroutine of its own
+		if p := recover(); p != nil {
+			parts, err = nil, fmt.Errorf("internal error: %v", p)
+		}
+	}()
 	batcher := f.batchers.Get().(*format.Batcher)
 	done := 0
 	emit := func(batch arrow.RecordBatch) error {
