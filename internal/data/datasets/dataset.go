@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset,
 	d := &Dataset{Path: fmt.Sprintf("datasets[%d]", index), Declared: decl}
 	d.Kind, d.Name, d.Description, d.Described, d.Protected = "dataset", decl.Name, decl.Description, slices.Clone(decl.Columns), decl.Protected()
 	d.State.Move(pod.At(d.Path))
-	d.redact = httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(decl.Params)...))
+	d.redact = redaction(decl, filepath.Join(m.opts.StateDir, downloads))
 	d.listed = in.table(index)
 	var err error
 	if d.Relation, err = tables.Relation(decl.Qualified()); err != nil {
@@ -182,6 +183,14 @@ func (d *Dataset) Install(tx *engine.Tx) error {
 		}
 	}
 	return nil
+}
+
+// redaction returns a function that replaces secrets in a text, and the paths of downloaded
+// files, which are in that folder, by what the dataset is from.
+func redaction(decl spicepod.Dataset, folder string) func(string) string {
+	secrets := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(decl.Params)...))
+	downloaded := regexp.MustCompile(regexp.QuoteMeta(folder) + `[^"'\s]*`)
+	return func(text string) string { return secrets(downloaded.ReplaceAllLiteralString(text, decl.From.Raw)) }
 }
 
 // redacted returns an error about the source without secrets and, if there is a

@@ -182,6 +182,16 @@ func TestHTTPFailures(t *testing.T) {
 	}
 }
 
+// TestHTTPUnreadable: an error about a downloaded file names its URL, not the file.
+func TestHTTPUnreadable(t *testing.T) {
+	w := newWorld(t)
+	s := newSite(t, serve(`{"a": 1}{"a": ]}`))
+	problems := w.reload(remote(s.URL + "/x.json"))
+	if want := `Malformed JSON in file "` + s.URL + `/x.json"`; len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+		t.Errorf("got %v, want %s", problems, want)
+	}
+}
+
 // The cached file is read while the server fails, but not if it reports that there
 // is no such file. A refresh fails.
 func TestHTTPStale(t *testing.T) {

@@ -88,6 +88,9 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
+// downloads is the folder of downloaded files in the state directory.
+const downloads = "http"
+
 // Manager manages datasets across generations. Only one goroutine may call
 // Prepare; the other methods are safe for concurrent use.
 type Manager struct {
@@ -116,7 +119,7 @@ func NewManager(opts Options) (*Manager, error) {
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
 		return nil, err
 	}
-	for _, folder := range []string{"accelerated", "http"} {
+	for _, folder := range []string{"accelerated", downloads} {
 		if err := os.MkdirAll(filepath.Join(opts.StateDir, folder), 0o700); err != nil {
 			return nil, fmt.Errorf("create the state directory: %w", err)
 		}
@@ -126,7 +129,7 @@ func NewManager(opts Options) (*Manager, error) {
 		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
 	})
 	progress := &load.Reporter{Clock: opts.Clock, Report: opts.Progress}
-	cache, err2 := fetch.Open(filepath.Join(opts.StateDir, "http"), opts.Limits.Cache, opts.Log)
+	cache, err2 := fetch.Open(filepath.Join(opts.StateDir, downloads), opts.Limits.Cache, opts.Log)
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, err
 	}
