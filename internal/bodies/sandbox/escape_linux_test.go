@@ -24,14 +24,6 @@ func run(t *testing.T, p *sandbox.Pool, body string) (string, error) {
 	return strings.Trim(strings.Trim(got, "[]"), `"`), err
 }
 
-func indent(s string) string {
-	var b strings.Builder
-	for line := range strings.Lines(strings.Trim(s, "\n") + "\n") {
-		b.WriteString("    " + line)
-	}
-	return b.String()
-}
-
 // attack is code that must fail in a sandbox, and that works without the layers.
 type attack struct {
 	name    string

@@ -96,3 +96,12 @@ func call(t testing.TB, p *sandbox.Pool, source string, returns arrow.DataType, 
 	}
 	return strings.ReplaceAll(string(text), "\n", ""), nil
 }
+
+// indent indents the lines of code.
+func indent(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.Trim(s, "\n") + "\n") {
+		b.WriteString("    " + line)
+	}
+	return b.String()
+}
