@@ -71,7 +71,7 @@ func TestAgentsInSQL(t *testing.T) {
 }
 
 // TestAgentsInSQLThatCallThemselves has an agent with a function whose body asks it again. It
-// may call itself only if it is in the list of its tools, and then to a limit.
+// may call itself only if its tools list it, and only down to limits.depth.
 func TestAgentsInSQLThatCallThemselves(t *testing.T) {
 	t.Parallel()
 	for tools, want := range map[string]struct {

@@ -49,7 +49,12 @@ func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error
 func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text string) (string, error) {
 	const before = "SELECT "
 	sql := before + text + "\nFROM " + engine.Identifier(t.Relation.Name)
-	if st, err := db.Parse(ctx, sql); err == nil && st.Shape.Plain && st.Shape.Columns == 1 && len(st.Calls) == 1 && len(st.Columns) == 1 {
+	const hint = "write one expression of columns, for example date_trunc('month', at)"
+	st, err := db.Parse(ctx, sql)
+	if err != nil {
+		return "", fault.New("acceleration."+key, hint, "%q is not an expression", text)
+	}
+	if st.Shape.Plain && st.Shape.Columns == 1 && len(st.Calls) == 1 && len(st.Columns) == 1 {
 		c := st.Calls[0]
 		if name := sqltree.Fold(c.Name); (name == "bucket" || name == "truncate") && c.Entry && len(c.Args) == 2 &&
 			c.Args[0].Kind == sqltree.IntegerLiteral && c.Args[1].Kind == sqltree.ColumnRef {
@@ -64,12 +69,8 @@ func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 		}
 		return "", err
 	}
-	st, err := db.Parse(ctx, sql)
-	if err != nil {
-		return "", err
-	}
 	if s := st.Shape; needs == nil || !s.Plain || s.Columns != 1 || s.Alias || s.Star || st.Aggregate || len(st.Columns) == 0 {
-		return "", fault.New("acceleration."+key, "write one expression of columns, for example date_trunc('month', at)", "%q is not an expression of columns", text)
+		return "", fault.New("acceleration."+key, hint, "%q is not an expression of columns", text)
 	}
 	return "(" + text + "\n)", nil
 }
