@@ -104,8 +104,9 @@ type DB struct {
 	life       context.Context  // ends with Close
 	stop       context.CancelFunc
 
-	write  sync.Mutex // held by the one writer
-	writer *conn
+	write    sync.Mutex // held by the one writer
+	writer   *conn
+	planning planning // that publications wait for
 
 	commit   sync.RWMutex  // held while a publication commits and swaps
 	epoch    atomic.Uint64 // counts publications; odd while one commits

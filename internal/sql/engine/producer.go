@@ -145,13 +145,11 @@ func (p *producer) finish() {
 // start judges, prepares, binds and begins the statement under one catalog. After
 // a concurrent publication it starts over.
 func (p *producer) start() error {
-	for {
-		var epoch uint64
-		p.catalog, epoch = p.db.acquire()
+	for again := false; ; again = true {
 		natives := newNativeCalls(p.rows.ctx, p.req.Input)
 		p.db.running.Store(p.c.id, natives)
-		pending, s, err := p.plan()
-		if p.db.epoch.Load() == epoch && (err != nil || p.current()) {
+		pending, s, current, err := p.planOnce(again)
+		if current {
 			if err != nil {
 				return err
 			}
@@ -177,6 +175,18 @@ func (p *producer) start() error {
 			return stopped(p.rows.ctx, p.rows.limits)
 		}
 	}
+}
+
+// planOnce plans the statement under the current catalog. It is not current if there was a
+// publication meanwhile; then, the next publication waits for the plan.
+func (p *producer) planOnce(again bool) (pending mapping.PendingResult, s *stmt, current bool, err error) {
+	if again {
+		defer p.db.planning.begin()()
+	}
+	var epoch uint64
+	p.catalog, epoch = p.db.acquire()
+	pending, s, err = p.plan()
+	return pending, s, p.db.epoch.Load() == epoch && (err != nil || p.current()), err
 }
 
 // plan prepares the statement up to the start of DuckDB's transaction. It returns

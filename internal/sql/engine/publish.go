@@ -46,6 +46,9 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 	if err := tx.Exec("SELECT 1"); err != nil {
 		return errors.Join(err, db.writer.exec("ROLLBACK"))
 	}
+	if err := db.planned(ctx); err != nil {
+		return errors.Join(err, db.writer.exec("ROLLBACK"))
+	}
 	if err := db.commitCatalog(next, tx.switched); err != nil {
 		return err
 	}
@@ -53,6 +56,14 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 		f()
 	}
 	return nil
+}
+
+// planned waits for the plans of statements that earlier publications made plan again.
+func (db *DB) planned(ctx context.Context) error {
+	ctx, stop := db.living(ctx)
+	defer stop()
+	db.planning.wait(ctx, maxPlanning)
+	return ctx.Err()
 }
 
 // build runs f in tx. A panic of f rolls back, so that the writer stays usable,

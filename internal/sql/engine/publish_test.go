@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -296,4 +297,45 @@ func TestSwitchedRunsBeforeStatementsOfTheNextCatalog(t *testing.T) {
 	if err != nil || !called {
 		t.Errorf("called: %t, %v", called, err)
 	}
+}
+
+// TestSlowPlans: a statement whose plan takes longer than the time between two publications
+// runs all the same.
+func TestSlowPlans(t *testing.T) {
+	db := open(t)
+	next := func(n int) {
+		cat, build := generation(n, nil)
+		if err := db.Publish(context.Background(), cat, build); err != nil {
+			t.Error(err)
+		}
+	}
+	next(1)
+	done, first := make(chan struct{}), make(chan struct{})
+	var publisher sync.WaitGroup
+	publisher.Go(func() {
+		for n := 2; ; n++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if next(n); n == 2 {
+				close(first)
+			}
+		}
+	})
+	<-first
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
+	defer cancel()
+	before := db.epoch.Load()
+	sql := "SELECT lo() - hi()" + strings.Repeat(" + (SELECT count(*) FROM gen a, gen b, gen c WHERE a.n = b.n AND b.n = c.n)", 50)
+	got, err := integer(ctx, db, sql)
+	if err != nil || got != 50 {
+		t.Errorf("got %d, %v", got, err)
+	}
+	if n := (db.epoch.Load() - before) / 2; n == 0 {
+		t.Error("there was no publication meanwhile")
+	}
+	close(done)
+	publisher.Wait()
 }
