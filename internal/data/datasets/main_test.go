@@ -393,9 +393,20 @@ func (f *fakeClock) set(now time.Time) {
 	f.now = now
 }
 
+func (f *fakeClock) At(t time.Time) <-chan time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.after(t.Sub(f.now))
+}
+
 func (f *fakeClock) After(d time.Duration) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.after(d)
+}
+
+// after is called with the lock.
+func (f *fakeClock) after(d time.Duration) <-chan time.Time {
 	c := make(chan time.Time, 1)
 	if !f.hold {
 		f.pauses = append(f.pauses, d)
@@ -407,7 +418,7 @@ func (f *fakeClock) After(d time.Duration) <-chan time.Time {
 		c <- f.now
 		return c
 	}
-	f.timers = append(f.timers, fakeTimer{f.now.Add(min(d, 1000*time.Hour)), c})
+	f.timers = append(f.timers, fakeTimer{f.now.Add(d), c})
 	select {
 	case f.added <- d:
 	default:

@@ -167,6 +167,7 @@ func TestOAuthFaults(t *testing.T) {
 		{"500", "", answer(500, "s3cr3t"), false, "answers HTTP 500, without a token", 3},
 		{"429", "", answer(429, ""), false, "answers HTTP 429, without a token", 3},
 		{"401", "", answer(401, `{"error": "invalid_client", "error_description": "s3cr3t"}`), false, "issues no token: invalid_client; correct params.http_auth_client_id", 1},
+		{"a token that needs a proof", "", answer(200, `{"access_token": "s3cr3t-other", "token_type": "DPoP"}`), false, "answers with a token of the type dpop; use an endpoint that issues Bearer tokens", 1},
 		{"garbage", "", answer(200, "<html>s3cr3t</html>"), false, "answers HTTP 200, without a token", 1},
 		{"redirect", "", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://localhost:1/", http.StatusTemporaryRedirect)

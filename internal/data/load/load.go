@@ -19,6 +19,7 @@ import (
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time // sends once after d
+	At(t time.Time) <-chan time.Time        // sends once when it is t or later
 }
 
 // Real is the system clock.
@@ -29,6 +30,9 @@ func (Real) Now() time.Time { return time.Now() }
 
 // After returns [time.After].
 func (Real) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// At returns [time.After] for what is left until t.
+func (Real) At(t time.Time) <-chan time.Time { return time.After(time.Until(t)) }
 
 // Pause waits for d or until ctx ends.
 func Pause(ctx context.Context, clock Clock, d time.Duration) error {

@@ -71,6 +71,8 @@ type steps struct {
 
 func (s *steps) Now() time.Time { return s.now }
 
+func (s *steps) At(t time.Time) <-chan time.Time { return s.After(t.Sub(s.now)) }
+
 func (s *steps) After(d time.Duration) <-chan time.Time {
 	s.waits++
 	s.at(s.waits)

@@ -143,13 +143,12 @@ func (s *Scheduler) Fail(failures []Failure) {
 // ends or the scheduler is closed.
 func (s *Scheduler) Run(ctx context.Context) error {
 	for {
-		next := s.runDue()
-		wait := time.Duration(1<<63 - 1)
-		if !next.IsZero() {
-			wait = next.Sub(s.opts.Clock.Now())
+		var due <-chan time.Time
+		if next := s.runDue(); !next.IsZero() {
+			due = s.opts.Clock.At(next)
 		}
 		select {
-		case <-s.opts.Clock.After(max(wait, 0)):
+		case <-due:
 		case <-s.wake:
 		case <-ctx.Done():
 			return nil

@@ -97,14 +97,14 @@ func (s *Snapshots) poke() {
 func (s *Snapshots) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.free()
-		q, wait := s.next()
+		q, next := s.next()
 		if q != nil {
 			s.writeOne(ctx, q)
 			continue
 		}
 		var due <-chan time.Time
-		if wait > 0 {
-			due = s.Clock.After(wait)
+		if !next.IsZero() {
+			due = s.Clock.At(next)
 		}
 		select {
 		case <-due:
@@ -114,12 +114,12 @@ func (s *Snapshots) run(ctx context.Context) {
 	}
 }
 
-// next takes what is due, or returns how long to wait for it; 0 if nothing is queued.
-func (s *Snapshots) next() (q *queued, wait time.Duration) {
+// next takes what is due, or returns when the first is; the zero time if nothing is queued.
+func (s *Snapshots) next() (q *queued, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.Clock.Now()
-	first := ""
+	first, wait := "", time.Duration(0)
 	for key, q := range s.queue {
 		left := time.Duration(0)
 		if before, ok := s.last[key]; ok {
@@ -133,11 +133,14 @@ func (s *Snapshots) next() (q *queued, wait time.Duration) {
 		if len(s.queue) == 0 && len(s.unused) == 0 {
 			s.idle.Broadcast()
 		}
-		return nil, wait
+		if first == "" {
+			return nil, at
+		}
+		return nil, now.Add(wait)
 	}
 	q = s.queue[first]
 	delete(s.queue, first)
-	return q, 0
+	return q, at
 }
 
 // writeOne writes a snapshot, and records how that ended.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,13 +27,21 @@ type Token struct {
 type TokenError struct {
 	Status int
 	Code   string        // such as invalid_client; "": none
+	Type   string        // of a token that clients must prove to have, such as mac; "": none
 	After  time.Duration // that the server asks to wait
 }
+
+// provenTypes are the types of tokens that are no Bearer tokens, whatever the server calls
+// those: MAC (draft-ietf-oauth-v2-http-mac), DPoP (RFC 9449) and PoP (RFC 7800).
+var provenTypes = []string{"mac", "dpop", "pop"}
 
 // Error has nothing of the answer but its code, since an answer may repeat secrets.
 func (e *TokenError) Error() string {
 	if e.Code != "" {
 		return e.Code
+	}
+	if e.Type != "" {
+		return "a token of the type " + e.Type
 	}
 	return fmt.Sprintf("HTTP %d, without a token", e.Status)
 }
@@ -65,6 +74,7 @@ func FetchToken(ctx context.Context, do func(*http.Request) (*http.Response, err
 	var got struct {
 		Access    string          `json:"access_token"`
 		Refresh   string          `json:"refresh_token"`
+		Type      string          `json:"token_type"`
 		ExpiresIn json.RawMessage `json:"expires_in"` // a number, or a text with one
 		Error     any             `json:"error"`
 	}
@@ -75,6 +85,9 @@ func FetchToken(ctx context.Context, do func(*http.Request) (*http.Response, err
 			code = ""
 		}
 		return Token{}, &TokenError{Status: answer.StatusCode, Code: code, After: RetryAfter(answer.Header)}
+	}
+	if kind := strings.ToLower(got.Type); slices.Contains(provenTypes, kind) {
+		return Token{}, &TokenError{Status: answer.StatusCode, Type: kind}
 	}
 	return Token{got.Access, got.Refresh, lifetime(got.ExpiresIn)}, nil
 }

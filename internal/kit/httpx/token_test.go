@@ -19,6 +19,8 @@ func TestFetchToken(t *testing.T) {
 	}{
 		{"number", `{"access_token": "a", "expires_in": 60, "refresh_token": "r"}`, 200, Token{"a", "r", time.Minute}, ""},
 		{"text", `{"access_token": "a", "expires_in": "60"}`, 200, Token{"a", "", time.Minute}, ""},
+		{"Bearer by another name", `{"access_token": "a", "token_type": "BearerToken"}`, 200, Token{"a", "", 0}, ""},
+		{"MAC", `{"access_token": "a", "token_type": "MAC"}`, 200, Token{}, "a token of the type mac"},
 		{"no lifetime", `{"access_token": "a", "token_type": "Bearer"}`, 200, Token{"a", "", 0}, ""},
 		{"null", `{"access_token": "a", "expires_in": null}`, 200, Token{"a", "", 0}, ""},
 		{"expired", `{"access_token": "a", "expires_in": -5}`, 200, Token{"a", "", 1}, ""},

@@ -210,6 +210,8 @@ func (t *tokens) failed(ctx, limited context.Context, err error) *fetch.Error {
 	const path = "params.auth_token_url"
 	var e *httpx.TokenError
 	switch {
+	case errors.As(err, &e) && e.Type != "":
+		return fetch.Errorf(path, "use an endpoint that issues Bearer tokens", "the token endpoint %s answers with %s", t.host, e)
 	case errors.As(err, &e) && e.Code != "" && e.Status < 500:
 		out := fetch.Errorf("params", "correct params.http_auth_client_id, params.http_auth_client_secret, params.auth_scopes and params.http_auth_refresh_token", "the token endpoint %s issues no token: %s", t.host, e.Code)
 		out.Again = e.Status == http.StatusTooManyRequests
