@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,9 +177,16 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 	}
 }
 
-// choose serves routes of one pattern: the first whose verb ends the path.
+// choose serves routes of one pattern: the first whose verb ends the path. A verb that only
+// routes of other methods have is not part of a name.
 func (a *API) choose(alike []route, otherwise http.Handler) http.Handler {
-	if len(alike) == 1 && alike[0].verb == "" {
+	var others []string
+	for _, rt := range a.routes {
+		if rt.verb != "" && rt.method != alike[0].method && rt.pathPattern() == alike[0].pathPattern() {
+			others = append(others, rt.verb)
+		}
+	}
+	if len(alike) == 1 && alike[0].verb == "" && len(others) == 0 {
 		return a.wrap(alike[0])
 	}
 	handlers := make([]http.Handler, len(alike))
@@ -187,7 +195,7 @@ func (a *API) choose(alike []route, otherwise http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i, rt := range alike {
-			if strings.HasSuffix(r.URL.Path, rt.verb) {
+			if strings.HasSuffix(r.URL.Path, rt.verb) && (rt.verb != "" || !slices.ContainsFunc(others, func(verb string) bool { return strings.HasSuffix(r.URL.Path, verb) })) {
 				handlers[i].ServeHTTP(w, r)
 				return
 			}

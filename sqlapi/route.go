@@ -1,6 +1,7 @@
 package sqlapi
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -57,12 +58,10 @@ func (rt route) allParams() []param {
 }
 
 // pattern is the route's pattern in ServeMux.
-func (rt route) pattern() string {
-	if rt.match != "" {
-		return rt.method + " " + rt.match
-	}
-	return rt.method + " " + rt.path
-}
+func (rt route) pattern() string { return rt.method + " " + rt.pathPattern() }
+
+// pathPattern is the pattern without the method.
+func (rt route) pathPattern() string { return cmp.Or(rt.match, rt.path) }
 
 // content is a body in one media type.
 type content struct {

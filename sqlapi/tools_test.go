@@ -365,6 +365,11 @@ func TestToolMethods(t *testing.T) {
 			t.Errorf("%s: Allow is %q, want %q", path, got, allow)
 		}
 	}
+	for _, method := range []string{"GET", "HEAD"} {
+		if r := f.send(method, "/v1/tools/x:invoke", ""); r.status != 405 || r.header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d, Allow is %q", method, r.status, r.header.Get("Allow"))
+		}
+	}
 	f.want(f.send("POST", "/v1/tools/search", ""), 200, "a tool with the name search")
 }
 
