@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -127,6 +128,12 @@ func (s *source) problem(offset int, path, message, hint string) Problem {
 	return Problem{Position: pos, Path: path, Message: message, Hint: hint, Source: s.shownLine(path, pos.Line)}
 }
 
+// secretSetting matches a line that sets a secret other than by a reference: a setting whose
+// name is that of a key, or a URL with a password.
+var secretSetting = regexp.MustCompile(`(?i)(?:pass|password|secret|token|bearer|headers|connection_string|sas_string|client_id|access_key_id|(?:api|access|client|private)[_-]key|certificate|\b(?:s3_|gcs_)?key|mcp_args)["']?\s*:\s*[^\s#,}]|://[^/\s]*:[^/\s]+@`)
+
+var quotedReference = regexp.MustCompile(`["']?\$\{[^}]*\}["']?`)
+
 // shownLine is line n of a problem at path, or "" if the line may contain keys.
 func (s *source) shownLine(path string, n int) string {
 	for _, secret := range []string{"runtime.auth", "runtime.tls"} {
@@ -134,7 +141,11 @@ func (s *source) shownLine(path string, n int) string {
 			return ""
 		}
 	}
-	return s.line(n)
+	line := s.line(n)
+	if secretSetting.MatchString(quotedReference.ReplaceAllString(line, "")) {
+		return ""
+	}
+	return line
 }
 
 // errTooLarge is a file beyond its limit.
