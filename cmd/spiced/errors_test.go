@@ -118,35 +118,17 @@ var everyError = []provoked{
 	}},
 	{"limit_exceeded", statement("FROM range(2000)"), statement("FROM range(2000) LIMIT 1000")},
 	{"cancelled", func(w *errorWorld) reply {
-		ended := make(chan reply, 1)
-		go func() { ended <- w.do("POST", "/v1/sql", endless, "Accept", "application/json") }()
-		w.cancelStatement()
-		return <-ended
+		return w.cancel(w.begin(endless))
 	}, nil},
 	{"too_many_requests", func(w *errorWorld) reply {
-		ended, before := make(chan reply, 2), w.active() // that of the provocation before may be there still
-		for i := range 2 {                               // equal statements would share a result
-			go func() {
-				again := time.NewTicker(10 * time.Millisecond)
-				defer again.Stop()
-				for { // the worker of the statement before may not be free yet
-					r := w.do("POST", "/v1/sql", endless+" AND a.range <> "+strconv.Itoa(i))
-					if r.status != http.StatusTooManyRequests {
-						ended <- r
-						return
-					}
-					<-again.C
-				}
-			}()
-		}
+		before := w.active()                                                  // that of the provocation before may be there still
+		runs, waits := w.begin(endless), w.begin(endless+" AND a.range <> 1") // equal statements would share a result
 		w.eventually("to have a statement that runs and one that waits", func() bool {
 			return len(slices.DeleteFunc(w.active(), func(id string) bool { return slices.Contains(before, id) })) == 2
 		})
 		r := w.do("POST", "/v1/sql", "SELECT 1 AS third", "Accept", "application/json")
-		for range 2 {
-			w.cancelStatement()
-			<-ended
-		}
+		w.cancel(runs)
+		w.cancel(waits)
 		return r
 	}, statement("SELECT 1 AS third")},
 	{"loading", statement("SELECT count(*) FROM waiting"), func(w *errorWorld) reply {
@@ -236,14 +218,12 @@ var everyError = []provoked{
 		return w.do("POST", "/v1/reload", "")
 	}},
 	{"shutting_down", func(w *errorWorld) reply {
-		ended := make(chan reply, 1)
-		go func() { ended <- w.do("POST", "/v1/sql", endless) }()
+		endless := w.begin(endless)
 		w.eventually("to have a statement", func() bool { return len(w.active()) == 1 })
 		w.stop()
 		w.eventually("to shut down", func() bool { return w.do("GET", "/v1/ready", "").status == http.StatusServiceUnavailable })
 		r := w.do("POST", "/v1/sql", "SELECT 1", "Accept", "application/json")
-		w.cancelStatement()
-		<-ended
+		w.cancel(endless)
 		return r
 	}, nil},
 }
@@ -358,7 +338,7 @@ func (w *errorWorld) decide(decision, body string) string {
 	return answer.Error.ApprovalID
 }
 
-// active are the ids of the statements that run or wait.
+// active are the ids of the statements that run or wait; none when the program has ended.
 func (w *errorWorld) active() []string {
 	w.t.Helper()
 	var list struct {
@@ -367,6 +347,9 @@ func (w *errorWorld) active() []string {
 		}
 	}
 	r := w.do("GET", "/v1/sql/active", "")
+	if r.status == 0 {
+		return nil
+	}
 	if err := json.Unmarshal([]byte(r.body), &list); err != nil {
 		w.t.Fatalf("%v: %s", err, r.body)
 	}
@@ -377,13 +360,39 @@ func (w *errorWorld) active() []string {
 	return ids
 }
 
-// cancelStatement cancels a statement as soon as there is one.
-func (w *errorWorld) cancelStatement() {
+// begin sends a statement, again while there is no place for it: the worker of the statement
+// before may not be free yet.
+func (w *errorWorld) begin(statement string) <-chan reply {
+	ended := make(chan reply, 1)
+	go func() {
+		again := time.NewTicker(10 * time.Millisecond)
+		defer again.Stop()
+		for {
+			if r := w.do("POST", "/v1/sql", statement, "Accept", "application/json"); r.status != http.StatusTooManyRequests {
+				ended <- r
+				return
+			}
+			<-again.C
+		}
+	}()
+	return ended
+}
+
+// cancel cancels what is listed until a statement has ended, and returns its response.
+func (w *errorWorld) cancel(statement <-chan reply) (r reply) {
 	w.t.Helper()
-	w.eventually("to have a statement to cancel", func() bool {
-		ids := w.active()
-		return len(ids) > 0 && w.do("POST", "/v1/sql/"+ids[0]+"/cancel", "").status == http.StatusOK
+	w.eventually("to cancel a statement", func() bool {
+		select {
+		case r = <-statement:
+			return true
+		default:
+		}
+		for _, id := range w.active() {
+			w.do("POST", "/v1/sql/"+id+"/cancel", "")
+		}
+		return false
 	})
+	return r
 }
 
 // doFor sends a request for another host name to the program.

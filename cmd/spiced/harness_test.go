@@ -49,15 +49,16 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// events returns what was written but for the lines of the requests by which tests wait.
+// events returns the last 100 lines of what was written, but for those of requests that read,
+// by which tests wait.
 func (l *logged) events() string {
-	var b strings.Builder
+	var events []string
 	for line := range strings.Lines(l.String()) {
-		if !strings.Contains(line, `"route":"/v1/ready"`) && !strings.Contains(line, `"route":"/metrics"`) {
-			b.WriteString(line)
+		if !strings.Contains(line, `"method":"GET"`) || !strings.Contains(line, `"status":200`) {
+			events = append(events, line)
 		}
 	}
-	return b.String()
+	return strings.Join(events[max(0, len(events)-100):], "")
 }
 
 // start serves a folder from this process, on free ports, until the test ends.
@@ -156,7 +157,7 @@ func (p *program) await() {
 func (p *program) end() {
 	p.stop()
 	if status := p.wait(); status != 0 && !p.t.Failed() {
-		p.t.Errorf("exit status %d:\n%s", status, p.log)
+		p.t.Errorf("exit status %d:\n%s", status, p.log.events())
 	}
 }
 
@@ -171,7 +172,7 @@ func (p *program) wait() int {
 		if p.cmd != nil {
 			p.cmd.Process.Kill() //nolint:errcheck // the test fails anyway
 		}
-		p.t.Errorf("it did not end:\n%s", p.log)
+		p.t.Errorf("it did not end:\n%s", p.log.events())
 		return -1
 	}
 }
