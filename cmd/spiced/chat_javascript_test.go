@@ -54,6 +54,7 @@ func jsClients(t *testing.T) string {
 // installed once per version of the lock file.
 func jsPackages(t *testing.T, from string) string {
 	t.Helper()
+	notShort(t)
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: there is no %s here: install nodejs and npm", program)

@@ -30,6 +30,7 @@ var requestedRecipes = map[string]string{"caching/clock": "/shows", "http_api/sh
 // by SQL, a function, a tool and a chat, and again after its source was away.
 func TestCookbookServed(t *testing.T) {
 	t.Parallel()
+	notShort(t)
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	archive, err := txtar.ParseFile("testdata/cookbook.txtar")
 	if err != nil {

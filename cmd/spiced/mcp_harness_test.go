@@ -31,6 +31,7 @@ var installedPeers = sync.OnceValues(installPeers)
 // mcpPeers skips the test, loudly, where npm or Node.js is not there.
 func mcpPeers(t *testing.T) peers {
 	t.Helper()
+	notShort(t)
 	p, err := installedPeers()
 	if err != nil {
 		t.Skipf("MCP IS NOT TESTED AGAINST OTHERS' PROGRAMS: install nodejs and npm, and let npm reach its registry: %v", err)

@@ -35,6 +35,7 @@ func TestAsyncpg(t *testing.T) {
 // pythonWith is a Python that has a module.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
+	notShort(t)
 	for _, python := range pythons {
 		if exec.Command(python, "-c", "import "+module).Run() == nil {
 			return python

@@ -91,10 +91,20 @@ func libpq(t *testing.T, p *program, key string) []string {
 	}
 }
 
+// notShort skips the test with -short: with the race detector, clients in Go do what other
+// programs do.
+func notShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: other programs")
+	}
+}
+
 // needs skips the test, loudly, where a program is missing, which a package of
 // Debian has.
 func needs(t *testing.T, what, program, pkg string) string {
 	t.Helper()
+	notShort(t)
 	path, err := exec.LookPath(program)
 	if err != nil {
 		t.Skipf("%s IS NOT TESTED: there is no %s here: install %s", what, program, pkg)

@@ -19,6 +19,7 @@ const toolsEnv = "SPICED_TEST_CLIENTS"
 // tool skips the test, loudly, where a program of toolsEnv is missing.
 func tool(t *testing.T, name string) string {
 	t.Helper()
+	notShort(t)
 	program := filepath.Join(os.Getenv(toolsEnv), filepath.FromSlash(name))
 	if _, err := os.Stat(program); os.Getenv(toolsEnv) == "" || err != nil {
 		t.Skipf("NOT TESTED: %s: set %s to the folder that .ci/run makes", name, toolsEnv)
