@@ -44,6 +44,14 @@ type connection struct{ *pgconn.PgConn }
 func newServer(id string, config *pgconn.Config, connections int) (*server, error) {
 	// A transaction that writes waits for statements that read, which have most connections.
 	s := &server{id: id, config: config, writers: make(chan struct{}, connections/4)}
+	dial := config.DialFunc
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return newBulkConn(c), nil
+	}
 	var err error
 	s.pool, err = puddle.NewPool(&puddle.Config[*connection]{
 		MaxSize: int32(connections),
