@@ -18,6 +18,9 @@ type Extension struct {
 	Name string
 	Path string   // "": there is no file
 	Set  []string // statements that change its settings, or attach what it reads
+	// Environment has variables, as NAME=value, for code in C of this process: Go and the
+	// programs that it starts do not see them.
+	Environment []string
 	// Label is a setting of connections, of which each that runs statements of callers has
 	// another text in it, with which [Options.Interrupted] is called when it is
 	// interrupted: where DuckDB waits for an answer it notices no interrupt. "": none.
@@ -175,6 +178,9 @@ func (b *Builtins) addForeign(c *conn) error {
 }
 
 func (db *DB) load(e Extension) error {
+	for _, variable := range e.Environment {
+		setenv(variable)
+	}
 	for _, sql := range append([]string{"LOAD " + Literal(e.Path)}, e.Set...) {
 		if err := db.writer.exec(sql); err != nil {
 			return err
