@@ -237,7 +237,7 @@ func (p Params) wrong(key string, t ParamType, value any, where string) *ParamEr
 	case nil:
 		shown = "null"
 	case Text:
-		shown = strconv.Quote(v.Raw)
+		shown = strconv.Quote(v.String())
 	default:
 		shown = fmt.Sprint(v)
 	}

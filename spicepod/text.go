@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 )
 
 // Text is a string that may contain secret references such as ${env:KEY}. Printing it in any
 // way prints Raw, the text as written; only Reveal returns the value.
 type Text struct {
-	// Raw is the text as written in the file.
+	// Raw is the text as written in the file. Print String, which hides the password of a URL.
 	Raw string
 	// value is behind a pointer so that no printer reaches it by accident. It is nil if Raw
 	// has no reference.
@@ -43,29 +44,32 @@ func (t Text) Equal(other Text) bool {
 	return t.Raw == other.Raw && t.Reveal() == other.Reveal()
 }
 
-// String returns Raw.
-func (t Text) String() string { return t.Raw }
+// passwordOfURL matches the password of a URL that is no reference.
+var passwordOfURL = regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@$]+@`)
 
-// GoString returns Raw quoted.
-func (t Text) GoString() string { return fmt.Sprintf("spicepod.Text{%q}", t.Raw) }
+// String returns Raw without the password of a URL.
+func (t Text) String() string { return passwordOfURL.ReplaceAllString(t.Raw, "${1}***@") }
 
-// Format prints Raw whatever the verb.
+// GoString returns String quoted.
+func (t Text) GoString() string { return fmt.Sprintf("spicepod.Text{%q}", t.String()) }
+
+// Format prints String whatever the verb.
 func (t Text) Format(state fmt.State, verb rune) {
 	switch {
 	case verb == 'q':
-		fmt.Fprintf(state, "%q", t.Raw)
+		fmt.Fprintf(state, "%q", t.String())
 	case verb == 'v' && state.Flag('#'):
 		io.WriteString(state, t.GoString())
 	default:
-		io.WriteString(state, t.Raw)
+		io.WriteString(state, t.String())
 	}
 }
 
-// MarshalJSON writes Raw.
-func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(t.Raw) }
+// MarshalJSON writes String.
+func (t Text) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
 
-// MarshalText writes Raw.
-func (t Text) MarshalText() ([]byte, error) { return []byte(t.Raw), nil }
+// MarshalText writes String.
+func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// LogValue logs Raw.
-func (t Text) LogValue() slog.Value { return slog.StringValue(t.Raw) }
+// LogValue logs String.
+func (t Text) LogValue() slog.Value { return slog.StringValue(t.String()) }

@@ -109,7 +109,7 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 				have = append(have, k.names[0])
 			}
 		}
-		shown := decl.From.Raw
+		shown := decl.From.String()
 		if !decl.From.Secret() {
 			shown = name
 		}
@@ -124,7 +124,7 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 	}
 	d := source.Declaration{
 		Name: decl.Name, Params: decl.Params.With(decl.DatasetParams),
-		From: source.From{Connector: name, Target: target, Shown: decl.From.Raw, Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i))},
+		From: source.From{Connector: name, Target: target, Shown: decl.From.String(), Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i))},
 	}
 	redact := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(d.Params)...))
 	most := cs.opts.Limits.Tables

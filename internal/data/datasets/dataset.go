@@ -190,7 +190,7 @@ func (d *Dataset) Install(tx *engine.Tx) error {
 func redaction(decl spicepod.Dataset, folder string) func(string) string {
 	secrets := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(decl.Params)...))
 	downloaded := regexp.MustCompile(regexp.QuoteMeta(folder) + `[^"'\s]*`)
-	return func(text string) string { return secrets(downloaded.ReplaceAllLiteralString(text, decl.From.Raw)) }
+	return func(text string) string { return secrets(downloaded.ReplaceAllLiteralString(text, decl.From.String())) }
 }
 
 // redacted returns an error about the source without secrets and, if there is a

@@ -103,7 +103,7 @@ func (m *Manager) statusOf(live []*served) []Status {
 func declared(d spicepod.Dataset, at spicepod.Position) Status {
 	schema, table := d.Qualified()
 	return Status{
-		Schema: cmp.Or(schema, engine.Public), Name: table, Kind: "dataset", Declared: d.Name, From: d.From.Raw,
+		Schema: cmp.Or(schema, engine.Public), Name: table, Kind: "dataset", Declared: d.Name, From: d.From.String(),
 		Description: d.Description, Stats: tables.Stats{Rows: -1, Bytes: -1}, Position: at,
 	}
 }

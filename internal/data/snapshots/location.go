@@ -57,7 +57,7 @@ func locate(pod *spicepod.Pod) (*location, error) {
 	case remote && (scheme == "abfs" || scheme == "abfss"):
 		return l, l.useAzure(text, decl)
 	case remote && scheme != "file":
-		return nil, fault.New("location", forms, "snapshots cannot be stored at %q", decl.Location.Raw)
+		return nil, fault.New("location", forms, "snapshots cannot be stored at %q", decl.Location.String())
 	case remote:
 		text = rest
 	}
@@ -79,7 +79,7 @@ func prefixOf(folder string) (string, error) {
 func (l *location) useBucket(scheme, text string, names objectstore.Names, decl *spicepod.Snapshots) error {
 	bucket, folder, _ := strings.Cut(text, "/")
 	if !objectstore.ValidBucket(bucket) {
-		return fault.New("location", "write "+scheme+"://bucket/folder/", "%q does not name a bucket", decl.Location.Raw)
+		return fault.New("location", "write "+scheme+"://bucket/folder/", "%q does not name a bucket", decl.Location.String())
 	}
 	prefix, err := prefixOf(folder)
 	if err != nil {

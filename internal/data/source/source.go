@@ -106,24 +106,24 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 	}
 	served := slices.Contains(connectors, name)
 	if end <= 0 || text[end] == '/' && !served && name != spiceAI {
-		return From{}, fault.New("from", "write connector:path, for example file:"+from.Raw, "%q does not name a connector", from.Raw)
+		return From{}, fault.New("from", "write connector:path, for example file:"+from.String(), "%q does not name a connector", from.String())
 	}
 	if !served {
 		shown := name
 		if from.Secret() {
-			shown = from.Raw
+			shown = from.String()
 		}
 		hint := strings.TrimSpace(nearest.Hint(name, connectors, "") + " served: " + strings.Join(connectors, ", "))
 		return From{}, fault.New("from", hint, "connector %q is not served by this build", shown)
 	}
-	f := From{Connector: name, Shown: from.Raw, Dir: dir}
+	f := From{Connector: name, Shown: from.String(), Dir: dir}
 	if f.Remote() {
 		f.Target = text
 	} else {
 		f.Target = strings.TrimPrefix(text[end+1:], "//")
 	}
 	if f.Target == "" || f.Remote() && !strings.HasPrefix(strings.ToLower(text), name+"://") {
-		return From{}, fault.New("from", "write "+name+":path", "%q has no path", from.Raw)
+		return From{}, fault.New("from", "write "+name+":path", "%q has no path", from.String())
 	}
 	return f, nil
 }
