@@ -195,13 +195,17 @@ func (a *API) choose(alike []route, otherwise http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i, rt := range alike {
-			if strings.HasSuffix(r.URL.Path, rt.verb) && (rt.verb != "" || !slices.ContainsFunc(others, func(verb string) bool { return strings.HasSuffix(r.URL.Path, verb) })) {
+			if strings.HasSuffix(r.URL.Path, rt.verb) && (rt.verb != "" || !hasSuffixOf(r.URL.Path, others)) {
 				handlers[i].ServeHTTP(w, r)
 				return
 			}
 		}
 		otherwise.ServeHTTP(w, r)
 	})
+}
+
+func hasSuffixOf(path string, suffixes []string) bool {
+	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) })
 }
 
 func withDefaults(o Options) Options {

@@ -63,7 +63,7 @@ func (db *DB) planned(ctx context.Context) error {
 	ctx, stop := db.living(ctx)
 	defer stop()
 	db.planning.wait(ctx, maxPlanning)
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
 // build runs f in tx. A panic of f rolls back, so that the writer stays usable,
