@@ -47,8 +47,13 @@ func (t Text) Equal(other Text) bool {
 // passwordOfURL matches the password of a URL that is no reference.
 var passwordOfURL = regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@$]+@`)
 
+// HidePasswords replaces the passwords of URLs in a text, unless they are references.
+func HidePasswords(text string) string {
+	return passwordOfURL.ReplaceAllString(text, "${1}***@")
+}
+
 // String returns Raw without the password of a URL.
-func (t Text) String() string { return passwordOfURL.ReplaceAllString(t.Raw, "${1}***@") }
+func (t Text) String() string { return HidePasswords(t.Raw) }
 
 // GoString returns String quoted.
 func (t Text) GoString() string { return fmt.Sprintf("spicepod.Text{%q}", t.String()) }

@@ -15,7 +15,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -126,7 +125,7 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 		Name: decl.Name, Params: decl.Params.With(decl.DatasetParams),
 		From: source.From{Connector: name, Target: target, Shown: decl.From.String(), Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i))},
 	}
-	redact := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(d.Params)...))
+	redact := source.Redaction(decl.From, d.Params)
 	most := cs.opts.Limits.Tables
 	return func(ctx context.Context) (*source.Listing, error) {
 		l, err := lister.List(ctx, d, source.ListOptions{Include: include, Tables: most, Columns: catalogColumns})

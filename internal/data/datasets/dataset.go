@@ -16,7 +16,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
-	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -188,7 +187,7 @@ func (d *Dataset) Install(tx *engine.Tx) error {
 // redaction returns a function that replaces secrets in a text, and the paths of downloaded
 // files, which are in that folder, by what the dataset is from.
 func redaction(decl spicepod.Dataset, folder string) func(string) string {
-	secrets := httpx.Redaction(append(source.Secrets(decl.From), source.Secrets(decl.Params)...))
+	secrets := source.Redaction(decl.From, decl.Params)
 	downloaded := regexp.MustCompile(regexp.QuoteMeta(folder) + `[^"'\s]*`)
 	return func(text string) string { return secrets(downloaded.ReplaceAllLiteralString(text, decl.From.String())) }
 }

@@ -24,7 +24,7 @@ func TestSecretParts(t *testing.T) {
 		"${env:A}${env:B}":                  {"alphabe/ta"},
 	} {
 		from := podtest.Load(t, "datasets: [{name: t, from: '"+raw+"'}]\n").Datasets[0].From
-		if got := Secrets(from); !reflect.DeepEqual(got, want) {
+		if got := secretsOf(from); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %q, want %q", raw, got, want)
 		}
 	}

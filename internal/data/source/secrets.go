@@ -2,28 +2,43 @@ package source
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Secrets returns the values of the references to secrets in v, at any depth.
-func Secrets(v any) (parts []string) {
+// secretsOf returns the values of the references to secrets in v, at any depth.
+func secretsOf(v any) (parts []string) {
 	switch v := v.(type) {
 	case spicepod.Text:
 		parts = secretParts(v)
 	case spicepod.Params:
-		return Secrets(map[string]any(v))
+		return secretsOf(map[string]any(v))
 	case map[string]any:
 		for _, e := range v {
-			parts = append(parts, Secrets(e)...)
+			parts = append(parts, secretsOf(e)...)
 		}
 	case []any:
 		for _, e := range v {
-			parts = append(parts, Secrets(e)...)
+			parts = append(parts, secretsOf(e)...)
 		}
 	}
 	return parts
+}
+
+// Redaction returns a function that replaces the values of references in `from` and params,
+// also in quotes, and the passwords of URLs.
+func Redaction(from spicepod.Text, params spicepod.Params) func(string) string {
+	secrets := append(secretsOf(from), secretsOf(params)...)
+	for _, s := range secrets[:len(secrets):len(secrets)] {
+		if quoted := strconv.Quote(s); quoted != `"`+s+`"` {
+			secrets = append(secrets, quoted[1:len(quoted)-1])
+		}
+	}
+	redact := httpx.Redaction(secrets)
+	return func(text string) string { return spicepod.HidePasswords(redact(text)) }
 }
 
 // secretParts returns the values of the references in a text, without the text

@@ -220,7 +220,7 @@ func configure(d source.Declaration) (*config, error) {
 		mode: strings.ToLower(v.of["mysql_sslmode"]), roots: v.of["mysql_sslrootcert"],
 	}
 	if c.mode = cmp.Or(c.mode, defaultMode(c.host)); !slices.Contains(sslModes, c.mode) {
-		return nil, fault.New(v.key("mysql_sslmode"), "write "+strings.Join(sslModes, ", "), "%q is not a mode", c.mode)
+		return nil, fault.New(v.key("mysql_sslmode"), "write "+strings.Join(sslModes, ", "), "%q is not a mode", v.of["mysql_sslmode"])
 	}
 	port := cmp.Or(v.of["mysql_tcp_port"], "3306")
 	if c.port, err = strconv.Atoi(port); err != nil || c.port < 1 || c.port > 65535 {
