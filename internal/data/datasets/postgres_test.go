@@ -84,6 +84,8 @@ func TestPostgresFaults(t *testing.T) {
 	t.Setenv("PASS", pgtest.Password)
 	t.Setenv("WRONG", "hunter2")
 	w, s := newPostgres(t)
+	s.Exec("CREATE DOMAIN thousands AS numeric(2,-3)", "CREATE TABLE rounded (id int, n numeric(10,-2))", "CREATE TABLE small (n numeric(3,5)[])",
+		"CREATE TABLE domains (n thousands)", "GRANT SELECT ON rounded, small, domains TO reader")
 	at := fmt.Sprintf("PostgreSQL server 127.0.0.1:%d", s.Port)
 	const good = "postgres:orders"
 	for _, c := range []struct{ name, from, params, message, hint string }{
@@ -97,6 +99,9 @@ func TestPostgresFaults(t *testing.T) {
 		{"port out of range", good, pgParams(s, "pg_port", "70000"), "70000 is not a port", ""},
 		{"certificate", good, pgParams(s, "pg_sslmode", "verify-full"), "the certificate of the " + at + " is not valid: x509: ", "pg_sslrootcert"},
 		{"file of the certificate", good, pgParams(s, "pg_sslmode", "verify-full", "pg_sslrootcert", "nothing.crt"), "unable to read CA file", ""},
+		{"negative scale", "postgres:rounded", pgParams(s), `column "n" of the table "rounded" has the type numeric(10,-2), whose values DuckDB's extension misreads`, "read a view of the server that casts it"},
+		{"scale beyond the digits", "postgres:small", pgParams(s), `has the type numeric(3,5)[], whose`, "read a view"},
+		{"domain", "postgres:domains", pgParams(s), `has the type numeric(2,-3), whose`, "read a view"},
 		{"mode", good, pgParams(s, "pg_sslmode", "strict"), `"strict" is not a mode`, "verify-full"},
 		{"user", good, pgParams(s, "pg_user", ""), "the user is missing", "set params.pg_user"},
 		{"two databases", "postgres:other.public.orders", pgParams(s), `from names the database "other", the params name "test"`, "leave the database out of from"},

@@ -81,7 +81,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 		}
 		if err != nil {
 			f := *fault.Of(err)
-			f.Message, f.Hint = d.redact(f.Message), d.redact(f.Hint)
+			f.Message, f.Hint = spicepod.HidePasswords(d.redact(f.Message)), d.redact(f.Hint)
 			faults[i] = []error{&f}
 			continue
 		}

@@ -29,7 +29,7 @@ func secretsOf(v any) (parts []string) {
 }
 
 // Redaction returns a function that replaces the values of references in `from` and params,
-// also in quotes, and the passwords of URLs.
+// also in quotes.
 func Redaction(from spicepod.Text, params spicepod.Params) func(string) string {
 	secrets := append(secretsOf(from), secretsOf(params)...)
 	for _, s := range secrets[:len(secrets):len(secrets)] {
@@ -37,8 +37,7 @@ func Redaction(from spicepod.Text, params spicepod.Params) func(string) string {
 			secrets = append(secrets, quoted[1:len(quoted)-1])
 		}
 	}
-	redact := httpx.Redaction(secrets)
-	return func(text string) string { return spicepod.HidePasswords(redact(text)) }
+	return httpx.Redaction(secrets)
 }
 
 // secretParts returns the values of the references in a text, without the text

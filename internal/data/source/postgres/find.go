@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/puddle/v2"
@@ -30,10 +32,11 @@ WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog',
 ORDER BY 1 LIMIT 100`
 
 // listColumns returns the columns of a table, with their comments, the names of their
-// types, those without modifiers, and whether each is NOT NULL and computed. The type of
-// a domain is the one below it.
+// types, those without and with modifiers, and whether each is NOT NULL and computed. The
+// type of a domain is the one below it.
 const listColumns = `SELECT a.attname, coalesce(col_description(a.attrelid, a.attnum), ''), t.typname,
-	pg_catalog.format_type(coalesce(nullif(t.typbasetype, 0), t.oid), -1), a.attnotnull, a.attgenerated <> ''
+	pg_catalog.format_type(coalesce(nullif(t.typbasetype, 0), t.oid), -1), a.attnotnull, a.attgenerated <> '',
+	pg_catalog.format_type(coalesce(nullif(t.typbasetype, 0), t.oid), CASE t.typbasetype WHEN 0 THEN a.atttypmod ELSE t.typtypmod END)
 FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped`
 
@@ -101,6 +104,10 @@ func (s *server) find(ctx context.Context, schema, name string, write bool) (*ta
 	for _, c := range columns {
 		t.comments.Columns[c[0]], t.types[c[0]] = c[1], c[2]
 		t.columns[c[0]] = serverColumn{c[3], c[4] == "t", c[5] == "t"}
+		if misread(c[6]) {
+			return nil, fault.New("from", "read a view of the server that casts it, for example to numeric(38,10)",
+				"column %q of the table %q has the type %s, whose values DuckDB's extension misreads", c[0], t.name, c[6])
+		}
 	}
 	if !write {
 		return t, nil
@@ -118,6 +125,21 @@ func (s *server) find(ctx context.Context, schema, name string, write bool) (*ta
 		own.columns = append(own.columns, k[2])
 	}
 	return t, nil
+}
+
+// scaled matches a numeric with modifiers, or an array of it.
+var scaled = regexp.MustCompile(`^numeric\(([0-9]+),(-?[0-9]+)\)`)
+
+// misread reports whether a type is a numeric with a scale that DECIMAL does not have: less
+// than 0, or more than the digits (PostgreSQL 15).
+func misread(typ string) bool {
+	m := scaled.FindStringSubmatch(typ)
+	if m == nil {
+		return false
+	}
+	digits, _ := strconv.Atoi(m[1])
+	scale, _ := strconv.Atoi(m[2])
+	return scale < 0 || scale > digits
 }
 
 // giveBack ends the use of a connection for statements of ours.
