@@ -93,7 +93,7 @@ func (r *Runtime) paths() []*string {
 
 // RuntimeExtensions is `runtime.extensions`.
 type RuntimeExtensions struct {
-	Directory string `yaml:"directory" doc:"Folder with files such as postgres_scanner.duckdb_extension, of exactly the version of DuckDB that this build has; relative to the Spicepod's folder. Extensions that it does not have are taken from where DuckDB and 'spiced extensions install' put them. A change requires a restart."`
+	Directory string `yaml:"directory" doc:"Folder with files such as postgres_scanner.duckdb_extension, of exactly the version of DuckDB that this build has; relative to the Spicepod's folder. Extensions that it does not have are taken from where DuckDB and 'spiced extensions install' put them. Replace a file by renaming another: DuckDB has the file in memory, and overwriting it ends the process. A change requires a restart."`
 	Install   bool   `yaml:"install" default:"false" doc:"Install at the start, as 'spiced extensions install' does, the extensions that datasets and catalogs need and that are not there: DuckDB downloads them. A change requires a restart."`
 }
 

@@ -308,3 +308,17 @@ functions:
 	p.want(p.do("GET", "/v1/status", ""), 200, `"name":"tool far"`)
 	p.want(p.do("POST", "/v1/tools/far__echo:invoke", `{}`), 503, `"code":"loading"`, "being connected, and its tools are not known yet", `"retryable":true`)
 }
+
+// A fault is logged at the first load, not again at those that only have more data.
+func TestFaultsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	p := launched(t, folder(t, "spicepod.yaml", podHead+"datasets:\n  - { name: bad, from: 'file:none.csv' }\n  - { name: late, from: '"+s.URL+"/orders.csv', acceleration: {} }\n"), "--watch=false")
+	p.eventually("to load", func() bool { return s.requests.Load() > 0 })
+	p.eventually("to serve what there is", func() bool { return strings.Contains(p.log.String(), `"loading":1`) })
+	s.answer <- http.StatusOK
+	p.eventually("to serve all", func() bool { return strings.Contains(p.log.String(), `"trigger":"loaded"`) })
+	if n := strings.Count(p.log.String(), `none.csv\" does not exist`); n != 1 {
+		t.Errorf("the fault was logged %d times:\n%s", n, p.log.events())
+	}
+}

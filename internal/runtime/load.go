@@ -40,7 +40,8 @@ type loader struct {
 	watcher   *watcher      // nil unless files are watched
 	published func()        // may be nil
 
-	undescribed []string // tools that were logged
+	undescribed []string        // tools that were logged
+	logged      map[string]bool // faults that were, of the last load
 }
 
 // load is [Runtime.Load].
@@ -142,9 +143,16 @@ func (r *reading) watched() []string {
 	return append(slices.Clip(r.files), filepath.Join(r.pod.Dir, mcplock.Name))
 }
 
-// logReport logs each fault and the outcome.
+// logReport logs each fault and the outcome. A load that only has other data than the one
+// before logs new faults.
 func (l *loader) logReport(r *Report) {
+	before := l.logged
+	l.logged = make(map[string]bool, len(r.Problems))
 	for _, p := range r.Problems {
+		l.logged[p.Error()] = true
+		if r.Trigger == triggerLoaded && before[p.Error()] {
+			continue
+		}
 		level, message := l.log.Error, p.Message
 		if p.Severity == spicepod.Warning {
 			level = l.log.Warn
