@@ -1,6 +1,7 @@
 package spicepod
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -160,9 +161,9 @@ type Acceleration struct {
 	RefreshOnStartup        RefreshOnStartup  `yaml:"refresh_on_startup" enum:"auto,always" default:"auto" doc:"Whether data stored by the last run is refreshed at start."`
 	RefreshJitterEnabled    bool              `yaml:"refresh_jitter_enabled" doc:"Move each scheduled refresh by a random time, so that not all begin at once: earlier or later with refresh_check_interval, later with refresh_cron."`
 	RefreshJitterMax        time.Duration     `yaml:"refresh_jitter_max" doc:"How far refreshes are moved. Default: a tenth of refresh_check_interval."`
-	RetentionPeriod         time.Duration     `yaml:"retention_period" doc:"How long rows are kept, by time_column. Rows without a time are kept; loads leave older rows out."`
-	RetentionSQL            string            `yaml:"retention_sql" doc:"DELETE FROM the dataset WHERE …: the rows that a check removes. A load brings those back that the source still has, until the next check."`
-	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" doc:"Remove rows by retention_period and retention_sql."`
+	RetentionPeriod         time.Duration     `yaml:"retention_period" doc:"How long rows are kept, by time_column, with retention_check_enabled: checks remove older rows, and loads leave them out. Rows without a time are kept."`
+	RetentionSQL            string            `yaml:"retention_sql" doc:"DELETE FROM the dataset WHERE …: the rows that a check removes, with retention_check_enabled. A load brings those back that the source still has, until the next check."`
+	RetentionCheckEnabled   bool              `yaml:"retention_check_enabled" doc:"Remove rows by retention_period and retention_sql, which have no effect without it."`
 	RetentionCheckInterval  time.Duration     `yaml:"retention_check_interval" doc:"How often rows are removed."`
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
@@ -191,6 +192,28 @@ func (a *Acceleration) Window() time.Duration {
 		window = a.RetentionPeriod
 	}
 	return window
+}
+
+// remarkRetention warns about retentions without a check, which remove nothing.
+func (p *Pod) remarkRetention() {
+	remark := func(path, component string, a *Acceleration) {
+		if a == nil || !a.Enabled || a.RetentionCheckEnabled || a.RetentionPeriod == 0 && a.RetentionSQL == "" {
+			return
+		}
+		key := "retention_period"
+		if a.RetentionPeriod == 0 {
+			key = "retention_sql"
+		}
+		f := p.Problem(path+".acceleration."+key, key+" has no effect without retention_check_enabled", "set retention_check_enabled: true and retention_check_interval, or leave it out")
+		f.Severity, f.Component = Warning, component
+		p.faults = append(p.faults, f)
+	}
+	for i, d := range p.Datasets {
+		remark(fmt.Sprintf("datasets[%d]", i), "dataset "+d.Name, d.Acceleration)
+	}
+	for i, v := range p.Views {
+		remark(fmt.Sprintf("views[%d]", i), "view "+v.Name, v.Acceleration)
+	}
 }
 
 // View is one entry of `views:`. SQL has the query wherever it was written; SQLRef is

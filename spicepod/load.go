@@ -84,6 +84,7 @@ func (d *decoder) complete(pod *Pod) {
 	d.checkDependencies(pod, all)
 	d.checkAgents(pod)
 	d.checkOwners(pod)
+	pod.remarkRetention()
 }
 
 func newDecoder(file string) *decoder {

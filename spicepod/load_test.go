@@ -270,6 +270,29 @@ datasets:
 	}
 }
 
+// TestRetentionWithoutCheck: a retention that never removes a row is a warning.
+func TestRetentionWithoutCheck(t *testing.T) {
+	pod := mustLoad(t, head+`datasets:
+  - {name: a, from: file:x.csv, time_column: t, acceleration: {retention_period: 1h}}
+  - {name: b, from: file:x.csv, time_column: t, acceleration: {retention_period: 1h, retention_check_enabled: true, retention_check_interval: 1h}}
+  - {name: c, from: file:x.csv, acceleration: {enabled: false, retention_sql: DELETE FROM c WHERE true}}
+views:
+  - {name: v, sql: SELECT 1, acceleration: {retention_sql: DELETE FROM v WHERE true}}
+`)
+	var got []string
+	for _, p := range pod.Faults() {
+		got = append(got, fmt.Sprint(p.Severity, " ", p.Position, " ", p.Component, " ", p.Path, ": ", p.Message, "; ", p.Hint))
+	}
+	const hint = " has no effect without retention_check_enabled; set retention_check_enabled: true and retention_check_interval, or leave it out"
+	want := []string{
+		"warning spicepod.yaml:5:82 dataset a datasets[0].acceleration.retention_period: retention_period" + hint,
+		"warning spicepod.yaml:9:60 view v views[0].acceleration.retention_sql: retention_sql" + hint,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRefs(t *testing.T) {
 	dir := write(t, map[string]string{
 		"spicepod.yml":              head + "datasets:\n  - ref: data/flights\n    dependsOn: [other]\n  - {name: other, from: file:o.csv}\nviews:\n  - ref: views/v.yaml\n",

@@ -24,11 +24,12 @@ import (
 
 // Load describes a load.
 type Load struct {
-	Table  *tables.Table
-	Source string        // query of a temporary view with the name of the table, for Rows; "": none
-	Rows   string        // query
-	Time   Time          // for Append and Window
-	Window time.Duration // only rows of Source that are newer are read; 0: all
+	Table   *tables.Table
+	Source  string        // query of a temporary view with the name of the table, for Rows; "": none
+	Rows    string        // query
+	Time    Time          // for Append and Window
+	Window  time.Duration // only rows of Source that are newer are read; 0: all
+	Untimed bool          // rows of Source without a time are read whatever Window is
 
 	Append  bool            // the rows that are newer than those of Base are added to them
 	Overlap time.Duration   // how far back before the newest row of Base an append reads

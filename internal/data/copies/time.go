@@ -118,8 +118,21 @@ func (t timeline) before(value string, while time.Duration) string {
 	return fmt.Sprintf("%s - INTERVAL (%d) MICROSECOND", value, while.Microseconds())
 }
 
-// windowed returns Source with the rows of the window only. The condition has constants
-// only, so that DuckDB sends it to sources that take conditions.
+// finite returns the condition that a time is one that others can follow: not infinity,
+// nor NaN.
+func (t timeline) finite() string {
+	switch {
+	case t.typ == "VARCHAR":
+		return "isfinite(TRY_CAST(" + t.expr + " AS TIMESTAMPTZ)) IS NOT FALSE"
+	case t.unit > 0 && t.typ != "FLOAT" && t.typ != "DOUBLE":
+		return "true"
+	}
+	return "isfinite(" + t.expr + ")"
+}
+
+// windowed returns Source with the rows of the window, and with Untimed those without a
+// time. The condition has constants only, so that DuckDB sends it to sources that take
+// conditions.
 func (l *run) windowed(ctx context.Context) (string, error) {
 	if l.Window == 0 {
 		return l.Source, nil
@@ -133,8 +146,14 @@ func (l *run) windowed(ctx context.Context) (string, error) {
 		return "", err
 	}
 	from := l.now.Add(-l.Window)
-	l.windows = []*sqltree.Condition{t.condition(l.Time.Column, ">=", t.text(from))}
-	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s >= %s", l.Source, t.expr, t.literal(from)), nil
+	newer := t.condition(l.Time.Column, ">=", t.text(from))
+	where := t.expr + " >= " + t.literal(from)
+	if l.Untimed {
+		newer = &sqltree.Condition{Op: "OR", Of: []*sqltree.Condition{newer, {Op: "IS NULL", Parts: newer.Parts}}}
+		where += " OR " + t.expr + " IS NULL"
+	}
+	l.windows = []*sqltree.Condition{newer}
+	return "SELECT * FROM (" + l.Source + ") WHERE " + where, nil
 }
 
 // since returns the condition of the rows that an append reads: those that are newer than

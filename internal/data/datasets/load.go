@@ -181,7 +181,7 @@ func (m *Manager) plan(ctx context.Context, d *Dataset, o refresh.Override, sour
 	a := d.Acceleration
 	l := copies.Load{
 		Table: &d.Table, Source: source, Rows: "SELECT * FROM " + engine.Identifier(d.Relation.Name),
-		Time: d.time(), Window: a.Window(), Needs: &sqltree.Filter{Whole: true, Plain: true},
+		Time: d.time(), Window: a.Window(), Untimed: a.RefreshDataWindow == 0, Needs: &sqltree.Filter{Whole: true, Plain: true},
 	}
 	if cmp.Or(o.RefreshMode, a.RefreshMode) == spicepod.RefreshAppend {
 		l.Append, l.Overlap, l.Base = true, a.RefreshAppendOverlap, d.Current()

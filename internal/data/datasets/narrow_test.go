@@ -19,16 +19,19 @@ func TestFlightSQLConditions(t *testing.T) {
 			flightDataset("first", "flightsql:orders", params, ", refresh_sql: 'SELECT id FROM first LIMIT 2'") +
 			"- {name: newest, from: 'flightsql:orders', time_column: id, params: {" + params + "}, acceleration: {enabled: true, refresh_mode: append}}\n" +
 			"- {name: lately, from: 'flightsql:orders', time_column: placed, params: {" + params + "}, acceleration: {enabled: true, refresh_data_window: 12h}}\n" +
+			"- {name: kept, from: 'flightsql:orders', time_column: placed, params: {" + params + "}, acceleration: {enabled: true, retention_period: 12h, retention_check_enabled: true, retention_check_interval: 1h}}\n" +
 			"- {name: doubles, from: 'flightsql:orders', columns: [{name: id, type: double}], params: {" + params + "}, acceleration: {enabled: true, refresh_sql: \"SELECT id FROM doubles WHERE id > 1\"}}\n")
 		w.want("FROM few", "3|Émile")
 		w.want("SELECT count(*) FROM first", "2")
 		w.want("SELECT id FROM lately", "3") // the time is 2026-01-02 03:04:05
+		w.want("SELECT list(id ORDER BY id) FROM kept", "[2, 3]")
 		w.want("SELECT list(id ORDER BY id) FROM doubles", "[2.0, 3.0]")
 		asked := s.Asked()
 		for _, want := range []string{
 			`SELECT "id", "customer" FROM "orders" WHERE (("id" >= 2 AND "id" <= 7) AND "customer" IN ('Émile'))`,
 			`SELECT "id" FROM "orders" LIMIT 2`,
 			`SELECT "id", "customer", "placed", "Odd, name" FROM "orders" WHERE "placed" >= CAST('2025-12-30 15:04:05+00:00' AS TIMESTAMP WITH TIME ZONE)`,
+			`SELECT "id", "customer", "placed", "Odd, name" FROM "orders" WHERE ("placed" >= CAST('2025-12-30 15:04:05+00:00' AS TIMESTAMP WITH TIME ZONE) OR "placed" IS NULL)`,
 			`SELECT "id", "customer", "placed", "Odd, name" FROM "orders"`,
 			`SELECT "id" FROM "orders"`,
 		} {

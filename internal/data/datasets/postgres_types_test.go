@@ -54,6 +54,7 @@ func TestPostgresTypes(t *testing.T) {
 		{"name", "VARCHAR", []string{"a", "B"}, nil},
 		{"pair", "VARCHAR", []string{"(1,x)"}, nil},
 		{"numeric", "DOUBLE", []string{"1.5"}, nil},
+		{"numeric(40,2)", "DOUBLE", []string{"1.50"}, map[string]string{"1.50": "1.5"}},
 		{"xml", "VARCHAR", []string{"<a/>"}, nil},
 		{"money", "VARCHAR", []string{"$1.50", "$12.00"}, nil},
 		{"int4range", "VARCHAR", []string{"[1,5)"}, nil},
@@ -95,6 +96,19 @@ func TestPostgresTypes(t *testing.T) {
 			w.sameConditions([]string{"v = 'none'"}, "")
 		})
 	}
+}
+
+// TestPostgresLosses: what the extension reads otherwise than it is, as docs/connectors.md says.
+func TestPostgresLosses(t *testing.T) {
+	t.Setenv("PASS", pgtest.Password)
+	w := newWorld(t, exttest.Find(t, "postgres_scanner"))
+	s := pgtest.Start(t)
+	s.Exec("CREATE TABLE losses (n numeric, c char(5))", "INSERT INTO losses VALUES ('NaN', 'a'), ('Infinity', 'b'), ('-Infinity', 'c')", "GRANT SELECT ON losses TO reader",
+		"CREATE TABLE times (id int, at timestamp)", "INSERT INTO times VALUES (1, NULL), (2, '2099-01-01'), (3, '2020-01-01')", "GRANT SELECT ON times TO reader")
+	w.ok("datasets:\n- {name: t, from: 'postgres:losses', " + pgParams(s) + ", acceleration: {}}\n" +
+		"- {name: kept, from: 'postgres:times', time_column: at, " + pgParams(s) + ", acceleration: {retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m}}\n")
+	w.want("SELECT n, c, length(c) FROM t ORDER BY c", "0.0|a|1, 0.0|b|1, 0.0|c|1")
+	w.want("SELECT id FROM kept ORDER BY id", "1, 2")
 }
 
 // sameConditions compares the rows of t and copied that each condition selects, with a value
