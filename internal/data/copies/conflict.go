@@ -78,7 +78,8 @@ const incomingTable = "temp.main." + engine.Hidden + "incoming"
 const unorderedTable = "temp.main." + engine.Hidden + "unordered"
 
 // resolve decides which rows of Base the rows of an append replace, and which of these
-// rows are left out. Unread rows stay a query.
+// rows are left out: by their keys, and by their times where they have none. Unread rows
+// stay a query.
 func (l *run) resolve(ctx context.Context) error {
 	c := conflictOf(l.Table.Acceleration)
 	if c.key == nil || l.Base == nil {
@@ -94,13 +95,12 @@ func (l *run) resolve(ctx context.Context) error {
 	if err := l.deduplicate(ctx, incomingTable, c); err != nil {
 		return err
 	}
-	base := data(l.Base.Copy)
+	l.replaced = fmt.Sprintf("(%s IS NULL) AND (%s)", strings.Join(quoted(c.key), " IS NULL OR "), l.replaced)
 	if c.action != conflictDrop {
-		l.replaced = exists(incomingTable, engine.Identifier(dataTable), c.key)
+		l.replaced += " OR " + exists(incomingTable, engine.Identifier(dataTable), c.key)
 		return nil
 	}
-	l.replaced = ""
-	return l.exec(ctx, "DELETE FROM "+incomingTable+" AS here WHERE "+exists(base, "here", c.key))
+	return l.exec(ctx, "DELETE FROM "+incomingTable+" AS here WHERE "+exists(data(l.Base.Copy), "here", c.key))
 }
 
 // exists returns the condition that a table has a row with the key of this row.

@@ -224,10 +224,7 @@ func (l *run) checkAppend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.incoming = "SELECT * FROM (" + l.Rows + "\n) WHERE " + newer
-	if l.Overlap > 0 {
-		l.replaced = newer
-	}
+	l.incoming, l.replaced = "SELECT * FROM ("+l.Rows+"\n) WHERE "+newer, newer
 	return nil
 }
 

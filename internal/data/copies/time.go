@@ -156,14 +156,15 @@ func (l *run) windowed(ctx context.Context) (string, error) {
 	return "SELECT * FROM (" + l.Source + ") WHERE " + where, nil
 }
 
-// since returns the condition of the rows that an append reads: those that are newer than
-// the newest of Base, or as new as a while before it.
+// since returns the condition of the rows that an append reads, and that it replaces:
+// those that are newer than the newest of Base whose time is finite, or as new as a while
+// before it. More rows of the newest day may come, so that a date is read again.
 func (l *run) since(ctx context.Context, columns []engine.Column) (string, error) {
 	t, err := timeOf(l.Time, columns, l.Overlap == 0)
 	if err != nil {
 		return "", err
 	}
-	newest, err := l.text(ctx, fmt.Sprintf("SELECT CAST(CAST(%s AS %s) AS VARCHAR) FROM %s", t.before("max("+t.expr+")", l.Overlap), t.typ, data(l.Base.Copy)))
+	newest, err := l.text(ctx, fmt.Sprintf("SELECT CAST(CAST(%s AS %s) AS VARCHAR) FROM %s WHERE %s", t.before("max("+t.expr+")", l.Overlap), t.typ, data(l.Base.Copy), t.finite()))
 	if err != nil {
 		return "", fault.FromDuckDB(err)
 	}
@@ -171,7 +172,7 @@ func (l *run) since(ctx context.Context, columns []engine.Column) (string, error
 		return "true", nil
 	}
 	than := ">"
-	if l.Overlap > 0 {
+	if l.Overlap > 0 || t.typ == "DATE" || l.Time.Format == "date" {
 		than = ">="
 	}
 	l.newer = t.condition(l.Time.Column, than, newest)

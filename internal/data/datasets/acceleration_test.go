@@ -85,6 +85,76 @@ func TestAppendOverlap(t *testing.T) {
 	})
 }
 
+// TestAppendBesideInfiniteTimes: rows whose time no other follows are no border. They are
+// read again, and neither doubled nor lost.
+func TestAppendBesideInfiniteTimes(t *testing.T) {
+	modes(t, func(t *testing.T, w *world, mode string) {
+		for _, c := range []struct {
+			typ    string
+			times  [3]string
+			beyond string
+		}{
+			{"timestamp", [3]string{"2026-01-01 00:00:00", "2026-01-01 00:00:01", "2026-01-01 00:00:02"}, "infinity"},
+			{"timestamptz", [3]string{"2026-01-01 00:00:00+00", "2026-01-01 00:00:01+00", "2026-01-01 00:00:02+00"}, "infinity"},
+			{"date", [3]string{"2026-01-01", "2026-01-02", "2026-01-03"}, "infinity"},
+			{"utf8", [3]string{"2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"}, "infinity"},
+			{"float64", [3]string{"1000", "1001", "1002"}, "inf"},
+			{"float32", [3]string{"1000", "1001", "1002"}, "nan"},
+			{"timestamp", [3]string{"-infinity", "2026-01-01 00:00:01", "2026-01-01 00:00:02"}, "infinity"},
+		} {
+			for _, keys := range []string{"", ", refresh_append_overlap: 1s", ", indexes: {id: unique}, on_conflict: {id: upsert}", ", indexes: {id: unique}, on_conflict: {id: drop}"} {
+				w.file("a.csv", fmt.Sprintf("at,v,id\n%s,1,1\n%s,0,\n", c.times[0], c.beyond))
+				w.ok("")
+				w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: " + c.typ + "}], acceleration: {" + mode + ", refresh_mode: append" + keys + "}}]\n")
+				w.file("a.csv", fmt.Sprintf("at,v,id\n%s,1,1\n%s,0,\n%s,2,2\n", c.times[0], c.beyond, c.times[1]))
+				w.refreshed("t")
+				w.want("SELECT v FROM t ORDER BY v", "0, 1, 2")
+				w.file("a.csv", fmt.Sprintf("at,v,id\n%s,1,1\n%s,0,\n%s,2,2\n%s,3,3\n", c.times[0], c.beyond, c.times[1], c.times[2]))
+				for range 2 {
+					w.refreshed("t")
+					w.want("SELECT v FROM t ORDER BY v", "0, 1, 2, 3")
+				}
+			}
+		}
+	})
+}
+
+// TestAppendOfDates: more rows of the newest day may come, so that it is read again.
+func TestAppendOfDates(t *testing.T) {
+	modes(t, func(t *testing.T, w *world, mode string) {
+		for _, format := range []string{"", "time_format: date, ", "columns: [{name: at, type: utf8}], time_format: date, "} {
+			for keys, want := range map[string]string{
+				"": "1|1, 2|20, 3|3, 4|4", ", primary_key: id, on_conflict: {id: upsert}": "1|1, 2|20, 3|3, 4|4", ", primary_key: id, on_conflict: {id: drop}": "1|1, 2|2, 3|3, 4|4",
+				", primary_key: id": "1|1, 2|20, 3|3, 4|4",
+			} {
+				w.file("a.csv", "at,id,v\n2026-01-01,1,1\n2026-01-02,2,2\n")
+				w.ok("")
+				w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, " + format + "acceleration: {" + mode + ", refresh_mode: append" + keys + "}}]\n")
+				w.file("a.csv", "at,id,v\n2026-01-01,1,10\n2026-01-02,2,20\n2026-01-02,3,3\n2026-01-03,4,4\n")
+				for range 2 {
+					w.refreshed("t")
+					w.want("SELECT id, v FROM t ORDER BY id", want)
+				}
+			}
+		}
+	})
+}
+
+// TestAppendWithoutTimes: an append to rows that all have no time reads all again.
+func TestAppendWithoutTimes(t *testing.T) {
+	modes(t, func(t *testing.T, w *world, mode string) {
+		w.file("a.csv", "at,v\n,1\n")
+		w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: timestamp}], acceleration: {" + mode + ", refresh_mode: append}}]\n")
+		w.refreshed("t")
+		w.want("SELECT v FROM t", "1")
+		w.file("a.csv", "at,v\n,1\n2026-01-01 00:00:00,2\n")
+		for range 2 {
+			w.refreshed("t")
+			w.want("SELECT v FROM t ORDER BY v", "1, 2")
+		}
+	})
+}
+
 func TestAppendOverlapOfOtherTimes(t *testing.T) {
 	for _, c := range []struct{ format, columns, at [3]string }{
 		{[3]string{"unix_seconds"}, [3]string{}, [3]string{"1000", "4000", "5000"}},

@@ -225,9 +225,9 @@ func TestAppend(t *testing.T) {
 	for _, mode := range []string{"memory", "file"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t)
-			w.file("a.csv", "at,v\n2026-01-01,1\n2026-01-02,2\n")
+			w.file("a.csv", "at,v\n2026-01-01 10:00:00,1\n2026-01-02 10:00:00,2\n")
 			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: AT, acceleration: {mode: " + mode + ", refresh_mode: append}}]\n")
-			w.file("a.csv", "at,v\n2026-01-01,100\n2026-01-02,200\n2026-01-03,3\n")
+			w.file("a.csv", "at,v\n2026-01-01 10:00:00,100\n2026-01-02 10:00:00,200\n2026-01-03 10:00:00,3\n")
 			for range 2 {
 				if err := w.refresh("t", refresh.Override{}); err != nil {
 					t.Fatal(err)
@@ -237,7 +237,7 @@ func TestAppend(t *testing.T) {
 			if s := w.status("t"); s.Rows != 3 {
 				t.Errorf("rows: %d", s.Rows)
 			}
-			w.file("a.csv", "at,w\n2026-01-05,3\n")
+			w.file("a.csv", "at,w\n2026-01-05 10:00:00,3\n")
 			if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "differ from those of the loaded rows") {
 				t.Error(err)
 			}
