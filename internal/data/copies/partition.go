@@ -35,7 +35,7 @@ func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error
 			}
 		}
 		if !ok || strings.TrimSpace(text) == "" {
-			return "", fault.New("acceleration."+key, "write an expression, or one with its name: month: date_trunc('month', at)", "it is not an expression")
+			return "", fault.New("acceleration."+key, "write an expression, or one with its name: month: date_trunc('month', created_at)", "it is not an expression")
 		}
 		var err error
 		if keys[i], err = orderKey(ctx, db, t, key, text); err != nil {
@@ -49,10 +49,10 @@ func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error
 func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text string) (string, error) {
 	const before = "SELECT "
 	sql := before + text + "\nFROM " + engine.Identifier(t.Relation.Name)
-	const hint = "write one expression of columns, for example date_trunc('month', at)"
+	const hint = "write one expression of columns, for example date_trunc('month', created_at)"
 	st, err := db.Parse(ctx, sql)
 	if err != nil {
-		return "", fault.New("acceleration."+key, hint, "%q is not an expression", text)
+		return "", fault.New("acceleration."+key, cmp.Or(engine.AsError(err).Hint, hint), "%q is not an expression", text)
 	}
 	if st.Shape.Plain && st.Shape.Columns == 1 && len(st.Calls) == 1 && len(st.Columns) == 1 {
 		c := st.Calls[0]

@@ -93,7 +93,7 @@ func TestPartitionByFaults(t *testing.T) {
 	w.file("rows.csv", "id,kind\n1,b\n")
 	w.file("other.csv", "id\n1\n")
 	for by, want := range map[string]string{
-		"[5]":                                    "it is not an expression; write an expression, or one with its name: month: date_trunc('month', at)",
+		"[5]":                                    "it is not an expression; write an expression, or one with its name: month: date_trunc('month', created_at)",
 		"[{a: id, b: kind}]":                     "it is not an expression",
 		"['']":                                   "it is not an expression",
 		"['month(']":                             `"month(" is not an expression; write one expression of columns`,
@@ -103,6 +103,7 @@ func TestPartitionByFaults(t *testing.T) {
 		"['id AS x']":                            `"id AS x" is not an expression of columns`,
 		"['(SELECT max(id) FROM o)']":            `partition_by[0] reads "o"; it may read t only`,
 		"['id FROM o --']":                       `"id FROM o --" is not an expression; write one expression of columns`,
+		"[\"date_trunc('month', at)\"]":          `"date_trunc('month', at)" is not an expression; write the name of a column that is a keyword in double quotes: "at"`,
 		"['id +']":                               `"id +" is not an expression; write one expression of columns`,
 		"['nope']":                               `"nope"`,
 		"['max(id)']":                            "aggregate",

@@ -86,6 +86,10 @@ func TestHabitsOfOtherSystems(t *testing.T) {
 		{"SELECT `i` FROM k", "names are not quoted with `", "or without quotes", errcode.Parse, 9},
 		{"SELECT i FROM `k`", "names are not quoted with `", "or without quotes", errcode.Parse, 14},
 		{"SELECT TOP 3 i FROM k", `near "3"`, "write LIMIT 3 at the end, and no TOP", errcode.Parse, 11},
+		{"SELECT date_trunc('month', at) FROM k", `near ")"`, `write the name of a column that is a keyword in double quotes: "at"`, errcode.Parse, 29},
+		{"SELECT i FROM k WHERE At >= 1 ORDER BY at", `near ">="`, `double quotes: "at"`, errcode.Parse, 25},
+		{"SELECT i, at", `end of input`, `double quotes: "at"`, errcode.Parse, 12},
+		{"SELECT max(end) FROM k", `near "end"`, `double quotes: "end"`, errcode.Parse, 11},
 		{"SELECT i FROM k LIMIT 1, 2", "LIMIT takes one number", "LIMIT count OFFSET start", errcode.Parse, -1},
 		{"SELECT CAST(i AS integr) FROM k", "Type with name integr does not exist", `did you mean "integer"? docs/types.md lists the types`, errcode.NotFound, 17},
 		{"SELECT CAST(i AS nothing) FROM k", "Type with name nothing does not exist", "docs/types.md lists the types", errcode.NotFound, 17},
@@ -93,6 +97,18 @@ func TestHabitsOfOtherSystems(t *testing.T) {
 		_, err := texts(t.Context(), db, c.sql)
 		if e := asError(t, err); e.Code != c.code || e.Offset != c.offset || !strings.Contains(e.Message, c.message) || !strings.HasSuffix(e.Hint, c.hint) {
 			t.Errorf("%s: %s at %d: %s; %s", c.sql, e.Code, e.Offset, e.Message, e.Hint)
+		}
+	}
+}
+
+// TestKeywordsThatAreNoColumns: the hint to quote a keyword is left out where quotes do not
+// help, or the keyword is one.
+func TestKeywordsThatAreNoColumns(t *testing.T) {
+	db := fixture(t, Options{})
+	for _, sql := range []string{"SELECT i FROM k LIMIT", "SELECT i FROM k ORDER", "SELECT FROM k", "SELECT i FROM k WHERE", "SELECT i FROM k WHERE i = ", "SELECT at at at FROM k", "SELECT", "at", "SELECT (i FROM k"} {
+		_, err := texts(t.Context(), db, sql)
+		if e := asError(t, err); strings.Contains(e.Hint, "double quotes") {
+			t.Errorf("%s: %s; %s", sql, e.Message, e.Hint)
 		}
 	}
 }

@@ -316,7 +316,7 @@ func parseWith(c *conn, text string, names Names, o sqltree.Options) (*sqltree.S
 	case syntax.Offset < 0:
 		return nil, refuseKind(text, syntax)
 	}
-	return nil, syntaxError(text, syntax)
+	return nil, c.syntaxError(text, syntax)
 }
 
 // refuseKind explains why a text that is SQL but not one SELECT may not run.

@@ -165,6 +165,48 @@ func syntaxError(text string, e *sqltree.SyntaxError) *Error {
 	return NewError(errcode.Parse, hint, "%s", message).at(text, e.Offset)
 }
 
+// syntaxError is syntaxError, whose hint may be to quote the name of a column.
+func (c *conn) syntaxError(text string, syntax *sqltree.SyntaxError) *Error {
+	e := syntaxError(text, syntax)
+	if e.Hint == "" {
+		e.Hint = c.quoteColumn(text, syntax.Offset)
+	}
+	return e
+}
+
+// quoteColumn is the hint of a syntax error at or after a keyword that is the name of a
+// column, perhaps: it is where a value is expected, and the statement is right with quotes.
+// Else it is "".
+func (c *conn) quoteColumn(text string, offset int) string {
+	tokens := sqltree.Scan(text)
+	at := slices.IndexFunc(tokens, func(t sqltree.Token) bool { return t.Start >= offset })
+	if at < 0 {
+		at = len(tokens)
+	}
+	for i := min(at, len(tokens)-1); i > 0 && i >= at-1; i-- {
+		word, before := sqltree.Fold(tokens[i].Text(text)), tokens[i-1].Text(text)
+		value := tokens[i-1].Kind == sqltree.Symbol && before != ")" || sqltree.Reserved(before, []string{before}) != ""
+		if tokens[i].Kind != sqltree.Ident || !keywords[word] || word == "from" || !value {
+			continue
+		}
+		var edits []sqltree.Edit
+		for _, t := range tokens {
+			if t.Kind == sqltree.Ident && sqltree.Fold(t.Text(text)) == word {
+				edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: Identifier(word)})
+			}
+		}
+		quoted, _ := sqltree.Apply(text, edits)
+		tree, err := c.serialize(quoted)
+		if err != nil {
+			return ""
+		}
+		if _, err := sqltree.Parse(tree, sqltree.Options{}); err == nil {
+			return "write the name of a column that is a keyword in double quotes: " + Identifier(word)
+		}
+	}
+	return ""
+}
+
 // windowFunctions are DuckDB's functions that need OVER.
 var windowFunctions = strings.Fields("row_number rank rank_dense dense_rank percent_rank cume_dist ntile lag lead first first_value last last_value nth_value fill")
 
