@@ -130,6 +130,9 @@ func (l *run) compare(ctx context.Context) error {
 		if err := l.exec(ctx, "CREATE TEMP VIEW "+engine.Identifier(l.Table.Relation.Name)+" AS "+source); err != nil {
 			return err
 		}
+		if err := l.checkRows(ctx); err != nil {
+			return err
+		}
 	}
 	switch {
 	case !l.Append:
@@ -149,6 +152,21 @@ func (l *run) compare(ctx context.Context) error {
 		l.replaced = ""
 	}
 	l.inserts = l.inserts && (l.replaced == "" || l.Replaces == "") // a file keeps the space of rows that are removed
+	return err
+}
+
+// checkRows returns an error about a refresh_sql that does not fit the columns of the source.
+func (l *run) checkRows(ctx context.Context) error {
+	if l.Table.Acceleration.RefreshSQL == "" {
+		return nil
+	}
+	_, err := l.columns(ctx, l.Rows)
+	if err == nil {
+		return nil
+	}
+	if e := engine.AsError(err); e.Class == "Binder" || e.Class == "Catalog" {
+		return fault.New("acceleration.refresh_sql", e.Hint, "%s", fault.FirstLines(e.Message))
+	}
 	return err
 }
 

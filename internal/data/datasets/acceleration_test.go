@@ -286,6 +286,28 @@ func TestRetention(t *testing.T) {
 	})
 }
 
+// TestRetentionKeepsUntimedRows: unless refresh_data_window leaves them out. Without
+// retention_check_enabled, retention_period has no effect.
+func TestRetentionKeepsUntimedRows(t *testing.T) {
+	modes(t, func(t *testing.T, w *world, mode string) {
+		for _, c := range []struct{ columns, keys, want string }{
+			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m", "1, 2"},
+			{"columns: [{name: at, type: utf8}], ", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m", "1, 2"},
+			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m, refresh_mode: append", "1, 2"},
+			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m, refresh_sql: SELECT * FROM t WHERE id < 2", "1"},
+			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m, refresh_data_window: 24h", "2"},
+			{"", "retention_period: 1h", "1, 2, 3"},
+		} {
+			w.file("a.csv", "id,at\n1,\n2,2099-01-01 00:00:00\n3,2020-01-01 00:00:00\n")
+			w.ok("")
+			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, " + c.columns + "acceleration: {" + mode + ", " + c.keys + "}}]\n")
+			w.want("SELECT id FROM t ORDER BY id", c.want)
+			w.refreshed("t")
+			w.want("SELECT id FROM t ORDER BY id", c.want)
+		}
+	})
+}
+
 // checkRetention runs the check that the schedule would.
 func (w *world) checkRetention() {
 	w.t.Helper()
@@ -356,28 +378,6 @@ func TestRetentionFails(t *testing.T) {
 	w.want("SELECT error, rows FROM spiced.datasets", "NULL|1")
 	w.want("SELECT v FROM t", "2")
 }
-// TestRetentionKeepsUntimedRows: unless refresh_data_window leaves them out. Without
-// retention_check_enabled, retention_period has no effect.
-func TestRetentionKeepsUntimedRows(t *testing.T) {
-	modes(t, func(t *testing.T, w *world, mode string) {
-		for _, c := range []struct{ columns, keys, want string }{
-			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m", "1, 2"},
-			{"columns: [{name: at, type: utf8}], ", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m", "1, 2"},
-			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m, refresh_mode: append", "1, 2"},
-			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m, refresh_sql: SELECT * FROM t WHERE id < 2", "1"},
-			{"", "retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m, refresh_data_window: 24h", "2"},
-			{"", "retention_period: 1h", "1, 2, 3"},
-		} {
-			w.file("a.csv", "id,at\n1,\n2,2099-01-01 00:00:00\n3,2020-01-01 00:00:00\n")
-			w.ok("")
-			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, " + c.columns + "acceleration: {" + mode + ", " + c.keys + "}}]\n")
-			w.want("SELECT id FROM t ORDER BY id", c.want)
-			w.refreshed("t")
-			w.want("SELECT id FROM t ORDER BY id", c.want)
-		}
-	})
-}
-
 
 func TestAccelerationFaults(t *testing.T) {
 	w := newWorld(t)
@@ -401,6 +401,10 @@ func TestAccelerationFaults(t *testing.T) {
 		{"", "retention_check_enabled: true, retention_check_interval: 1m", "retention_check_enabled", "nothing says which rows", "retention_period"},
 		{timed, "retention_check_enabled: true, retention_period: 1h", "retention_check_enabled", "how often", "retention_check_interval"},
 		{"", "retention_check_enabled: true, retention_check_interval: 1m, retention_period: 1h", "retention_period", "needs a time_column", ""},
+		{"", "refresh_sql: 'SELECT id, nme FROM t'", "refresh_sql", "nme", "name"},
+		{timed, "refresh_mode: append, refresh_sql: SELECT * FROM t WHERE nope = 1", "refresh_sql", "nope", ""},
+		{"", "refresh_sql: SELECT id FROM t WHERE nope = 1, primary_key: id, partition_by: [id]", "refresh_sql", "nope", ""},
+		{"", "refresh_sql: SELECT nope(id) FROM t", "refresh_sql", "nope", ""},
 		{"", "retention_sql: SELECT 1", "retention_sql", "not one DELETE", "DELETE FROM the dataset"},
 		{"", "retention_sql: DELETE FROM t", "retention_sql", "remove all rows", "WHERE"},
 		{"", "retention_sql: DELETE FROM t WHERE true RETURNING id", "retention_sql", "RETURNING is refused", ""},
