@@ -111,7 +111,7 @@ var kinds = []kind{
 		names: []string{"flightsql"}, draft: flightsql.Draft, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
 		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
 		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",
-		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, of which each part is quoted if it has a dot",
+		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, of which each part is quoted if it has a dot, into an accelerated copy",
 		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
 	},
 	{
@@ -143,6 +143,7 @@ var kinds = []kind{
 		names: []string{"mysql"}, draft: mysql.Draft, params: mysql.Params, written: true, extension: mysql.Extension, catalog: "`mysql`, `mysql:shop`",
 		note: "For a server on this machine, `mysql_sslmode` is `preferred` unless it is set: such servers often have no TLS. Enums, sets, `json` and `time` are texts, " +
 			"and texts are compared by their bytes, as everywhere in DuckDB, not by the collation of their column. Dates with a zero are NULL. " +
+			"A `decimal` of more than 38 digits is a DOUBLE, and the blanks at the end of `char(n)` are left out. " +
 			"INSERT … RETURNING and ON CONFLICT DO UPDATE need MariaDB, since 10.5.",
 		from:  "`mysql:orders`, `mysql:shop.orders`",
 		about: "a table or view of a MySQL or MariaDB server, by `table` or `database.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
@@ -151,7 +152,8 @@ var kinds = []kind{
 	{
 		names: []string{"postgres"}, draft: postgres.Draft, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
-			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN of `numeric` as 0, and `numeric` without a precision as DOUBLE.",
+			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN and Infinity of `numeric` as 0, and `numeric` without a precision, or with one of more than 38 digits, as DOUBLE. " +
+			"A view of the server with a cast to `text` keeps them. The blanks at the end of `char(n)` are left out.",
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
 		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },
@@ -166,7 +168,7 @@ var kinds = []kind{
 	{
 		names: []string{"spice.ai", "spiceai"}, draft: flightsql.SpiceDraft, params: flightsql.SpiceParams, copied: true, catalog: "`spice.ai:https://host:50051`",
 		from:  "`spice.ai:https://host:50051`, `spice.ai/orders`, `spice.ai/org/app/datasets/orders`",
-		about: "a dataset of another spiced or Spice, or of Spice.ai; where `from` has the endpoint, the one of the dataset's own name",
+		about: "a dataset of another spiced or Spice, or of Spice.ai; where `from` has the endpoint, the one of the dataset's own name; into an accelerated copy",
 		open:  func(p parts) (connector, error) { return flightsql.NewSpice(p.DB), nil },
 	},
 	{

@@ -30,6 +30,10 @@ const connectorsTail = `
 A connector that needs an extension of DuckDB says so below; ` + "`spiced extensions install NAME`" + ` installs it. It
 is loaded at the start of a Spicepod with such a dataset.
 
+A first load that fails is tried again after 5, 10, 20, 40, 80 and 160 seconds, and then every 5 minutes, where
+that may help: a server does not answer, or a file is missing. So is a refresh, which ` + "`refresh_retry_enabled`" + ` and
+` + "`refresh_retry_max_attempts`" + ` limit; the old rows are served meanwhile.
+
 The other connectors of Spice (Databricks, Snowflake and so on) are not served yet; a dataset with one is
 named in ` + "`spiced.load_errors`" + ` and the rest is served.
 `
