@@ -257,10 +257,14 @@ func TestAPIFaults(t *testing.T) {
 
 		{"401", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "the server answered 401 Unauthorized"},
 		{"html", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>sign in</html>")) }, `the answer is not JSON, but "text/html; charset=utf-8"`},
+		{"html as JSON", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Write([]byte("<html>sign in</html>"))
+		}, `the body of the answer is not JSON, though its type is "application/json"; open the URL`},
 		{"no rows at", "pagination: enabled, pagination_data_pointer: /data/rows", send(`{"data": {}}`), "the answer has nothing at /data/rows; write the pointer to the rows, for example /data"},
 		{"scalar", "pagination: enabled, pagination_data_pointer: /data", send(`{"data": 7}`), "the answer has neither an array nor an object at /data"},
 		{"next is an object", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": {}}`), "the answer has no URL or token at /next; write the pointer to a text"},
-		{"empty", "pagination: enabled", send(`[]`), "the API has no rows, which show its columns"},
+		{"empty", "pagination: enabled", send(`[]`), "the API has no rows, which show its columns; set params.pagination_data_pointer if"},
 		{"other host", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "` + other.URL + `/x?page=2"}`), `the next page is at "` + other.URL + `", which is not the host of the first one`},
 		{"other scheme", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "file:///etc/passwd"}`), `the next page is at "file:", which is not the host`},
 		{"link to other host", "", func(w http.ResponseWriter, r *http.Request) {

@@ -22,6 +22,9 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
+// distinctNote is about a fault of the filters that extensions of DuckDB send to servers.
+const distinctNote = "Conditions with `IS [NOT] DISTINCT FROM` within OR cannot be sent to the server, and fail: write `x = 5` for `x IS NOT DISTINCT FROM 5`, and `x <> 5 OR x IS NULL` for `x IS DISTINCT FROM 5`."
+
 // connector compiles declarations to sources. If it has a method Close, that is called
 // when the manager is closed.
 type connector interface {
@@ -144,7 +147,7 @@ var kinds = []kind{
 		note: "For a server on this machine, `mysql_sslmode` is `preferred` unless it is set: such servers often have no TLS. Enums, sets, `json` and `time` are texts, " +
 			"and texts are compared by their bytes, as everywhere in DuckDB, not by the collation of their column. Dates with a zero are NULL. " +
 			"A `decimal` of more than 38 digits is a DOUBLE, and the blanks at the end of `char(n)` are left out. " +
-			"INSERT … RETURNING and ON CONFLICT DO UPDATE need MariaDB, since 10.5.",
+			"INSERT … RETURNING and ON CONFLICT DO UPDATE need MariaDB, since 10.5. " + distinctNote,
 		from:  "`mysql:orders`, `mysql:shop.orders`",
 		about: "a table or view of a MySQL or MariaDB server, by `table` or `database.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return mysql.New(p.DB, p.MySQL), nil },
@@ -153,7 +156,9 @@ var kinds = []kind{
 		names: []string{"postgres"}, draft: postgres.Draft, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN and Infinity of `numeric` as 0, and `numeric` without a precision, or with one of more than 38 digits, as DOUBLE. " +
-			"A view of the server with a cast to `text` keeps them. The blanks at the end of `char(n)` are left out.",
+			"A view of the server with a cast to `text` keeps them. The blanks at the end of `char(n)` are left out. " +
+			"A statement that names a table takes a connection of `connection_pool_size` while rows of the table are read, so that a join of more tables than there are connections reads one after the other; " +
+			"a table of more than 160 MB takes one for each thread, and keeps one until the statement ends. Statements wait 10 seconds for a connection; then they fail with `too_many_requests`. " + distinctNote,
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
 		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },

@@ -160,7 +160,7 @@ func TestMySQLFaults(t *testing.T) {
 		{"parts", "mysql:a.b.c", mysqlParams(s), "has too many parts", "database.table"},
 		{"quote", `mysql:"orders`, mysqlParams(s), "has one quote only", "close the quote"},
 		{"param", good, mysqlParams(s, "mysql_pas", "x"), `unknown param "mysql_pas"`, `did you mean "mysql_pass"?`},
-		{"pool", good, mysqlParams(s, "mysql_pool_max", "1"), "1 is not between 2 and 1000", ""},
+		{"pool", good, mysqlParams(s, "mysql_pool_max", "1"), "mysql_pool_max must be between 2 and 1000, got 1", "the default is 16"},
 		{"string", good, `params: {mysql_connection_string: "${secrets:wrong}"}`, "it is not a connection string", "mysql://user:password@host"},
 		{"option", good, `params: {mysql_connection_string: "mysql://u:p@h/d?x=1"}`, `the option "x" is not known`, "sslmode"},
 		{"port of a string", good, `params: {mysql_connection_string: "mysql://u:p@h:99999/d"}`, "99999 is not a port", ""},

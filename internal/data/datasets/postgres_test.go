@@ -86,13 +86,14 @@ func TestPostgresFaults(t *testing.T) {
 	w, s := newPostgres(t)
 	s.Exec("CREATE DOMAIN thousands AS numeric(2,-3)", "CREATE TABLE rounded (id int, n numeric(10,-2))", "CREATE TABLE small (n numeric(3,5)[])",
 		"CREATE TABLE domains (n thousands)", "GRANT SELECT ON rounded, small, domains TO reader")
+	s.Exec(`CREATE TABLE "We Ird.T" (x int)`, `GRANT SELECT ON "We Ird.T" TO reader`)
 	at := fmt.Sprintf("PostgreSQL server 127.0.0.1:%d", s.Port)
 	const good = "postgres:orders"
 	for _, c := range []struct{ name, from, params, message, hint string }{
 		{"password", good, pgParams(s, "pg_pass", "${secrets:wrong}"), `password authentication failed for user "reader"`, "correct params.pg_user and params.pg_pass"},
 		{"database", good, pgParams(s, "pg_db", "tset"), `the ` + at + `: database "tset" does not exist`, "correct params.pg_db"},
 		{"table", "postgres:order", pgParams(s), `the database "test" of the ` + at + ` has no table "order"`, `did you mean "orders"?`},
-		{"table in a schema", "postgres:nowhere.orders", pgParams(s), `has no table "nowhere.orders"`, "it has Big Shop.Odd"},
+		{"table in a schema", "postgres:nowhere.orders", pgParams(s), `has no table "nowhere.orders"`, `it has Big Shop."Odd.Name""s", `},
 		{"privilege", "postgres:hidden", pgParams(s), `the user "reader" may not read the table "hidden"`, "GRANT SELECT ON public.hidden TO reader"},
 		{"host", good, pgParams(s, "pg_host", "nowhere.invalid", "pg_sslmode", "disable"), "there is no host of that name", "correct the host"},
 		{"port", good, pgParams(s, "pg_port", "1"), "cannot connect to the PostgreSQL server 127.0.0.1:1: connection refused", ""},
@@ -106,10 +107,12 @@ func TestPostgresFaults(t *testing.T) {
 		{"user", good, pgParams(s, "pg_user", ""), "the user is missing", "set params.pg_user"},
 		{"two databases", "postgres:other.public.orders", pgParams(s), `from names the database "other", the params name "test"`, "leave the database out of from"},
 		{"parts", "postgres:a.b.c.d", pgParams(s), "has too many parts", "database.schema.table"},
+		{"dot in a name", "postgres:We Ird.T", pgParams(s), `has no table "We Ird.T"`, `write postgres:"We Ird.T"`},
+		{"dot in a wrong name", `postgres:"We Ird.X"`, pgParams(s), `has no table "We Ird.X"`, `write postgres:"We Ird.T"`},
 		{"quote", `postgres:"orders`, pgParams(s), "has one quote only", "close the quote"},
 		{"nothing", "postgres:.orders", pgParams(s), "is not the name of a table", "schema.table"},
 		{"param", good, pgParams(s, "pg_pas", "x"), `unknown param "pg_pas"`, `did you mean "pg_pass"?`},
-		{"pool", good, pgParams(s, "connection_pool_size", "1"), "1 is not between 4 and 1000", "several"},
+		{"pool", good, pgParams(s, "connection_pool_size", "1"), "connection_pool_size must be between 4 and 1000, got 1", "the default is 16"},
 		{"string", good, `params: {pg_connection_string: "${secrets:wrong}"}`, "the connection cannot be configured", "postgres://user:password@host"},
 		{"string and params", good, pgParams(s, "pg_connection_string", "host=x"), "pg_connection_string has all of the connection", "write it into"},
 	} {

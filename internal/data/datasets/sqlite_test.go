@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 )
 
@@ -70,4 +71,20 @@ func TestSQLite(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.want("SELECT 42", "42")
+}
+
+// TestSQLiteMixedColumn reads testdata/mixed.sqlite, which has a text in a REAL column.
+func TestSQLiteMixedColumn(t *testing.T) {
+	w := newWorld(t, exttest.Find(t, "sqlite_scanner"))
+	file, err := os.ReadFile("testdata/mixed.sqlite")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file("mixed.db", string(file))
+	w.ok("datasets: [{name: mixed, from: 'sqlite:mixed.db'}]")
+	_, err = w.read("SELECT sum(x) FROM mixed")
+	if e := engine.AsError(err); err == nil || !strings.HasSuffix(e.Message, `found "abc" of type "text" instead`) || !strings.Contains(e.Hint, "WHERE typeof(x) <> 'real'") {
+		t.Errorf("got %v", err)
+	}
+	w.want("SELECT sum(id) FROM mixed", "3")
 }

@@ -69,5 +69,8 @@ func FuzzSplitName(f *testing.F) {
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: got %q, %v", quoted, got, err)
 		}
+		if got, err := SplitName(QuoteName(want...)); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %q, %v", QuoteName(want...), got, err)
+		}
 	})
 }

@@ -166,6 +166,18 @@ func SplitName(text string) (parts []string, err error) {
 	}
 }
 
+// QuoteName returns the name of a table as [SplitName] reads it, with quotes where a part
+// needs them.
+func QuoteName(parts ...string) string {
+	quoted := slices.Clone(parts)
+	for i, p := range parts {
+		if p == "" || strings.ContainsAny(p, `."`) {
+			quoted[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
+		}
+	}
+	return strings.Join(quoted, ".")
+}
+
 // Absolute returns a path of the declaration as an absolute path.
 func (f From) Absolute(path string) string {
 	if filepath.IsAbs(path) {

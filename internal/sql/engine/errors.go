@@ -225,6 +225,7 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	case e.kind == "TransactionContext":
 		out.Hint = "another statement changed the same rows; try again"
 	}
+	out.ofExtension()
 	if e.position >= 0 {
 		out.at(sql, origin(e.position))
 	}

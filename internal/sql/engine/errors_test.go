@@ -129,3 +129,22 @@ func TestPositionOfLiterals(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsOfExtensions describes errors of extensions that read other databases.
+func TestErrorsOfExtensions(t *testing.T) {
+	for _, c := range []struct {
+		kind, message string
+		code          errcode.Code
+		want, hint    string
+	}{
+		{"IO", `Failed to prepare COPY "COPY (SELECT \"id\" FROM b) TO STDOUT": ERROR:  all 16 connections to 127.0.0.1:5432 are in use; try again later, or raise params.connection_pool_size`, errcode.Busy, "all 16 connections to 127.0.0.1:5432 are in use", "try again later, or raise params.connection_pool_size"},
+		{"Not implemented", "Unsupported expression type", errcode.Argument, "DuckDB's extension cannot send IS [NOT] DISTINCT FROM within OR to the server of a dataset", "write x = 5 for x IS NOT DISTINCT FROM 5, and (x <> 5 OR x IS NULL) for x IS DISTINCT FROM 5; or accelerate the dataset"},
+		{"Not implemented", "Unsupported expression type FOO", errcode.Argument, "Unsupported expression type FOO", ""},
+		{"Mismatch Type", "Invalid type in column \"x\": expected float or integer, found \"abc\" of type \"text\" instead.\n* SET sqlite_all_varchar=true to load all", errcode.Execution, `Invalid type in column "x": expected float or integer, found "abc" of type "text" instead`, "correct the value in the SQLite file, where for example WHERE typeof(x) <> 'real' finds it in a column x of type REAL"},
+	} {
+		got := (&duckError{kind: c.kind, message: c.message, position: -1}).describe("", func(int) int { return -1 })
+		if got.Code != c.code || got.Message != c.want || got.Hint != c.hint {
+			t.Errorf("%s: got %s: %s; %s", c.message, got.Code, got.Message, got.Hint)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -137,6 +138,29 @@ func withoutServer(message string) string {
 		return "the connection to the PostgreSQL server failed"
 	}
 	return message
+}
+
+// connectionsInUse matches the error of the runtime's proxies when all connections to a
+// server are in use.
+var connectionsInUse = regexp.MustCompile(`^(all [0-9]+ connections to .* are in use); (.*)$`)
+
+// allVarchar is the setting that the extension for SQLite proposes, which is locked.
+const allVarchar = "\n* SET sqlite_all_varchar=true"
+
+// ofExtension improves an error of an extension that reads other databases.
+func (e *Error) ofExtension() {
+	if message, _, ok := strings.Cut(e.Message, allVarchar); ok {
+		e.Message = strings.TrimSuffix(message, ".")
+		e.Hint = "correct the value in the SQLite file, where for example WHERE typeof(x) <> 'real' finds it in a column x of type REAL"
+		return
+	}
+	switch m := connectionsInUse.FindStringSubmatch(e.Message); {
+	case m != nil:
+		e.Code, e.Message, e.Hint = errcode.Busy, m[1], m[2]
+	case e.Class == "Not implemented" && e.Message == "Unsupported expression type":
+		e.Message = "DuckDB's extension cannot send IS [NOT] DISTINCT FROM within OR to the server of a dataset"
+		e.Hint = "write x = 5 for x IS NOT DISTINCT FROM 5, and (x <> 5 OR x IS NULL) for x IS DISTINCT FROM 5; or accelerate the dataset"
+	}
 }
 
 // openLabeled opens all connections for statements at once, and sets what

@@ -143,7 +143,7 @@ func (s *httpSource) open(ctx context.Context, got *fetch.File) (*source.Opened,
 		return s.reader.Open(ctx, s.DB, file)
 	}
 	if got.Size == 0 {
-		return nil, fault.New("from", "", "the API has no rows, which show its columns").Retryable()
+		return nil, fault.New("from", "set params.pagination_data_pointer if the rows are elsewhere in the answer; otherwise reload the Spicepod when the API has rows", "the API has no rows, which show its columns").Retryable()
 	}
 	reader, err := s.rowsReader()
 	if err != nil {

@@ -197,7 +197,11 @@ type page struct {
 // read adds the rows of a page.
 func (g *paging) read(header http.Header, body []byte, add func(json.RawMessage) error) (p page, err error) {
 	if !json.Valid(body) {
-		return p, fetch.Errorf("", "", "the answer is not JSON, but %q", cmp.Or(header.Get("Content-Type"), "of an unknown type"))
+		given := header.Get("Content-Type")
+		if strings.Contains(given, "json") {
+			return p, fetch.Errorf("", "open the URL to see what the server sends", "the body of the answer is not JSON, though its type is %q", given)
+		}
+		return p, fetch.Errorf("", "", "the answer is not JSON, but %q", cmp.Or(given, "of an unknown type"))
 	}
 	data, ok := g.Data.find(body)
 	if !ok {

@@ -45,7 +45,7 @@ var Params = []spicepod.Param{
 	{Name: "mysql_sslmode", Doc: "disabled, preferred, required, verify_ca or verify_identity. Default: verify_identity, or preferred for a server on this machine. With disabled, preferred or required, someone who controls the network in between can read the password."},
 	{Name: "mysql_sslrootcert", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
 	{Name: "mysql_connection_string", Secret: true, Doc: "All of these in one: mysql://user:password@host:port/database?sslmode=required."},
-	{Name: "mysql_pool_max", Type: spicepod.ParamInt, Doc: "Most connections to the server. Default: 16."},
+	{Name: "mysql_pool_max", Type: spicepod.ParamInt, Doc: "Most connections to the server, 2 to 1000. Default: 16."},
 }
 
 // The values of mysql_sslmode.
@@ -140,7 +140,7 @@ func (s *mysqlSource) configure(d source.Declaration) (err error) {
 		return err
 	}
 	if s.connections < 2 || s.connections > 1000 {
-		return fault.New("params.mysql_pool_max", "", "%d is not between 2 and 1000", s.connections)
+		return fault.New("params.mysql_pool_max", "write a number between 2 and 1000; the default is 16", "mysql_pool_max must be between 2 and 1000, got %d", s.connections)
 	}
 	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%#v %d", *s.config, s.connections)))[:32]
 	return nil

@@ -109,7 +109,7 @@ func (s *server) acquire(ctx context.Context) (*puddle.Resource[*connection], er
 		r, err := s.pool.Acquire(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil && s.pool.Stat().AcquiredResources() == s.pool.Stat().MaxResources():
-			return nil, fault.New("params", "raise params.mysql_pool_max", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.config.address()).Retryable()
+			return nil, fault.New("params", "try again later, or raise params.mysql_pool_max", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.config.address()).Retryable()
 		case err != nil:
 			return nil, s.fault(err)
 		case r.IdleDuration() < trustLimit || r.Value().within(resetLimit, func() error { return r.Value().do(commandPing, "") }) == nil:

@@ -109,7 +109,7 @@ func (s *session) answer(kind byte, text []byte) error {
 	}
 	var refusal *serverError
 	if f := (*fault.Fault)(nil); errors.As(err, &f) {
-		err = &serverError{unknownError, "HY000", f.Message}
+		err = &serverError{unknownError, "HY000", f.Error()}
 	}
 	if errors.As(err, &refusal) {
 		return s.client.write(errorPacket(refusal))

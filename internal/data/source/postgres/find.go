@@ -3,13 +3,13 @@ package postgres
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/puddle/v2"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -26,10 +26,10 @@ ORDER BY c.relname = $2 DESC, n.nspname = $1 DESC, array_position(current_schema
 LIMIT 1`
 
 // listTables returns the tables and views that the user can read.
-const listTables = `SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+const listTables = `SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_toast%'
 	AND has_table_privilege(c.oid, 'SELECT')
-ORDER BY 1 LIMIT 100`
+ORDER BY 1, 2 LIMIT 100`
 
 // listColumns returns the columns of a table, with their comments, the names of their
 // types, those without and with modifiers, and whether each is NOT NULL and computed. The
@@ -88,7 +88,7 @@ func (s *server) find(ctx context.Context, schema, name string, write bool) (*ta
 		return nil, s.fault(err)
 	case len(rows) == 0:
 		names, _ := query(ctx, r.Value(), listTables)
-		return nil, s.missing(schema, name, slices.Concat(names...))
+		return nil, s.missing(schema, name, names)
 	case rows[0][4] != "t":
 		return nil, fault.New("from", "grant it: GRANT SELECT ON "+rows[0][0]+"."+rows[0][1]+" TO "+s.config.User,
 			"the user %q may not read the table %q of the PostgreSQL server %s", s.config.User, rows[0][1], s.address()).Retryable()
@@ -151,20 +151,30 @@ func giveBack(r *puddle.Resource[*connection]) {
 	}
 }
 
-// missing reports a missing table, with those that there are.
-func (s *server) missing(schema, name string, names []string) *fault.Fault {
-	want, near := name, []string{}
+// missing reports a missing table, with those that there are: a schema and a name each.
+func (s *server) missing(schema, name string, names [][]string) *fault.Fault {
+	want := name
 	if schema != "" {
 		want = schema + "." + name
 	}
-	for _, n := range names {
-		near = append(near, n, n[strings.IndexByte(n, '.')+1:])
-	}
 	hint := "the user " + s.config.User + " can read no table there"
-	if len(names) > 0 {
-		hint = "it has " + truncate.Ellipsis(strings.Join(names, ", "), fault.MaxMessage)
+	var all, near []string
+	written := map[string]string{} // by name
+	for _, parts := range names {
+		all = append(all, source.QuoteName(parts...))
+		for _, n := range [][]string{parts, parts[1:]} {
+			text := strings.Join(n, ".")
+			near, written[text] = append(near, text), source.QuoteName(n...)
+		}
 	}
-	return fault.New("from", nearest.Hint(want, near, hint), "the database %q of the PostgreSQL server %s has no table %q", s.config.Database, s.address(), want).Retryable()
+	if len(names) > 0 {
+		hint = "it has " + truncate.Ellipsis(strings.Join(all, ", "), fault.MaxMessage)
+	}
+	hint = nearest.Hint(want, near, hint)
+	if found := nearest.Name(want, near); written[found] != found {
+		hint = "write postgres:" + written[found] + ": a name with a dot must be quoted"
+	}
+	return fault.New("from", hint, "the database %q of the PostgreSQL server %s has no table %q", s.config.Database, s.address(), want).Retryable()
 }
 
 // query returns the rows of a statement.

@@ -48,7 +48,7 @@ var Params = []spicepod.Param{
 	{Name: "pg_sslmode", Doc: "disable, prefer, require, verify-ca or verify-full. Default: verify-full, or prefer for a server on this machine."},
 	{Name: "pg_sslrootcert", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
 	{Name: "pg_connection_string", Secret: true, Doc: "All of these in one: postgres://user:password@host:port/database?sslmode=require, or host=… user=…."},
-	{Name: "connection_pool_size", Type: spicepod.ParamInt, Doc: "Most connections to the database. Default: 16."},
+	{Name: "connection_pool_size", Type: spicepod.ParamInt, Doc: "Most connections to the database, 4 to 1000. Default: 16."},
 }
 
 // sslModes are the values of pg_sslmode.
@@ -138,7 +138,7 @@ func (s *pgSource) configure(d source.Declaration, database string) error {
 		return err
 	}
 	if s.connections < 4 || s.connections > 1000 {
-		return fault.New("params.connection_pool_size", "a statement needs several for each table", "%d is not between 4 and 1000", s.connections)
+		return fault.New("params.connection_pool_size", "write a number between 4 and 1000; the default is 16", "connection_pool_size must be between 4 and 1000, got %d", s.connections)
 	}
 	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %d", text, s.connections)))[:32]
 	return nil
