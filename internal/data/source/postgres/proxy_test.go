@@ -272,3 +272,61 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 		})
 	}
 }
+
+// TestScansWaitWithoutConnections begins more scans than there are connections, as a join
+// does, and runs them one after the other. Each gives its connection back after its COPY,
+// as new.
+func TestScansWaitWithoutConnections(t *testing.T) {
+	p, s, _ := proxied(t, 1)
+	ctx := t.Context()
+	const begin = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	scan := func(c *pgx.Conn, sql string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if _, err := c.PgConn().CopyTo(ctx, &out, sql); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(out.String())
+	}
+	var clients []*pgx.Conn
+	for range 3 {
+		c := connect(t, p, "test")
+		defer c.Close(ctx)
+		if tag, err := c.PgConn().Exec(ctx, begin).ReadAll(); err != nil || len(tag) != 1 || tag[0].CommandTag.String() != "BEGIN" || c.PgConn().TxStatus() != 'T' {
+			t.Fatalf("got %v, %v", tag, err)
+		}
+		clients = append(clients, c)
+	}
+	for _, c := range clients {
+		if got := scan(c, "COPY (SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')) TO STDOUT"); got != "repeatable read\ton" {
+			t.Errorf("got %s", got)
+		}
+	}
+	wait.Until(t, "the connection is given back", func() bool { return s.pool.Stat().IdleResources() == 1 })
+	if got := scan(clients[0], "COPY (SELECT 1 FROM pg_database WHERE ctid BETWEEN '(0,0)'::tid AND '(4294967295,0)'::tid LIMIT 1) TO STDOUT"); got != "1" {
+		t.Errorf("a second COPY: got %s", got)
+	}
+	wait.Until(t, "the connection is given back again", func() bool { return s.pool.Stat().IdleResources() == 1 })
+	// A scan of parts has one transaction, and its connection until it ends.
+	const part = "COPY (SELECT now() FROM pg_class WHERE ctid BETWEEN '(0,0)'::tid AND '(1,0)'::tid LIMIT 1) TO STDOUT"
+	if a, b := scan(clients[1], part), scan(clients[1], part); a != b || a == "" {
+		t.Errorf("parts of different transactions: %s and %s", a, b)
+	}
+	if n := s.pool.Stat().AcquiredResources(); n != 1 {
+		t.Errorf("%d connections are in use", n)
+	}
+}
+
+// TestRefusedClients cannot get a connection: each of their statements has the reason.
+func TestRefusedClients(t *testing.T) {
+	p, s, real := proxied(t, 1)
+	c := connect(t, p, "test")
+	defer c.Close(t.Context())
+	real.Stop()
+	s.pool.Reset()
+	for range 2 {
+		if _, err := c.PgConn().Exec(t.Context(), "SELECT 1").ReadAll(); err == nil || !strings.Contains(err.Error(), "cannot connect to the PostgreSQL server 127.0.0.1") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

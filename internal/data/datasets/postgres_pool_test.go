@@ -1,0 +1,78 @@
+package datasets
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/mysqltest"
+	"github.com/spiced-sql/spiced/internal/test/pgtest"
+)
+
+// TestPostgresPool runs statements that scan more tables than there are connections.
+func TestPostgresPool(t *testing.T) {
+	t.Setenv("PASS", pgtest.Password)
+	w, s := newPostgres(t)
+	w.ok("datasets: [{name: b, from: 'postgres:orders', " + pgParams(s, "connection_pool_size", "4") + "}]")
+	join := func(n int) string {
+		sql := "SELECT count(*) FROM b AS b0"
+		for i := 1; i < n; i++ {
+			sql += fmt.Sprintf(" JOIN b AS b%d USING (id)", i)
+		}
+		return sql
+	}
+	w.want(join(40), "100")
+	w.want("WITH RECURSIVE r AS (SELECT 1::BIGINT AS id UNION ALL SELECT b.id + 1 FROM r JOIN b USING (id) WHERE b.id < 8) SELECT count(*), max(id) FROM r", "8|8")
+	s.Exec("ANALYZE orders") // the extension names the pages that it wants since their number is known
+	w.want(join(5), "100")
+	w.want(join(40), "100")
+	w.want(strings.Repeat("SELECT count(*) FROM b UNION ALL ", 7)+"SELECT count(*) FROM b", strings.Repeat("100, ", 7)+"100")
+	w.want("SELECT count(*) FROM b WHERE id > (SELECT avg(id) FROM b) AND id IN (SELECT id FROM b WHERE id % 2 = 0) AND EXISTS (FROM b AS o WHERE o.id = b.id - 1)", "25")
+
+	var clients sync.WaitGroup
+	for i := range 6 {
+		clients.Go(func() {
+			for j := range 4 {
+				if got, err := w.read(join([]int{5, 9, 12}[(i+j)%3])); err != nil || got != "100" {
+					t.Errorf("got %s, %v", got, err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if n := s.Value("SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader'"); n > "4" {
+		t.Errorf("there are %s connections", n)
+	}
+}
+
+// TestConditionsThatAreNotSent reads rows with a condition that DuckDB's extensions fail to send
+// to a server.
+func TestConditionsThatAreNotSent(t *testing.T) {
+	t.Setenv("PASS", pgtest.Password)
+	t.Run("postgres", func(t *testing.T) {
+		w, s := newPostgres(t)
+		w.ok("datasets: [{name: orders, from: 'postgres:orders', " + pgParams(s) + "}]")
+		w.notSent()
+	})
+	t.Run("mysql", func(t *testing.T) {
+		t.Setenv("PASS", mysqltest.Password)
+		w, s := newMySQL(t)
+		w.ok("datasets: [{name: orders, from: 'mysql:orders', " + mysqlParams(s) + "}]")
+		w.notSent()
+	})
+}
+
+func (w *world) notSent() {
+	w.t.Helper()
+	for _, operator := range []string{"IS DISTINCT FROM", "IS NOT DISTINCT FROM"} {
+		_, err := w.read("SELECT count(*) FROM orders WHERE id " + operator + " 5 OR id < 3")
+		if e := engine.AsError(err); err == nil || e.Code != errcode.Argument || !strings.Contains(e.Message, "cannot send IS [NOT] DISTINCT FROM within OR") || !strings.Contains(e.Hint, "write x = 5") {
+			w.t.Errorf("%s: got %v", operator, err)
+		}
+	}
+	w.want("SELECT count(*) FROM orders WHERE id = 5 OR id < 3", "3")
+	w.want("SELECT count(*) FROM orders WHERE (id <> 5 OR id IS NULL) OR id < 3", "99")
+}
