@@ -25,9 +25,8 @@ import (
 // distinctNote is about a fault of the filters that extensions of DuckDB send to servers.
 const distinctNote = "Conditions with `IS [NOT] DISTINCT FROM` within OR cannot be sent to the server, and fail: write `x = 5` for `x IS NOT DISTINCT FROM 5`, and `x <> 5 OR x IS NULL` for `x IS DISTINCT FROM 5`."
 
-// recursiveNote is about DuckDB 1.5.5, whose dynamic filter of a join is that of the first
-// round.
-const recursiveNote = "A recursive CTE whose recursive part joins a table of the server loses rows in DuckDB 1.5: read the table before in a CTE, `AS MATERIALIZED`, or accelerate it."
+// joinNote is about DuckDB 1.5.5, see package extension.
+const joinNote = "With a dataset from postgres, DuckDB's optimizer `join_filter_pushdown` is off: with it, recursive CTEs that join a table of the server lose rows."
 
 // connector compiles declarations to sources. If it has a method Close, that is called
 // when the manager is closed.
@@ -162,7 +161,7 @@ var kinds = []kind{
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN and Infinity of `numeric` as 0, and `numeric` without a precision, or with one of more than 38 digits, as DOUBLE. " +
 			"A view of the server with a cast to `text` keeps them. The blanks at the end of `char(n)` are left out. " +
 			"A statement that names a table takes a connection of `connection_pool_size` while rows of the table are read, so that a join of more tables than there are connections reads one after the other; " +
-			"a table of more than 160 MB takes one for each thread, and keeps one until the statement ends. Statements wait 10 seconds for a connection; then they fail with `too_many_requests`. " + distinctNote + " " + recursiveNote,
+			"a table of more than 160 MB takes one for each thread, and keeps one until the statement ends. Statements wait 10 seconds for a connection; then they fail with `too_many_requests`. " + distinctNote + " " + joinNote,
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
 		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },
