@@ -160,8 +160,8 @@ var kinds = []kind{
 		note: "For a server on this machine, `pg_sslmode` is `prefer` unless it is set: such servers often have no TLS. Types that DuckDB does not have, such as enums, " +
 			"`jsonb`, `inet` and domains, are texts, on which conditions are not sent to the server. DuckDB's extension reads NaN and Infinity of `numeric` as 0, and `numeric` without a precision, or with one of more than 38 digits, as DOUBLE. " +
 			"A view of the server with a cast to `text` keeps them. The blanks at the end of `char(n)` are left out. " +
-			"A statement that names a table takes a connection of `connection_pool_size` while rows of the table are read, so that a join of more tables than there are connections reads one after the other; " +
-			"a table of more than 160 MB takes one for each thread, and keeps one until the statement ends. Statements wait 10 seconds for a connection; then they fail with `too_many_requests`. " + distinctNote + " " + joinNote,
+			"A statement takes a connection of `connection_pool_size` for each table that it names, and for one of more than 160 MB one for each thread, until it ends. " +
+			"A statement that needs more than there are, and statements that wait for each other, fail after 10 seconds with `too_many_requests`: raise it. " + distinctNote + " " + joinNote,
 		from:  "`postgres:orders`, `postgres:shop.public.orders`",
 		about: "a table or view of a PostgreSQL server, by `table`, `schema.table` or `database.schema.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
 		open:  func(p parts) (connector, error) { return postgres.New(p.DB, p.Log), nil },

@@ -1,7 +1,7 @@
 package postgres
 
 import (
-	"bufio"
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"fmt"
@@ -113,28 +113,27 @@ func (p *proxy) remove(conn net.Conn) {
 }
 
 // serve serves one client until it or its server disconnects.
-func (p *proxy) serve(conn net.Conn) error {
-	backend := pgproto3.NewBackend(conn, conn)
-	conn.SetDeadline(time.Now().Add(startLimit))
-	s, err := p.authenticate(conn, backend)
+func (p *proxy) serve(client net.Conn) error {
+	backend := pgproto3.NewBackend(client, client)
+	client.SetDeadline(time.Now().Add(startLimit))
+	s, err := p.authenticate(client, backend)
 	if err != nil || s == nil {
 		return err
 	}
-	parameters, err := s.parameters()
+	r, err := s.acquire(context.Background())
 	if err != nil {
 		return refuse(backend, "08006", fault.Of(err).Error())
 	}
-	backend.Send(&pgproto3.AuthenticationOk{})
-	for name, value := range parameters {
-		backend.Send(&pgproto3.ParameterStatus{Name: name, Value: value})
-	}
-	backend.Send(&pgproto3.BackendKeyData{SecretKey: make([]byte, 4)})
-	backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
-	if err := backend.Flush(); err != nil {
-		return err
-	}
-	conn.SetDeadline(time.Time{})
-	return s.serve(&client{Conn: conn, in: bufio.NewReaderSize(conn, messageSize)})
+	return s.serve(client, r, func(server *pgconn.HijackedConn) error {
+		backend.Send(&pgproto3.AuthenticationOk{})
+		for name, value := range server.ParameterStatuses {
+			backend.Send(&pgproto3.ParameterStatus{Name: name, Value: value})
+		}
+		backend.Send(&pgproto3.BackendKeyData{SecretKey: make([]byte, 4)})
+		backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+		defer client.SetDeadline(time.Time{})
+		return backend.Flush()
+	})
 }
 
 // refuse ends the start of a connection with an error.

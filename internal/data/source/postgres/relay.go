@@ -13,40 +13,34 @@ import (
 // bufferSize is for what a server sends.
 const bufferSize = 256 << 10
 
-// relay copies what the client and the server send until one of them disconnects, or, if
-// once is set, until the server has answered everything, after which the client has more to
-// say. The session that it returns has ended.
-func relay(c *client, server net.Conn, once bool) *session {
-	s := &session{once: once}
+// relay copies what the client and the server send until one of them disconnects. It
+// reports whether the server has answered everything, so that its connection can be used
+// again, and whether the server has disconnected.
+func relay(client, server net.Conn) (reusable, gone bool) {
+	var session session
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		switch idle := s.toClient(c, server); {
-		case s.answered():
-			c.SetReadDeadline(time.Now()) // ends toServer
-		case !idle:
-			c.Close() // ends toServer
+		if !session.toClient(client, server) {
+			client.Close() // ends toServer
 		}
 	}()
-	if s.toServer(c, server) {
-		c.Close() // ends a write to it
+	if session.toServer(client, server) {
+		client.Close() // ends a write to it
 		server.SetReadDeadline(time.Now())
 	}
 	<-done
 	server.SetReadDeadline(time.Time{})
-	c.SetReadDeadline(time.Time{})
-	return s
+	return session.reusable(), session.gone
 }
 
 // session is the state of a server's connection, as its messages show. The protocol is
 // https://www.postgresql.org/docs/current/protocol-message-formats.html.
 type session struct {
-	once     bool // it ends when the server has answered everything
 	mu       sync.Mutex
 	pending  int  // requests that the server has not answered with ReadyForQuery
 	unsynced bool // the client has sent messages that only a Sync ends
 	failed   bool // the server disconnected, or stopped within a message
-	done     bool // it ended because of once
 	gone     bool // the server disconnected; read it when both have ended
 }
 
@@ -56,35 +50,25 @@ func (s *session) reusable() bool {
 	return s.pending == 0 && !s.unsynced && !s.failed
 }
 
-// answered reports whether the session ended because the server has answered everything.
-func (s *session) answered() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.done
-}
-
 // toServer copies messages until the client ends the connection, or returns false if the
-// server does or the session is done. The message with which the client ends it is not
-// copied: the server's connection stays.
-func (s *session) toServer(c *client, server io.Writer) bool {
-	out := bufio.NewWriter(server)
+// server does. The message with which the client ends it is not copied: the server's
+// connection stays.
+func (s *session) toServer(client io.ReadWriter, server io.Writer) bool {
+	in, out := bufio.NewReader(client), bufio.NewWriter(server)
 	for {
-		head, err := c.in.Peek(5)
+		head, err := in.Peek(5)
 		if err != nil || head[0] == 'X' { // Terminate
-			return !s.answered()
+			return true
 		}
 		size := 1 + int64(length(head))
-		if !s.sent(head[0]) {
-			if s.answered() {
-				return false // the next session has the message
-			}
-			if _, err := io.CopyN(io.Discard, c.in, size); err == nil {
-				c.Write(ended) //nolint:errcheck // it may be gone
+		if s.sent(head[0]) {
+			if _, err := io.CopyN(io.Discard, in, size); err == nil {
+				client.Write(ended) //nolint:errcheck // it may be gone
 			}
 			return false
 		}
-		_, err = io.CopyN(out, c.in, size)
-		if err == nil && c.in.Buffered() == 0 {
+		_, err = io.CopyN(out, in, size)
+		if err == nil && in.Buffered() == 0 {
 			err = out.Flush()
 		}
 		if err != nil {
@@ -94,13 +78,10 @@ func (s *session) toServer(c *client, server io.Writer) bool {
 	}
 }
 
-// sent records a message of the client, unless the server gets no more.
-func (s *session) sent(kind byte) bool {
+// sent records a message of the client, and reports whether the server is gone.
+func (s *session) sent(kind byte) (gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed || s.done {
-		return false
-	}
 	switch kind {
 	case 'Q', 'F', 'S': // Query, FunctionCall, Sync
 		s.pending++
@@ -109,15 +90,7 @@ func (s *session) sent(kind byte) bool {
 	default:
 		s.unsynced = true
 	}
-	return true
-}
-
-// finish ends a session with once that has answered everything.
-func (s *session) finish() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done = s.once && s.pending == 0 && !s.unsynced && !s.failed
-	return s.done
+	return s.failed
 }
 
 func (s *session) fail() {
@@ -126,8 +99,8 @@ func (s *session) fail() {
 	s.failed = true
 }
 
-// toClient copies what the server sends until one of them disconnects, the deadline of the
-// server's connection, or the end of a session with once. It reports whether the client waits for nothing: it need not
+// toClient copies what the server sends until one of them disconnects, or the deadline of
+// the server's connection. It reports whether the client waits for nothing: it need not
 // know then that the server disconnected.
 func (s *session) toClient(client io.Writer, server io.Reader) (idle bool) {
 	buffer := make([]byte, bufferSize)
@@ -145,9 +118,6 @@ func (s *session) toClient(client io.Writer, server io.Reader) (idle bool) {
 				s.failIf(f.within())
 				return false
 			}
-		}
-		if n > 0 && !f.within() && s.finish() {
-			return true
 		}
 		if err == nil {
 			continue

@@ -1,13 +1,12 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,8 +36,6 @@ type server struct {
 	mu      sync.Mutex         // guards sweeper
 	held    *resource.Resource // by the datasets that read it
 	writers chan struct{}      // has a token for each transaction that writes
-
-	reported atomic.Pointer[map[string]string] // parameters; nil until the first connection
 }
 
 // connection is a connection to a server. A client takes it over and gives it back.
@@ -57,8 +54,11 @@ func newServer(id string, config *pgconn.Config, connections int) (*server, erro
 	}
 	var err error
 	s.pool, err = puddle.NewPool(&puddle.Config[*connection]{
-		MaxSize:     int32(connections),
-		Constructor: s.connect,
+		MaxSize: int32(connections),
+		Constructor: func(ctx context.Context) (*connection, error) {
+			c, err := pgconn.ConnectConfig(ctx, config)
+			return &connection{c}, err
+		},
 		Destructor: func(c *connection) {
 			ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
 			defer cancel()
@@ -111,7 +111,7 @@ func (s *server) acquireTrusted(ctx context.Context, trusted time.Duration) (*pu
 		r, err := s.pool.Acquire(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil && s.pool.Stat().AcquiredResources() == s.pool.Stat().MaxResources():
-			return nil, fault.New("params", "try again later, or raise params.connection_pool_size", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.address()).Retryable()
+			return nil, fault.New("params", "raise params.connection_pool_size", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.address()).Retryable()
 		case err != nil:
 			return nil, s.fault(err)
 		case r.IdleDuration() < trusted || r.Value().Ping(ctx) == nil:
@@ -121,109 +121,53 @@ func (s *server) acquireTrusted(ctx context.Context, trusted time.Duration) (*pu
 	}
 }
 
-// serve answers the client until it disconnects. The client has a connection of the server
-// from its first message on, and as a rule until it disconnects; see [client.next].
-func (s *server) serve(c *client) error {
-	for {
-		once, err := c.next()
-		if err != nil {
-			return nil // it has disconnected
-		}
-		r, raw, err := s.take(c.begin)
-		if err != nil {
-			return c.refuse(s.fault(err).Error())
-		}
-		session := relay(c, raw.Conn, once)
-		if session.gone {
-			s.pool.Reset() // it may have ended all
-		}
-		if err := takeBack(r, raw, session.reusable()); err != nil || !session.answered() {
-			return err
-		}
-	}
-}
-
-// take returns a connection that has run the statement begin, "" for none. pgx does not
-// read it until [takeBack].
-func (s *server) take(begin string) (*puddle.Resource[*connection], *pgconn.HijackedConn, error) {
-	for tries := 1; ; tries++ {
-		r, err := s.acquire(context.Background())
-		if err != nil {
-			return nil, nil, err
-		}
-		raw, err := r.Value().takeOver(begin)
-		if err == nil {
-			return r, raw, nil
-		}
+// serve connects the client to a connection of the server until one of them disconnects,
+// and keeps the connection for others if it has answered everything.
+func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start func(*pgconn.HijackedConn) error) error {
+	raw, err := r.Value().takeOver()
+	for tries := 1; err != nil; tries++ {
 		r.Destroy()
 		if tries == takeTries {
-			return nil, nil, err
+			return err
 		}
+		if r, err = s.acquire(context.Background()); err != nil {
+			return err
+		}
+		raw, err = r.Value().takeOver()
 	}
-}
-
-// takeBack keeps a connection for others if it is reusable.
-func takeBack(r *puddle.Resource[*connection], raw *pgconn.HijackedConn, reusable bool) error {
-	conn, err := pgconn.Construct(raw)
-	if err != nil {
+	err = start(raw)
+	reusable, gone := false, false
+	if err == nil {
+		reusable, gone = relay(client, raw.Conn)
+	}
+	if gone {
+		s.pool.Reset() // it may have ended all
+	}
+	conn, constructErr := pgconn.Construct(raw)
+	if constructErr != nil {
 		raw.Conn.Close()
 		r.Destroy()
-		return err
+		return cmp.Or(err, constructErr)
 	}
 	r.Value().PgConn = conn
 	if reusable && r.Value().reset() == nil {
 		r.Release()
-		return nil
+		return err
 	}
 	r.Value().abandon()
 	r.Destroy()
-	return nil
+	return err
 }
 
-// takeOver runs the statement begin, "" for none, and returns the network connection. After
-// a write that took long, pgx reads it in the background until the server sends something,
-// which the client would not get.
-func (c *connection) takeOver(begin string) (*pgconn.HijackedConn, error) {
+// takeOver returns the network connection. After a write that took long, pgx reads it in the
+// background until the server sends something, which the client would not get.
+func (c *connection) takeOver() (*pgconn.HijackedConn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
 	defer cancel()
-	if begin != "" {
-		if err := c.Exec(ctx, begin).Close(); err != nil {
-			return nil, err
-		}
-	}
 	if err := c.SyncConn(ctx); err != nil {
 		return nil, err
 	}
 	return c.Hijack()
-}
-
-// parameters returns what the server reports of itself at the start of a connection.
-func (s *server) parameters() (map[string]string, error) {
-	if known := s.reported.Load(); known != nil {
-		return *known, nil
-	}
-	r, err := s.acquire(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	r.ReleaseUnused()
-	return *s.reported.Load(), nil
-}
-
-// connect returns a new connection.
-func (s *server) connect(ctx context.Context) (*connection, error) {
-	c, err := pgconn.ConnectConfig(ctx, s.config)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := c.Hijack() // has the parameters
-	if err != nil {
-		return nil, err
-	}
-	reported := maps.Clone(raw.ParameterStatuses)
-	s.reported.Store(&reported)
-	c, err = pgconn.Construct(raw)
-	return &connection{c}, err
 }
 
 // reset ends the client's transaction and forgets its settings.

@@ -1,9 +1,7 @@
 package datasets
 
 import (
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -11,41 +9,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/mysqltest"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
 )
-
-// TestPostgresPool runs statements that scan more tables than there are connections.
-func TestPostgresPool(t *testing.T) {
-	t.Setenv("PASS", pgtest.Password)
-	w, s := newPostgres(t)
-	w.ok("datasets: [{name: b, from: 'postgres:orders', " + pgParams(s, "connection_pool_size", "4") + "}]")
-	join := func(n int) string {
-		sql := "SELECT count(*) FROM b AS b0"
-		for i := 1; i < n; i++ {
-			sql += fmt.Sprintf(" JOIN b AS b%d USING (id)", i)
-		}
-		return sql
-	}
-	w.want(join(40), "100")
-	s.Exec("ANALYZE orders") // the extension names the pages that it wants since their number is known
-	w.want(join(5), "100")
-	w.want(join(40), "100")
-	w.want(strings.Repeat("SELECT count(*) FROM b UNION ALL ", 7)+"SELECT count(*) FROM b", strings.Repeat("100, ", 7)+"100")
-	w.want("SELECT count(*) FROM b WHERE id > (SELECT avg(id) FROM b) AND id IN (SELECT id FROM b WHERE id % 2 = 0) AND EXISTS (FROM b AS o WHERE o.id = b.id - 1)", "25")
-
-	var clients sync.WaitGroup
-	for i := range 6 {
-		clients.Go(func() {
-			for j := range 4 {
-				if got, err := w.read(join([]int{5, 9, 12}[(i+j)%3])); err != nil || got != "100" {
-					t.Errorf("got %s, %v", got, err)
-				}
-			}
-		})
-	}
-	clients.Wait()
-	if n := s.Value("SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader'"); n > "4" {
-		t.Errorf("there are %s connections", n)
-	}
-}
 
 // TestRecursionOverServers: the recursive part of a CTE reads other rows of the table in each
 // round. DuckDB's dynamic filter of a join would be that of the first round.
