@@ -187,7 +187,7 @@ func (f *Function) compute(ctx context.Context, args *engine.Chunk, rows []int) 
 
 // computeBatch calls the body for the rows of one batch: once, or for large rows more often.
 func (f *Function) computeBatch(ctx context.Context, args *engine.Chunk, rows []int) (parts []arrow.Array, err error) {
-	defer func() { // it may have a goroutine of its own
+	defer func() { // it may run in its own goroutine
 		if p := recover(); p != nil {
 			parts, err = nil, fmt.Errorf("internal error: %v", p)
 		}

@@ -10,6 +10,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
 )
 
+// TestPostgresConnectionsInUse: a statement that needs more connections than there are fails
+// after 10 seconds. The error names the limit.
+func TestPostgresConnectionsInUse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it waits 10 seconds")
+	}
+	t.Setenv("PASS", pgtest.Password)
+	w, s := newPostgres(t)
+	w.ok("datasets: [{name: b, from: 'postgres:orders', " + pgParams(s, "connection_pool_size", "4") + "}]")
+	w.want("SELECT count(*) FROM b JOIN b AS c USING (id)", "100")
+	_, err := w.read("SELECT count(*) FROM b JOIN b AS c USING (id) JOIN b AS d USING (id) JOIN b AS e USING (id) JOIN b AS f USING (id) JOIN b AS g USING (id) JOIN b AS h USING (id)")
+	if e := engine.AsError(err); err == nil || e.Code != errcode.Busy || !strings.HasPrefix(e.Message, "all 4 connections to 127.0.0.1:") || e.Hint != "try again later, or raise params.connection_pool_size" {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestRecursionOverServers: the recursive part of a CTE reads other rows of the table in each
 // round. DuckDB's dynamic filter of a join would be that of the first round.
 func TestRecursionOverServers(t *testing.T) {

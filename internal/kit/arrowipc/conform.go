@@ -75,7 +75,7 @@ func sameFields(got, want []arrow.Field, depth int) bool {
 	return true
 }
 
-// Unreadable returns the part of a type that [Read] cannot read, nil if there is none.
+// Unreadable returns the part of a type that [Read] cannot read, or nil.
 func Unreadable(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.DictionaryType, *arrow.SparseUnionType, *arrow.NullType:

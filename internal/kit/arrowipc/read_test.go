@@ -94,7 +94,7 @@ func TestLargeOffsets(t *testing.T) {
 	}
 }
 
-// TestHostileStreams: each is an error of its kind.
+// TestHostileStreams reads invalid streams. Each gives the error that names its fault.
 func TestHostileStreams(t *testing.T) {
 	text := []arrow.Field{{Name: "value", Type: arrow.BinaryTypes.String, Nullable: true}}
 	good := streamOf(t, text, `[{"value": "abcdefghijklmnop"}]`)

@@ -87,7 +87,7 @@ func nextHeader(data []byte) (header, rest []byte, err error) {
 	return data[:size:size], data[size:], nil
 }
 
-// verifyMessage checks the header of a message, and returns the length of its body.
+// verifyMessage checks the header of a message and returns the length of its body.
 func verifyMessage(header []byte, rules Rules) (body uint64, err error) {
 	v := &verifier{buf: header, rules: rules, left: rules.Parts, texts: max(len(header), 1<<20)}
 	root := v.follow(0)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEnvironment: code in C, such as DuckDB's for ~, sees a variable; Go and the programs
-// that it starts do not. It runs in a process of its own, whose HOME it changes.
+// that it starts do not. It runs in a separate process because it changes HOME.
 func TestEnvironment(t *testing.T) {
 	if os.Getenv("SPICED_TEST_ENVIRONMENT") == "" {
 		own := exec.Command(os.Args[0], "-test.run", "^TestEnvironment$", "-test.v")

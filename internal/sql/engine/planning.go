@@ -11,10 +11,10 @@ import (
 // maxPlanning is how long a publication waits for the plans of statements.
 const maxPlanning = 10 * time.Second
 
-// planning are statements that a publication has made plan again. The next publications
-// wait for their plans: otherwise a statement whose plan takes longer than the time between
-// two publications would never run. Others do not wait for one another: a publication that
-// comes while they plan is seen when their plans are ready.
+// planning is the set of statements that a publication has forced to plan again. Later
+// publications wait for their plans; otherwise a statement whose planning takes longer than
+// the time between two publications would never run. A publication does not wait for other
+// statements: they notice it once they have planned, and plan again.
 type planning struct {
 	mu  sync.Mutex
 	now map[chan struct{}]struct{} // closed when the plan is ready

@@ -111,7 +111,7 @@ func (s *server) acquireTrusted(ctx context.Context, trusted time.Duration) (*pu
 		r, err := s.pool.Acquire(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil && s.pool.Stat().AcquiredResources() == s.pool.Stat().MaxResources():
-			return nil, fault.New("params", "raise params.connection_pool_size", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.address()).Retryable()
+			return nil, fault.New("params", "try again later, or raise params.connection_pool_size", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.address()).Retryable()
 		case err != nil:
 			return nil, s.fault(err)
 		case r.IdleDuration() < trusted || r.Value().Ping(ctx) == nil:
