@@ -10,29 +10,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-)
 
-// streamOf writes JSON rows as a stream, of one batch for each text.
-func streamOf(t testing.TB, fields []arrow.Field, rows ...string) []byte {
-	t.Helper()
-	schema := arrow.NewSchema(fields, nil)
-	var out bytes.Buffer
-	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
-	for _, r := range rows {
-		if err := w.Write(batch(t, schema, r)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
+	"github.com/spiced-sql/spiced/internal/test/arrowtest"
+)
 
 // TestHostileStreams returns streams from a module that are not what they should be.
 func TestHostileStreams(t *testing.T) {
 	text := []arrow.Field{{Name: "value", Type: arrow.BinaryTypes.String, Nullable: true}}
-	good := streamOf(t, text, `[{"value": "abcdefghijklmnop"}]`)
+	good := arrowtest.Stream(t, text, `[{"value": "abcdefghijklmnop"}]`)
 	many := make([]string, 40)
 	for i := range many {
 		many[i] = `[{"value": "` + strings.Repeat("x", 20_000) + `"}]`
@@ -40,7 +25,7 @@ func TestHostileStreams(t *testing.T) {
 	var packed bytes.Buffer
 	schema := arrow.NewSchema(text, nil)
 	w := ipc.NewWriter(&packed, ipc.WithSchema(schema), ipc.WithZstd())
-	if err := w.Write(batch(t, schema, `[{"value": "`+strings.Repeat("x", 4<<20)+`"}]`)); err != nil {
+	if err := w.Write(arrowtest.Batch(t, schema, `[{"value": "`+strings.Repeat("x", 4<<20)+`"}]`)); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
@@ -51,15 +36,15 @@ func TestHostileStreams(t *testing.T) {
 		want   string
 	}{
 		{"junk", []byte("not Arrow data"), "failed to decode Arrow IPC stream returned by WASM function: "},
-		{"a schema alone", streamOf(t, text), "WASM function call 'replay' returned 0 rows for 1 rows of input; it must return one for each"},
+		{"a schema alone", arrowtest.Stream(t, text), "WASM function call 'replay' returned 0 rows for 1 rows of input; it must return one for each"},
 		{"half a stream", good[:len(good)-40], "failed to decode Arrow IPC stream returned by WASM function: "},
 		{"text that is not UTF-8", bytes.ReplaceAll(good, []byte("abcdefgh"), []byte("abc\xFF\xFEfgh")), `column "value": the text of row 0 is not UTF-8`},
-		{"two rows", streamOf(t, text, `[{"value": "a"}, {"value": "b"}]`), "WASM function call 'replay' returned 2 rows for 1 rows of input; it must return one for each"},
+		{"two rows", arrowtest.Stream(t, text, `[{"value": "a"}, {"value": "b"}]`), "WASM function call 'replay' returned 2 rows for 1 rows of input; it must return one for each"},
 		{
-			"another type", streamOf(t, []arrow.Field{{Name: "value", Type: arrow.PrimitiveTypes.Int64}}, `[{"value": 1}]`),
+			"another type", arrowtest.Stream(t, []arrow.Field{{Name: "value", Type: arrow.PrimitiveTypes.Int64}}, `[{"value": 1}]`),
 			"WASM function output schema does not match declared return schema: column 0 expected 'value: utf8', got 'value: int64'",
 		},
-		{"more rows than memory", streamOf(t, text, many...), "WASM function call 'replay' returned 40 rows for 1 rows"},
+		{"more rows than memory", arrowtest.Stream(t, text, many...), "WASM function call 'replay' returned 40 rows for 1 rows"},
 		{"a packed result", packed.Bytes(), "the result is larger than the 1048576 bytes that params.max_memory_bytes allows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

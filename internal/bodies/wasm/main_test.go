@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/test/arrowtest"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -132,25 +131,12 @@ func function(t testing.TB, declaration string) *Body {
 	return b
 }
 
-// batch makes a batch of JSON rows.
-func batch(t testing.TB, schema *arrow.Schema, rows string) arrow.RecordBatch {
-	t.Helper()
-	if schema.NumFields() == 0 {
-		return array.NewRecordBatch(schema, nil, int64(strings.Count(rows, "{")))
-	}
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // call calls a function with JSON rows and returns its values as JSON.
 func call(t testing.TB, b *Body, rows string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	a, err := b.Call(ctx, batch(t, b.spec.Args, rows))
+	a, err := b.Call(ctx, arrowtest.Batch(t, b.spec.Args, rows))
 	if err != nil {
 		return "", err
 	}

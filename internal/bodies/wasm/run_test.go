@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/arrowtest"
 )
 
 // endless is a function that would run for days.
@@ -22,7 +24,7 @@ func TestCallsEnd(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := function(t, c.declaration)
-			rows := batch(t, b.spec.Args, c.rows)
+			rows := arrowtest.Batch(t, b.spec.Args, c.rows)
 			for range 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 				_, err := b.Call(ctx, rows)
@@ -56,7 +58,7 @@ func TestGarbageCollection(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := b.Call(ctx, batch(t, b.spec.Args, `[{"x": 1}]`))
+		_, err := b.Call(ctx, arrowtest.Batch(t, b.spec.Args, `[{"x": 1}]`))
 		done <- err
 	}()
 	for len(b.slots) == 0 {
@@ -79,7 +81,7 @@ func TestClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := batch(t, b.spec.Args, `[{"x": 1}]`)
+	rows := arrowtest.Batch(t, b.spec.Args, `[{"x": 1}]`)
 	done := make(chan error, 2)
 	for range 2 { // one runs, and one waits for it
 		go func() {
@@ -110,7 +112,7 @@ func TestClose(t *testing.T) {
 // more of them than calls may run at once.
 func TestConcurrentCalls(t *testing.T) {
 	b := function(t, "body_ref: arrow.wasm, "+number)
-	rows := batch(t, b.spec.Args, `[{"x": 1}, {"x": 2}]`)
+	rows := arrowtest.Batch(t, b.spec.Args, `[{"x": 1}, {"x": 2}]`)
 	var wait sync.WaitGroup
 	for range 8 {
 		wait.Go(func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/test/arrowtest"
 	"github.com/spiced-sql/spiced/internal/test/cputime"
 )
 
@@ -44,7 +45,7 @@ func BenchmarkCall(b *testing.B) {
 // BenchmarkLoop runs a loop of a million iterations, to see what fuel costs.
 func BenchmarkLoop(b *testing.B) {
 	f := function(b, "body_ref: numbers.wasm, entrypoint: work, "+number)
-	rows := batch(b, f.spec.Args, `[{"x": 1000000}]`)
+	rows := arrowtest.Batch(b, f.spec.Args, `[{"x": 1000000}]`)
 	n, used := 0, cputime.Used(b)
 	for b.Loop() {
 		n++

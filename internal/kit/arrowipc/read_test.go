@@ -10,10 +10,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
 	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
+	"github.com/spiced-sql/spiced/internal/test/arrowtest"
 )
 
 // allTypes are columns of the types that a module may return.
@@ -34,39 +34,13 @@ const allRows = `[
 	{"i": null, "s": null, "o": null, "d": null, "t": null, "l": null, "f": null, "r": null, "m": null},
 	{"i": -1, "s": "", "o": false, "d": "0.00", "t": "00:00:00", "l": [], "f": [null, 2], "r": {"a": null, "b": null}, "m": []}]`
 
-func batch(t testing.TB, schema *arrow.Schema, rows string) arrow.RecordBatch {
-	t.Helper()
-	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// streamOf writes JSON rows as a stream, of one batch for each text.
-func streamOf(t testing.TB, fields []arrow.Field, rows ...string) []byte {
-	t.Helper()
-	schema := arrow.NewSchema(fields, nil)
-	var out bytes.Buffer
-	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
-	for _, r := range rows {
-		if err := w.Write(batch(t, schema, r)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 func TestRead(t *testing.T) {
-	columns, err := arrowipc.Read(streamOf(t, allTypes, allRows, `[]`, allRows), allTypes, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})
+	columns, err := arrowipc.Read(arrowtest.Stream(t, allTypes, allRows, `[]`, allRows), allTypes, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	schema := arrow.NewSchema(allTypes, nil)
-	one := batch(t, schema, allRows)
+	one := arrowtest.Batch(t, schema, allRows)
 	for i, c := range columns {
 		if !arrow.TypeEqual(c.DataType(), allTypes[i].Type) || c.Len() != 6 {
 			t.Errorf("column %s: %d values of the type %s", allTypes[i].Name, c.Len(), c.DataType())
@@ -83,12 +57,12 @@ func TestLargeOffsets(t *testing.T) {
 	got := []arrow.Field{{Name: "a", Type: arrow.BinaryTypes.LargeString, Nullable: true}, {Name: "b", Type: arrow.LargeListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}
 	want := []arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "b", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}
 	rows := `[{"a": "x", "b": [1, 2]}, {"a": null, "b": null}, {"a": "yz", "b": []}]`
-	columns, err := arrowipc.Read(streamOf(t, got, rows), want, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})
+	columns, err := arrowipc.Read(arrowtest.Stream(t, got, rows), want, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range columns {
-		if one := batch(t, arrow.NewSchema(want, nil), rows).Column(i); !array.Equal(c, one) {
+		if one := arrowtest.Batch(t, arrow.NewSchema(want, nil), rows).Column(i); !array.Equal(c, one) {
 			t.Errorf("got %v, want %v", c, one)
 		}
 	}
@@ -97,12 +71,12 @@ func TestLargeOffsets(t *testing.T) {
 // TestHostileStreams reads invalid streams. Each gives the error that names its fault.
 func TestHostileStreams(t *testing.T) {
 	text := []arrow.Field{{Name: "value", Type: arrow.BinaryTypes.String, Nullable: true}}
-	good := streamOf(t, text, `[{"value": "abcdefghijklmnop"}]`)
+	good := arrowtest.Stream(t, text, `[{"value": "abcdefghijklmnop"}]`)
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	var packed bytes.Buffer
 	schema := arrow.NewSchema(text, nil)
 	w := ipc.NewWriter(&packed, ipc.WithSchema(schema), ipc.WithZstd())
-	if err := w.Write(batch(t, schema, `[{"value": "`+strings.Repeat("x", 4<<20)+`"}]`)); err != nil {
+	if err := w.Write(arrowtest.Batch(t, schema, `[{"value": "`+strings.Repeat("x", 4<<20)+`"}]`)); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
@@ -117,11 +91,11 @@ func TestHostileStreams(t *testing.T) {
 	}{
 		{"junk", []byte("not Arrow data"), arrowipc.Damaged},
 		{"half a stream", good[:len(good)-40], arrowipc.Damaged},
-		{"dictionaries", streamOf(t, []arrow.Field{{Name: "value", Type: words}}, `[{"value": "a"}]`), arrowipc.Damaged},
-		{"nested too deep", streamOf(t, []arrow.Field{{Name: "value", Type: deep}}), arrowipc.Damaged},
+		{"dictionaries", arrowtest.Stream(t, []arrow.Field{{Name: "value", Type: words}}, `[{"value": "a"}]`), arrowipc.Damaged},
+		{"nested too deep", arrowtest.Stream(t, []arrow.Field{{Name: "value", Type: deep}}), arrowipc.Damaged},
 		{"text that is not UTF-8", bytes.ReplaceAll(good, []byte("abcdefgh"), []byte("abc\xFF\xFEfgh")), arrowipc.WrongValue},
-		{"another type", streamOf(t, []arrow.Field{{Name: "value", Type: arrow.PrimitiveTypes.Int64}}, `[{"value": 1}]`), arrowipc.OtherTypes},
-		{"another name", streamOf(t, []arrow.Field{{Name: "other", Type: arrow.BinaryTypes.String}}, `[{"other": "x"}]`), arrowipc.OtherTypes},
+		{"another type", arrowtest.Stream(t, []arrow.Field{{Name: "value", Type: arrow.PrimitiveTypes.Int64}}, `[{"value": 1}]`), arrowipc.OtherTypes},
+		{"another name", arrowtest.Stream(t, []arrow.Field{{Name: "other", Type: arrow.BinaryTypes.String}}, `[{"other": "x"}]`), arrowipc.OtherTypes},
 		{"packed", packed.Bytes(), arrowipc.TooLarge},
 	} {
 		columns, err := arrowipc.Read(c.stream, text, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})
@@ -134,7 +108,7 @@ func TestHostileStreams(t *testing.T) {
 
 // TestLengthsThatAreLies: a word of a stream that claims more than there is does not end the process.
 func TestLengthsThatAreLies(t *testing.T) {
-	good, refused := streamOf(t, allTypes, allRows), 0
+	good, refused := arrowtest.Stream(t, allTypes, allRows), 0
 	for at := 0; at+4 <= len(good); at += 2 {
 		for _, lie := range []uint32{0x10000000, 0x7fffffff, 0xfffffff0} {
 			changed := bytes.Clone(good)
@@ -151,8 +125,8 @@ func TestLengthsThatAreLies(t *testing.T) {
 
 // FuzzRead reads streams. What is read must be readable by DuckDB.
 func FuzzRead(f *testing.F) {
-	f.Add(streamOf(f, allTypes, allRows))
-	f.Add(streamOf(f, allTypes, allRows, allRows))
+	f.Add(arrowtest.Stream(f, allTypes, allRows))
+	f.Add(arrowtest.Stream(f, allTypes, allRows, allRows))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		columns, err := arrowipc.Read(data, allTypes, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})
