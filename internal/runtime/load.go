@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/peers/mcplock"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
@@ -127,6 +128,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		}
 		return fmt.Errorf("publish: %w", err)
 	}
+	report.Problems = append(report.Problems, datasets.CheckViews(ctx, l.data)...)
 	l.db.retainFiles(l.Current())
 	l.sandboxes.collect()
 	if l.published != nil {

@@ -2,7 +2,6 @@ package copies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,34 +136,9 @@ func (l *run) deduplicate(ctx context.Context, table string, c conflict) error {
 	if c.action != conflictUpsertDedup {
 		return nil
 	}
-	left, err := l.text(ctx, fmt.Sprintf("SELECT nullif(count(*), 0)::VARCHAR FROM (%s)", twice))
-	if err != nil || left == "" {
+	value, err := l.text(ctx, firstDuplicate(table, c.key))
+	if err != nil || value == "" {
 		return err
 	}
-	return fault.New("acceleration.on_conflict", "write upsert, which keeps the last row of a key, or correct the source",
-		"different rows have the same (%s), for %s of its values", strings.Join(c.key, ", "), left)
-}
-
-// duplicate explains that rows violate a key, or returns the fault of another error.
-func duplicate(err error, path string, key []string) error {
-	var e *engine.Error
-	f := fault.FromDuckDB(err)
-	if !errors.As(err, &e) || e.Class != "Constraint" {
-		f.Path = path
-		return f
-	}
-	of := "a primary key or unique index"
-	hint := "set acceleration.on_conflict to drop or upsert for the key, or correct the source"
-	if key != nil {
-		of = "(" + strings.Join(key, ", ") + ")"
-		name := of
-		if len(key) == 1 {
-			name = key[0]
-		}
-		hint = fmt.Sprintf("set acceleration.on_conflict: {%q: upsert}, which keeps the last row of a key, or drop, the first; or correct the source", name)
-	}
-	if strings.Contains(e.Message, "NOT NULL") {
-		return fault.New(path, "leave such rows out with refresh_sql, or correct the source", "rows have no value for the key %s", of)
-	}
-	return fault.New(path, hint, "rows have a duplicate key %s: %s", of, fault.FirstLines(e.Message)).WithPublic("rows have a duplicate key " + of)
+	return differentRows(c.key, value)
 }

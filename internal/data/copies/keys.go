@@ -14,21 +14,22 @@ import (
 
 // index is the primary key or an index of a copy.
 type index struct {
-	sql, path string
-	key       []string
+	sql, path       string
+	key             []string
+	unique, primary bool
 }
 
 func indexes(a *spicepod.Acceleration, table string) []index {
 	var out []index
 	if a.PrimaryKey != "" {
-		out = append(out, index{fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", table, columnList(a.PrimaryKey)), "acceleration.primary_key", columnsOf(a.PrimaryKey)})
+		out = append(out, index{fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", table, columnList(a.PrimaryKey)), "acceleration.primary_key", columnsOf(a.PrimaryKey), true, true})
 	}
 	for i, key := range slices.Sorted(maps.Keys(a.Indexes)) {
-		kind := ""
-		if a.Indexes[key] == "unique" {
+		kind, unique := "", a.Indexes[key] == "unique"
+		if unique {
 			kind = "UNIQUE "
 		}
-		out = append(out, index{fmt.Sprintf("CREATE %sINDEX index_%d ON %s (%s)", kind, i, table, columnList(key)), "acceleration.indexes", columnsOf(key)})
+		out = append(out, index{fmt.Sprintf("CREATE %sINDEX index_%d ON %s (%s)", kind, i, table, columnList(key)), "acceleration.indexes", columnsOf(key), unique, false})
 	}
 	return out
 }

@@ -270,17 +270,19 @@ func (l *run) create(ctx context.Context, db *resource.Database) error {
 	}
 	for _, x := range indexes(l.Table.Acceleration, data(db)) {
 		if err := l.exec(ctx, x.sql); err != nil {
-			return duplicate(err, x.path, x.key)
+			return l.violated(ctx, err, x, data(db))
 		}
 	}
 	return nil
 }
 
-// fill creates the table. on_conflict needs the rows in the order of the source, before
-// they are in that of partition_by.
+// fill creates the table. The rows of a load with on_conflict are in a temporary table
+// first: in the order of the source, before they are in that of partition_by, and because
+// DuckDB creates an index on deleted rows too while an older transaction, such as that of
+// another load, could still read them.
 func (l *run) fill(ctx context.Context, db *resource.Database, rows string) error {
 	c := conflictOf(l.Table.Acceleration)
-	if l.order != "" && c.key != nil {
+	if c.key != nil {
 		if err := l.exec(ctx, "CREATE OR REPLACE TEMP TABLE "+unorderedTable+" AS "+rows); err != nil {
 			return fault.FromDuckDB(err)
 		}
@@ -362,7 +364,7 @@ func (l *run) insert(ctx context.Context, db *resource.Database) error {
 		return err
 	}
 	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+incoming); err != nil {
-		return duplicate(err, "acceleration", nil)
+		return refusedInsert(err)
 	}
 	return nil
 }

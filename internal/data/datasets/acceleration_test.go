@@ -182,7 +182,7 @@ func TestOnConflictOfLoads(t *testing.T) {
 		{"upsert_dedup", "1,a\n2,b\n1,a\n,\n,\n", "indexes: {id: unique}, on_conflict: {id: upsert_dedup}", "1|a, 2|b, NULL|NULL, NULL|NULL", "", ""},
 		{"two columns", "1,a\n1,b\n1,a\n", "primary_key: '(id, v)', on_conflict: {'(ID, v)': drop}", "1|a, 1|b", "", ""},
 		{"a unique index", "1,a\n2,b\n1,c\n,d\n,e\n", "indexes: {id: unique}, on_conflict: {id: drop}", "1|a, 2|b, NULL|d, NULL|e", "", ""},
-		{"different rows", "1,a\n2,b\n1,c\n", "primary_key: id, on_conflict: {id: upsert_dedup}", "", "different rows have the same (id), for 1 of its values", "write upsert"},
+		{"different rows", "1,a\n2,b\n1,c\n", "primary_key: id, on_conflict: {id: upsert_dedup}", "", "different rows have the same (id): 1", "write upsert"},
 		{"none", "1,a\n2,b\n1,c\n", "primary_key: id", "", "rows have a duplicate key (id)", `set acceleration.on_conflict: {"id": upsert}`},
 		{"none for an index", "1,a\n1,a\n", "indexes: {'(id, v)': unique}", "", "rows have a duplicate key (id, v)", "on_conflict"},
 		{"null", "1,a\n,b\n", "primary_key: id, on_conflict: {id: upsert}", "", "rows have no value for the key (id)", "refresh_sql"},

@@ -156,15 +156,22 @@ func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (
 		return nil, d.redacted(err)
 	}
 	resource.Release(empty.Resources...)
+	query := "WITH " + engine.Identifier(d.Relation.Name) + " AS (" + src.Query + ") " + rows
+	if err := copies.CheckRows(ctx, m.opts.DB, d.Acceleration, query); err != nil {
+		resource.Release(src.Resources...)
+		return nil, d.redacted(err)
+	}
 	return &tables.Version{
-		Query: "WITH " + engine.Identifier(d.Relation.Name) + " AS (" + src.Query + ") " + rows, Files: d.from.Connector != "duckdb", Resources: src.Resources,
+		Query: query, Files: d.from.Connector != "duckdb", Resources: src.Resources,
 		Columns: empty.Columns, Stats: tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()},
 	}, nil
 }
 
 // protect applies the policy of the dataset to a version.
 func (m *Manager) protect(ctx context.Context, d *Dataset, v *tables.Version) (err error) {
-	v.ByKey = d.policy.ByKey(d.Relation, d.Keys, v.Rows, v.Columns)
+	if v.Rows != "" { // look-ups by key read a table that has an index
+		v.ByKey = d.policy.ByKey(d.Relation, d.Keys, v.Rows, v.Columns)
+	}
 	v.Query, v.Columns, err = d.policy.Bind(ctx, m.opts.DB, v.Query, v.Columns)
 	return err
 }

@@ -3,6 +3,7 @@ package datasets
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
@@ -113,6 +114,26 @@ func (m *Manager) switchTo(next map[string]*served) {
 	if !m.opts.InPlace {
 		m.refreshes.Start(outdated(next, fresh))
 	}
+}
+
+// CheckViews returns the faults of accelerated views whose rows violate a key. A manager that
+// reads in place copies no view and would not find them; another one finds none here.
+func CheckViews(ctx context.Context, m *Manager) (problems spicepod.Problems) {
+	if !m.opts.InPlace {
+		return nil
+	}
+	m.mu.Lock()
+	live := slices.Collect(maps.Values(m.live))
+	m.mu.Unlock()
+	for _, s := range live {
+		if s.view == nil || s.Acceleration == nil {
+			continue
+		}
+		if err := copies.CheckRows(ctx, m.opts.DB, s.Acceleration, "SELECT * FROM "+engine.Qualified(s.Relation.Schema, s.Relation.Name)); err != nil {
+			problems = append(problems, s.view.Problem(err))
+		}
+	}
+	return problems
 }
 
 // outdated returns the accelerated views that changed or read, also through other

@@ -215,7 +215,7 @@ func (v *View) Install(tx *engine.Tx) error {
 				return dropErr
 			}
 		}
-		p := fault.Of(err).Problem(v.pod, v.Path, v.Component())
+		p := v.Problem(err)
 		return &p
 	}
 	next := *now
@@ -229,6 +229,11 @@ func (v *View) Install(tx *engine.Tx) error {
 	}
 	v.Amend(now, &next) // they are the same if the transaction fails
 	return nil
+}
+
+// Problem returns an error about the view's data at its position in the Spicepod.
+func (v *View) Problem(err error) spicepod.Problem {
+	return fault.Of(err).Problem(v.pod, v.Path, v.Component())
 }
 
 // problem returns DuckDB's error about a statement of the DDL.
