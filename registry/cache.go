@@ -55,7 +55,7 @@ func (c *cache) put(key string, out tools.Output) {
 	if key == "" {
 		return
 	}
-	size := int64(len(key)+len(out.Value)) + overhead
+	size := int64(len(key)+out.Size()) + overhead
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if size <= c.limit/maxShare {

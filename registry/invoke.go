@@ -127,7 +127,7 @@ func (a *attempt) result(out tools.Output, err error) tools.Result {
 		result.Error = tools.AsError(err)
 		return result
 	}
-	result.OK, result.Result, result.Rows, result.Metrics.Usage = true, out.Value, out.Rows, out.Usage
+	result.OK, result.Result, result.Content, result.Rows, result.Metrics.Usage = true, out.Value, out.Content, out.Rows, out.Usage
 	return result
 }
 

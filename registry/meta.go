@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -34,6 +35,18 @@ type Invoked struct {
 	Result      json.RawMessage `json:"result"`
 	*tools.Rows                 // if rows were cut off
 	Notices     []string        `json:"notices,omitempty"`
+
+	content []tools.Content
+}
+
+// Output returns the response with the content of the invoked tool.
+func (i *Invoked) Output() (tools.Output, error) {
+	type plain Invoked // without this method
+	out, err := tools.JSON((*plain)(i))
+	if out.Content = i.content; out.Content != nil && len(i.Notices) > 0 {
+		out.Content = append(out.Content[:len(out.Content):len(out.Content)], tools.Content{Text: strings.Join(i.Notices, "\n")})
+	}
+	return out, err
 }
 
 // maxDescribed is how many tools one call of tool_describe shows.
@@ -137,7 +150,7 @@ func (r *Registry) toolInvoke(ctx context.Context, args invokeArguments, in tool
 	if !result.OK {
 		return nil, result.Error.Of(args.ToolID)
 	}
-	invoked := &Invoked{ToolID: result.Tool.Name, Result: result.Result, Notices: result.Notices}
+	invoked := &Invoked{ToolID: result.Tool.Name, Result: result.Result, Notices: result.Notices, content: result.Content}
 	if result.Rows != nil && result.Rows.Truncated {
 		invoked.Rows = result.Rows
 	}

@@ -444,3 +444,26 @@ func BenchmarkCatalog(b *testing.B) {
 		}
 	}
 }
+
+// TestInvokedContent is that of the tool, with the notices of its call.
+func TestInvokedContent(t *testing.T) {
+	content := []tools.Content{{Text: "a"}, {MediaType: "image/png", Data: []byte{1}}}
+	shoot := registry.Must(tools.New(tools.Definition{
+		Name: "shoot", Description: "Shoots.", Source: tools.SourceFunction,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}}}`),
+	}, func(context.Context, tools.Input) (tools.Output, error) {
+		return tools.Output{Value: json.RawMessage("[]"), Content: content}, nil
+	}))
+	r := registry.New(registry.Options{})
+	catalog, err := registry.NewCatalog(r.Current(), registry.Contents{Tools: []tools.Tool{shoot}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Publish(catalog)
+	for args, want := range map[string]int{`{"tool_id":"shoot"}`: 2, `{"tool_id":"shoot","arguments":{"x":"1"}}`: 3} {
+		got := invoke(t, r, "tool_invoke", args)
+		if !got.OK || len(got.Content) != want {
+			t.Errorf("%s: %+v %s", args, got, got.Result)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type Result struct {
 	OK      bool            `json:"ok"`
 	Result  json.RawMessage `json:"result,omitempty" doc:"The result of the tool, if the call succeeded."` // null is a value
 	Error   *Error          `json:"error,omitempty"`
+	Content []Content       `json:"-"` // see [Output.Content]
 	Rows    *Rows           `json:"-"` // extent of a result of rows, shown next to it
 	Notices []string        `json:"notices,omitempty" doc:"What was repaired or left out."`
 	Metrics Metrics         `json:"metrics"`

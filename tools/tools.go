@@ -91,6 +91,8 @@ type Input struct {
 // Output is the output of a call.
 type Output struct {
 	Value json.RawMessage // JSON, never empty
+	// Content is Value as a model reads it; nil: the JSON itself.
+	Content []Content
 	// Rows is the number of rows in Value, if it is a list of rows.
 	Rows *Rows
 	// Version is the [Versioned.DataVersion] of which Value is the result; 0 if it is not

@@ -17,6 +17,8 @@ const (
 	MaxParallel = 256
 	// MaxResultBytes is the largest tool_result_max_bytes.
 	MaxResultBytes = 64 << 20
+	// MaxImages is the largest tool_result_images: what Anthropic takes in a request.
+	MaxImages = 100
 	// MaxTimeout is the largest timeout and idle_timeout.
 	MaxTimeout = time.Hour
 	// MaxSystemPrompt limits a system_prompt, in bytes.

@@ -105,7 +105,17 @@ func (e *entry) limits() toolloop.Limits {
 		Rounds:      e.rounds(),
 		Parallel:    e.Number("tool_concurrency", 0, 1, MaxParallel),
 		ResultBytes: int(e.Size("tool_result_max_bytes", MaxResultBytes)),
+		Images:      e.images(),
 	}
+}
+
+// images parses tool_result_images; 0 means that the model is sent none.
+func (e *entry) images() int {
+	n := e.Number("tool_result_images", toolloop.DefaultImages, 0, MaxImages)
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 // rounds parses tool_recursion_limit; 0 means that no call is made. The text of

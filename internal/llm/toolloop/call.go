@@ -112,7 +112,7 @@ func (s *session) bounded(r *tools.Result) *tools.Result {
 func (s *session) render(c *chat.Call, r tools.Result) *chat.CallResult {
 	result := s.rendered(c, r)
 	if result == nil {
-		result = Render(c, r, s.limits.ResultBytes)
+		result = render(c, r, s.limits.ResultBytes, s.images)
 	}
 	result.ID, result.Name = c.ID, c.Name
 	return result

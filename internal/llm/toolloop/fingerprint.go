@@ -18,6 +18,13 @@ func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 		}
 	}
 	write(string(m.Role))
+	pictures := func(parts []chat.Part) {
+		for _, p := range parts {
+			if p.Image != nil {
+				write(p.Image.URL, p.Image.Data)
+			}
+		}
+	}
 	for _, p := range m.Parts {
 		write(string(p.Kind), p.Text)
 		if p.Call != nil {
@@ -25,10 +32,9 @@ func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 		}
 		if p.Result != nil {
 			write(p.Result.ID, p.Result.Text())
+			pictures(p.Result.Parts)
 		}
-		if p.Image != nil {
-			write(p.Image.URL, p.Image.Data)
-		}
+		pictures([]chat.Part{p})
 	}
 	h.Sum(sum[:0])
 	return sum

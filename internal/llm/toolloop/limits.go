@@ -12,6 +12,7 @@ type Limits struct {
 	Parallel      int // calls running at once
 	ResultBytes   int // of one result as shown to the model
 	ArgumentBytes int // of one call
+	Images        int // of a chat, above which those of results are left out; negative: 0
 }
 
 // The default limits of a chat. DefaultRounds is that of Spice's tool_recursion_limit.
@@ -21,6 +22,7 @@ const (
 	DefaultParallel      = 8
 	DefaultResultBytes   = 64 << 10
 	DefaultArgumentBytes = 1 << 20
+	DefaultImages        = 20 // above, Anthropic takes smaller images only
 )
 
 const (
@@ -38,6 +40,7 @@ func (l Limits) effective() Limits {
 		Parallel:      positive(l.Parallel, DefaultParallel),
 		ResultBytes:   positive(l.ResultBytes, DefaultResultBytes),
 		ArgumentBytes: positive(l.ArgumentBytes, DefaultArgumentBytes),
+		Images:        max(0, cmp.Or(l.Images, DefaultImages)),
 	}
 }
 

@@ -3,6 +3,8 @@ package toolloop
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -17,14 +19,50 @@ import (
 // "returned":n,"notices":[…]}. A result over the limit becomes
 // {"truncated":true,"bytes":n,"limit":n,"preview":"…"}, where everything but the
 // preview takes about 60 bytes whatever the limit is.
+//
+// A result with content becomes its texts, which have at most limit bytes together, and its
+// images; without images, the model reads what was left out.
 func Render(c *chat.Call, r tools.Result, limit int) *chat.CallResult {
-	text := ""
-	if r.OK {
-		text = success(r, limit)
-	} else {
-		text = failure(c.Name, r.Error, limit)
+	return render(c, r, limit, &album{})
+}
+
+func render(c *chat.Call, r tools.Result, limit int, images *album) *chat.CallResult {
+	result := &chat.CallResult{ID: c.ID, Name: c.Name, Error: !r.OK}
+	switch {
+	case !r.OK:
+		result.Parts = textParts(failure(c.Name, r.Error, limit))
+	case r.Content != nil:
+		result.Parts = contents(r, limit, images)
+	default:
+		result.Parts = textParts(success(r, limit))
 	}
-	return &chat.CallResult{ID: c.ID, Name: c.Name, Error: !r.OK, Parts: textParts(text)}
+	return result
+}
+
+// contents returns the parts of a result with content. Texts begin a line: some APIs join
+// them.
+func contents(r tools.Result, limit int, images *album) []chat.Part {
+	var parts []chat.Part
+	list := r.Content
+	if len(r.Notices) > 0 {
+		list = append(list[:len(list):len(list)], tools.Content{Text: strings.Join(r.Notices, "\n")})
+	}
+	for _, c := range list {
+		part := chat.Part{Kind: chat.PartText, Text: c.Text}
+		if c.Media() {
+			part = images.part(c)
+		}
+		if part.Kind == chat.PartText && len(parts) > 0 {
+			part.Text = "\n" + part.Text
+		}
+		parts = append(parts, part)
+	}
+	text := chat.Message{Parts: parts}.Text()
+	if len(text) <= limit {
+		return parts
+	}
+	parts = slices.DeleteFunc(parts, func(p chat.Part) bool { return p.Kind == chat.PartText })
+	return append(textParts(string(overview(json.RawMessage(text), limit))), parts...)
 }
 
 func textParts(text string) []chat.Part { return []chat.Part{{Kind: chat.PartText, Text: text}} }

@@ -1,8 +1,11 @@
 package toolloop_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"image"
+	"image/png"
 	"runtime"
 	"strings"
 	"testing"
@@ -100,4 +103,69 @@ func heap() int64 {
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
 	return int64(s.HeapAlloc)
+}
+
+func shot(t testing.TB, width, height int) tools.Content {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		t.Fatal(err)
+	}
+	return tools.Content{MediaType: "image/png", Data: b.Bytes()}
+}
+
+// TestImagesOfResults has results with media in a chat that may have two images.
+func TestImagesOfResults(t *testing.T) {
+	dot := shot(t, 1, 1)
+	webp := tools.Content{MediaType: "image/webp", Data: []byte("RIFF\x24\x00\x00\x00WEBPVP8 ")}
+	cases := map[string]struct {
+		content []tools.Content
+		want    string // <> is an image
+	}{
+		"text":        {[]tools.Content{{Text: "a"}, {Text: "b"}}, "a|\nb"},
+		"image":       {[]tools.Content{{Text: "a"}, dot, {Text: "b"}}, "a|<image/png>|\nb"},
+		"webp":        {[]tools.Content{webp}, "<image/webp>"},
+		"three":       {[]tools.Content{dot, dot, dot}, "<image/png>|<image/png>|\n[left out: image/png, 71 bytes: the chat has 2 images already]"},
+		"wide":        {[]tools.Content{shot(t, 8001, 1)}, "[left out: image/png, 91 bytes: it has 8001 × 1 pixels; a side can have 8000]"},
+		"large":       {[]tools.Content{{MediaType: "image/png", Data: append(shot(t, 1, 1).Data, make([]byte, 4<<20)...)}}, "[left out: image/png, 4194375 bytes: an image can have 3932160 bytes]"},
+		"damaged":     {[]tools.Content{{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}, "[left out: image/png, 8 bytes: the image is damaged]"},
+		"sound":       {[]tools.Content{{MediaType: "audio/\nwav", Name: "x\ny", Data: []byte("RIFF")}}, "[left out: x y, audio/ wav, 4 bytes: only PNG, JPEG, GIF and WebP images can be shown]"},
+		"no bytes":    {[]tools.Content{{MediaType: "image/png", Data: []byte{}}}, "[left out: image/png, 0 bytes: only PNG, JPEG, GIF and WebP images can be shown]"},
+		"long text":   {[]tools.Content{{Text: strings.Repeat("x", 2000)}, dot}, `{"truncated":true,"bytes":2000,"limit":1000,"preview":"` + strings.Repeat("x", 500) + `"}|<image/png>`},
+		"SVG is text": {[]tools.Content{{MediaType: "image/svg+xml", Data: []byte("<svg/>")}}, "[left out: image/svg+xml, 6 bytes: only PNG, JPEG, GIF and WebP images can be shown]"},
+	}
+	for name, c := range cases {
+		m := &model{scripts: []script{asks("one {}"), says("done")}}
+		shoots := invoker(func(context.Context, registry.Call) tools.Result {
+			return tools.Result{OK: true, Result: json.RawMessage(`[]`), Content: c.content}
+		})
+		run(t, &toolloop.Loop{Provider: m, Invoker: shoots, Limits: toolloop.Limits{Images: 2, ResultBytes: 1000}}, ask("go"), offered("one"), nil)
+		var got []string
+		for _, p := range m.requests[1].Messages[2].Parts[0].Result.Parts {
+			if p.Image != nil {
+				p.Text = "<" + p.Image.MediaType + ">"
+			}
+			got = append(got, p.Text)
+		}
+		if text := strings.Join(got, "|"); text != c.want {
+			t.Errorf("%s: got %s", name, text)
+		}
+	}
+}
+
+// TestImagesOfTheClientCount towards the limit of a chat, also those of an earlier result.
+func TestImagesOfTheClientCount(t *testing.T) {
+	r := ask("go")
+	picture := chat.Part{Kind: chat.PartImage, Image: &chat.Image{URL: "https://example.com/a.png"}}
+	r.Messages[0].Parts = append(r.Messages[0].Parts, picture, chat.Part{Kind: chat.PartResult, Result: &chat.CallResult{Parts: []chat.Part{picture}}})
+	shoots := invoker(func(context.Context, registry.Call) tools.Result {
+		return tools.Result{OK: true, Result: json.RawMessage(`[]`), Content: []tools.Content{shot(t, 1, 1)}, Notices: []string{"repaired"}}
+	})
+	for most, want := range map[int]string{2: "left out: image/png, 71 bytes: the chat has 2 images already]\nrepaired", -1: "this model is not sent images]\nrepaired", 3: "\nrepaired"} {
+		m := &model{scripts: []script{asks("one {}"), says("done")}}
+		run(t, &toolloop.Loop{Provider: m, Invoker: shoots, Limits: toolloop.Limits{Images: most}}, r, offered("one"), nil)
+		if got := m.requests[1].Messages[2].Parts[0].Result.Text(); !strings.HasSuffix(got, want) || most == 3 && got != want {
+			t.Errorf("%d: got %s", most, got)
+		}
+	}
 }

@@ -26,6 +26,7 @@ type session struct {
 	asked  *chat.Request // the client's request
 	offer  offer
 	ids    map[string]bool
+	images *album
 
 	messages []chat.Message // for the next request
 	known    int            // how many of them the client knows
@@ -59,7 +60,7 @@ type note struct {
 func newSession(l *Loop, r *chat.Request, messages []chat.Message, o offer, scope tools.Scope) *session {
 	s := &session{
 		loop: l, limits: l.Limits.effective(), log: l.log(), scope: scope, asked: r, offer: o,
-		ids: map[string]bool{}, messages: slices.Clip(messages), known: len(messages),
+		ids: map[string]bool{}, images: newAlbum(l.Limits.effective().Images, messages), messages: slices.Clip(messages), known: len(messages),
 		out: make(chan Event, buffered), notes: make(chan note), over: make(chan struct{}), began: time.Now(),
 	}
 	for _, m := range messages {

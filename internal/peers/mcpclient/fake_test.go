@@ -202,6 +202,8 @@ func rawResult(name string) any {
 	switch name {
 	case "structured":
 		return object{"content": content, "structuredContent": object{"n": json.Number("9007199254740993")}}
+	case "structured and media":
+		return object{"content": []object{{"type": "text", "text": "one"}, {"type": "image"}}, "structuredContent": object{"n": 1}}
 	case "wrapped number":
 		return object{"content": []object{{"type": "text", "text": "9007199254740993"}}, "structuredContent": object{"result": json.Number("9007199254740993")}}
 	case "wrapped text":

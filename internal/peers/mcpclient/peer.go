@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,6 +41,10 @@ func peerOutput(r *mcp.CallToolResult, wrapped bool) (tools.Output, error) {
 	var rows tools.Rows
 	if err == nil && peermeta.Decode(r.Meta[peermeta.Rows], &rows) && rows.Returned >= 0 {
 		out.Rows = &rows
+	}
+	var list mcp.CallToolResult
+	if err == nil && r.Meta[peermeta.Content] == true && json.Unmarshal([]byte(`{"content":`+string(out.Value)+`}`), &list) == nil {
+		out.Content = contentOf(&list, nil)
 	}
 	return out, err
 }

@@ -29,10 +29,13 @@ func unwrapped(schema any) (inner any, wrapped bool) {
 // wire form.
 func output(r *mcp.CallToolResult, wrapped bool) (tools.Output, error) {
 	value, err := valueOf(r, wrapped)
-	if err == nil && len(value) > MaxResult {
-		err = tooLong()
+	switch {
+	case err != nil:
+		return tools.Output{}, err
+	case len(value) > MaxResult:
+		return tools.Output{}, tooLong()
 	}
-	return tools.Output{Value: value}, err
+	return tools.Output{Value: value, Content: contentOf(r, value)}, nil
 }
 
 func tooLong() *tools.Error {
@@ -89,12 +92,16 @@ func structured(contents []mcp.Content, value any) (json.RawMessage, error) {
 	return tools.Encode(value)
 }
 
-// complaint is the text of an error result.
+// complaint is the text of an error result. Media are named: an error is a text.
 func complaint(r *mcp.CallToolResult) string {
 	var texts []string
 	for _, content := range r.Content {
-		if text, ok := content.(*mcp.TextContent); ok && strings.TrimSpace(text.Text) != "" {
-			texts = append(texts, strings.TrimSpace(text.Text))
+		c := modelContent(content)
+		if c.Media() {
+			c.Text = fmt.Sprintf("(%s of %d bytes is not shown)", c.MediaType, len(c.Data))
+		}
+		if text := strings.TrimSpace(c.Text); text != "" {
+			texts = append(texts, text)
 		}
 	}
 	if len(texts) > 0 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -40,6 +42,26 @@ func TestCalls(t *testing.T) {
 	st := w.Status()
 	if len(st) != 1 || st[0].State != mcpclient.Ready || st[0].Error != "" || !strings.Contains(w.log.String(), "protocol=2025-11-25") {
 		t.Errorf("status %+v", st)
+	}
+}
+
+// TestContentForModels has results whose JSON is not what a model reads.
+func TestContentForModels(t *testing.T) {
+	w := newWorld(t)
+	s := w.open(command("files", "sdk"))
+	raw := newWorld(t).open(command("raw", "structured and media"))
+	for name, c := range map[string]struct {
+		tool tools.Tool
+		want []tools.Content
+	}{
+		"mixed":                {tool(t, s, "files__mixed"), []tools.Content{{Text: "a picture"}, {MediaType: "image/png", Data: []byte{1, 2, 3}}, {Text: "Link to the resource file:///x"}}},
+		"one text":             {tool(t, s, "files__word"), nil},
+		"structured and media": {tool(t, raw, "raw__one"), []tools.Content{{Text: `{"n":1}`}, {MediaType: "image", Data: []byte{}}}},
+	} {
+		out, err := c.tool.Call(t.Context(), tools.Input{})
+		if diff := cmp.Diff(c.want, out.Content); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
 	}
 }
 

@@ -32,6 +32,8 @@ const (
 const (
 	Error = "spiced/error" // a tools.Error
 	Rows  = "spiced/rows"  // a tools.Rows, if rows are missing
+
+	Content = "spiced/content" // true: the value is a list of MCP's contents, for models to read as such
 )
 
 // Limits.

@@ -27,6 +27,9 @@ func success(r tools.Result, f form) *mcp.CallToolResult {
 	if r.Rows != nil && r.Rows.Truncated {
 		result.Meta = mcp.Meta{peermeta.Rows: r.Rows}
 	}
+	if r.Content != nil && value[0] == '[' {
+		result.Meta = mcp.Meta{peermeta.Content: true}
+	}
 	switch {
 	case f == formWrapped:
 		result.StructuredContent = json.RawMessage(`{"result":` + string(value) + `}`)
