@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,4 +72,41 @@ func TestDescribeIsGivenUp(t *testing.T) {
 		t.Error(got)
 	}
 	wait.Until(t, "the deaf one ends", func() bool { return db.Stats().Abandoned == 0 })
+}
+
+// TestDescribeArguments has parameters that are arguments of declared functions: they have
+// the declared types, also where DuckDB forgets them.
+func TestDescribeArguments(t *testing.T) {
+	db := fixture(t, Options{})
+	total := &Function{Name: "total", Signature: "total(amount decimal(18,2), n int64) → decimal(18,2)", Args: []FunctionArg{
+		{Name: "amount", Type: "DECIMAL(18,2)", Numeric: true}, {Name: "n", Type: "BIGINT", Numeric: true},
+	}}
+	catalog := NewCatalog(Contents{Generation: 2, Relations: []Relation{{Schema: "public", Name: "k"}}, Functions: []*Function{total}})
+	err := db.Publish(context.Background(), catalog, func(tx *Tx) error {
+		return tx.Exec("CREATE MACRO spice.public.total(amount DECIMAL(18,2), n BIGINT) AS CAST(amount * n AS DECIMAL(18,2))")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sql, want := range map[string]string{
+		"SELECT total($1, $2) AS t":                                  "1 DECIMAL(18,2), 2 BIGINT",
+		"SELECT total(?, ?) AS t":                                    "1 DECIMAL(18,2), 2 BIGINT",
+		"SELECT total(n := $2, amount := $1) AS t":                   "1 DECIMAL(18,2), 2 BIGINT",
+		"SELECT total($amount, $n) AS t":                             "amount DECIMAL(18,2), n BIGINT",
+		"SELECT 1 + total(total(i, $1), $2) * 2 FROM k":              "1 BIGINT, 2 BIGINT",
+		"SELECT total($1::INTEGER, $2) AS t":                         "1 INTEGER, 2 BIGINT",
+		"SELECT * FROM (VALUES (total($1, $2), $3))":                 "1 DECIMAL(18,2), 2 BIGINT, 3 ?",
+		"SELECT i FROM k WHERE total($1, i) > (SELECT total($2, 1))": "1 DECIMAL(18,2), 2 DECIMAL(18,2)",
+		"SELECT total($1, $1) AS t":                                  "1 DECIMAL(18,2)",
+	} {
+		d, err := db.Describe(context.Background(), Request{SQL: sql})
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		_, got, _ := strings.Cut(describeText(d), "; ")
+		if got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
 }

@@ -57,7 +57,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	query, parts := ch.query(text)
 	relocate := func(offset int) int { return offsetIn(parts, offset, ch.target.Offset) }
-	st, edits, _, err := db.examine(ctx, c, names, query, inPart, nil, h)
+	st, edits, wrote, err := db.examine(ctx, c, names, query, inPart, nil, h)
 	if err != nil {
 		return nil, moveError(err, text, relocate)
 	}
@@ -74,7 +74,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	v := &verdict{
 		hidden: hidden,
 		text:   out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		called: callsOf(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}),
+		called: callsOf(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {

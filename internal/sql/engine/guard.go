@@ -36,9 +36,7 @@ type verdict struct {
 
 	alone bool // it is a call of [Function.Alone], or has an [Input.Alone]
 	input bool // it has a [Request.Input]
-	// params are the parameters whose values must be of these kinds for the text.
-	params []string
-	kinds  string
+	parameters
 	// dependencies returns what another process needs for it; false if only this process
 	// can run it. Nil: only this one can.
 	dependencies func() ([]*Dependency, bool)
@@ -94,7 +92,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 	v := &verdict{
 		hidden: hidden,
 		traits: db.traits(text, st, cat), alone: (wrote.alone || input && req.Input.Alone) && explain == "", input: input,
-		params: wrote.params, kinds: req.given().kinds(wrote.params),
+		parameters: parameters{wrote.params, req.given().kinds(wrote.params), wrote.types},
 	}
 	if v.traits.Protected && explain != "" {
 		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)

@@ -171,6 +171,7 @@ func (p *producer) isolate() error {
 	p.rows.columns, p.rows.described = remote.Columns(), remote.Description()
 	if p.rows.described != nil {
 		p.rows.described.Files = p.verdict.traits.Files
+		p.rows.described.with(p.declared)
 	}
 	p.describeRows()
 	return nil

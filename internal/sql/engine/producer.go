@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	// The mapping package lacks the two calls of the C API that stream a result instead
@@ -37,8 +36,9 @@ type producer struct {
 	open         bool // its own transaction may be open: of a write, or see current
 	changed      bool // the columns of the result differ from those it was prepared with
 	only         onlyRow
-	gathered     [][]*string // the values of a write to a table that is not DuckDB's
-	replan       bool        // a commit outdated its plan: it is planned in the transaction that it runs in
+	gathered     [][]*string      // the values of a write to a table that is not DuckDB's
+	declared     map[string]*Type // for a description: see parameters.types
+	replan       bool             // a commit outdated its plan: it is planned in the transaction that it runs in
 }
 
 func (p *producer) run() {
@@ -158,7 +158,7 @@ func (p *producer) start() error {
 			case p.isolated:
 				return p.isolate()
 			case p.req.describe:
-				p.rows.described = s.description(p.verdict)
+				p.rows.described = s.description(p.verdict).with(p.declared)
 				return nil
 			case p.verdict.outside != nil:
 				return p.writeOutside()
@@ -208,6 +208,11 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}
 	if open != nil {
 		return pending, nil, &unopenedError{open}
+	}
+	if p.req.describe {
+		if p.declared, err = p.c.declaredTypes(p.verdict.types); err != nil {
+			return pending, nil, err
+		}
 	}
 	if p.isolated = p.isolable(); p.isolated {
 		return pending, nil, nil
@@ -300,18 +305,6 @@ func (s *stmt) checkResult(write bool) error {
 		return NewError(errcode.Refused, "", "only SELECT-like statements may run")
 	}
 	return checkTypes(s.columns)
-}
-
-// checkTypes refuses types whose values cannot be read: where they depend on the
-// parameters, they were not cast.
-func checkTypes(columns []Column) error {
-	for _, c := range columns {
-		if unreadable(c) {
-			return NewError(errcode.Argument, fmt.Sprintf("write CAST(%s AS VARCHAR)", Identifier(c.Name)),
-				"column %q has a type that cannot be returned", c.Name)
-		}
-	}
-	return nil
 }
 
 func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {

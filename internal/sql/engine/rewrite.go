@@ -30,6 +30,9 @@ type written struct {
 	alone  bool     // the statement is [Function.Alone] of one of them
 	keys   []string // macros of [ByKey]
 	params []string // whose kinds of values the macros depend on
+	// types are those of the parameters that are arguments of declared functions, by their
+	// names, as the functions declare them. Of several the first in the text counts.
+	types map[string]string
 }
 
 // rewrite returns the edits for the calls of declared functions in text and, outside
@@ -74,6 +77,7 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, in usage)
 // call adds the edits of one call and its arguments. A call that is a column by
 // itself keeps its text as the column's name.
 func (r *rewriter) call(c sqltree.Call, f *Function) error {
+	r.typeParams(c, f)
 	once, err := r.once(c, f)
 	if err != nil {
 		return err
@@ -277,6 +281,22 @@ func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 			sqltree.Edit{Span: sqltree.Span{Start: span.End, End: span.End}, New: " AS " + d.Type + ")"})
 	}
 	return nil
+}
+
+// typeParams notes the types of the parameters among the arguments of a call: of their
+// casts, or else the declared ones.
+func (r *rewriter) typeParams(c sqltree.Call, f *Function) {
+	for i, a := range c.Args {
+		if a.Constant == nil || a.Constant.Kind != sqltree.Parameter {
+			continue
+		}
+		if r.types == nil {
+			r.types = map[string]string{}
+		}
+		if name := a.Constant.Text; r.types[name] == "" {
+			r.types[name] = cmp.Or(a.Constant.Cast, f.Args[position(a, i, f)].Type)
+		}
+	}
 }
 
 // tableArg replaces a table argument with the name that the function's query_table
