@@ -1349,3 +1349,35 @@ func TestTitles(t *testing.T) {
 		}
 	}
 }
+
+// TestParametersThatCannotBeText has functions of lists, which DuckDB describes as if
+// their parameter were NULL: what is announced must be what comes.
+func TestParametersThatCannotBeText(t *testing.T) {
+	f := serve(t, nil)
+	c := f.raw()
+	for _, tt := range []struct {
+		sql           string
+		param, column uint32
+		value, want   string
+	}{
+		{"SELECT list_sum($1)", pgtype.Float8ArrayOID, pgtype.Float8OID, "{1,2,3}", "6"},
+		{"SELECT list_avg($1) FROM one", pgtype.Float8ArrayOID, pgtype.Float8OID, "{1,2}", "1.5"},
+		{"SELECT list_max($1)", pgtype.TextArrayOID, pgtype.TextOID, "{a,c,b}", "c"},
+		{"SELECT unnest($1)", pgtype.TextArrayOID, pgtype.TextOID, "{a}", "a"},
+		{"SELECT NULL, $1", pgtype.TextOID, pgtype.Int4OID, "x", "∅|x"},
+		{"SELECT list_sum($1::INTEGER[])", pgtype.Int4ArrayOID, pgtype.NumericOID, "{1,2}", "3"},
+	} {
+		d, err := c.Prepare(f.context(), "", tt.sql, nil)
+		if err != nil {
+			t.Errorf("%s: %v", tt.sql, err)
+			continue
+		}
+		if d.ParamOIDs[0] != tt.param || d.Fields[0].DataTypeOID != tt.column {
+			t.Errorf("%s: parameter %d, column %d; want %d, %d", tt.sql, d.ParamOIDs[0], d.Fields[0].DataTypeOID, tt.param, tt.column)
+		}
+		r := c.ExecPrepared(f.context(), "", [][]byte{[]byte(tt.value)}, nil, nil).Read()
+		if r.Err != nil || string(joined(r.Rows[0])) != tt.want {
+			t.Errorf("%s: %q, %v; want %q", tt.sql, r.Rows, r.Err, tt.want)
+		}
+	}
+}

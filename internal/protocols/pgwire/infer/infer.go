@@ -13,7 +13,10 @@
 //   - in x = ANY ($1) it is a list of the type of x;
 //   - in x + $1 it has the type of x, but for dates and intervals;
 //   - else it has the type that the client gives, or is text, as in PostgreSQL;
-//   - one that cannot be text, as in abs($1), is a DOUBLE or a BIGINT.
+//   - one that cannot be text, as in abs($1), is a DOUBLE, a BIGINT, or a list of
+//     texts or of one of these, as in list_sum($1).
+//
+// Arguments of declared functions have types from the start: those of the signature.
 package infer
 
 import (
@@ -42,7 +45,8 @@ type Query struct {
 	// Rewrite translates the names of PostgreSQL's types.
 	Rewrite func(sql string) (string, bool)
 
-	casts map[string]string // the types that SQL casts parameters to, by their names
+	casts    map[string]string // the types that SQL casts parameters to, by their names
+	doubtful bool              // see doubts
 }
 
 // Result is the outcome of an inference.
@@ -93,6 +97,9 @@ func (q *Query) complete(ctx context.Context, d *engine.Description) (text strin
 		if t := types[param.Name]; t != nil {
 			out.Params[i].Type = t
 		}
+	}
+	if q.doubtful = q.doubts(ctx, d, lists); q.doubtful {
+		d = opened(d)
 	}
 	if !isOpen(d) {
 		return q.Text, out
@@ -181,8 +188,8 @@ func (q *Query) castSome(ctx context.Context, d *engine.Description, lists map[s
 }
 
 // guesses are the types that are tried for parameters that cannot be text, as
-// in abs($1).
-var guesses = []uint32{pgtype.Float8OID, pgtype.Int8OID}
+// in abs($1) and list_sum($1).
+var guesses = []uint32{pgtype.Float8OID, pgtype.Int8OID, pgtype.TextArrayOID, pgtype.Float8ArrayOID, pgtype.Int8ArrayOID}
 
 // guess tries types for the parameters that castSome could not cast: first for
 // each alone, then for all whose type is unknown. described is nil if the columns
@@ -246,6 +253,44 @@ func (q *Query) known(name string) uint32 { return cmp.Or(q.given(name), q.Found
 // isOpen reports whether a column depends on parameters without a type.
 func isOpen(d *engine.Description) bool {
 	return slices.ContainsFunc(d.Columns, func(c engine.Column) bool { return c.Type == nil })
+}
+
+// doubts reports whether a column that DuckDB describes as INTEGER may be of another
+// type: it plans a NULL as INTEGER, and list_sum($1) as if $1 were NULL. With a text in
+// place of each parameter that has no type, such a statement is an error or has other
+// columns.
+func (q *Query) doubts(ctx context.Context, d *engine.Description, lists map[string]*engine.Type) bool {
+	texts := map[string]uint32{}
+	for _, param := range d.Params {
+		if param.Type == nil && lists[param.Name] == nil {
+			texts[param.Name] = cmp.Or(q.known(param.Name), pgtype.TextOID)
+		}
+	}
+	if len(texts) == 0 || isOpen(d) || !slices.ContainsFunc(d.Columns, isInteger) {
+		return false
+	}
+	probed, err := q.probe(ctx, q.replaced(lists, texts, scanner.null))
+	return err != nil || !slices.EqualFunc(probed.Columns, d.Columns, func(a, b engine.Column) bool {
+		return a.Type != nil && a.Type.ID == b.Type.ID
+	})
+}
+
+func isInteger(c engine.Column) bool { return c.Type != nil && c.Type.ID == engine.Integer }
+
+// opened is a description in which INTEGER columns depend on the parameters, if one of
+// these has no type: see doubts.
+func opened(d *engine.Description) *engine.Description {
+	if !slices.ContainsFunc(d.Params, func(p engine.Param) bool { return p.Type == nil }) {
+		return d
+	}
+	out := *d
+	out.Columns = slices.Clone(d.Columns)
+	for i, c := range out.Columns {
+		if isInteger(c) {
+			out.Columns[i].Type = nil
+		}
+	}
+	return &out
 }
 
 // typesOf are the types to which the text casts the parameters.
@@ -319,6 +364,9 @@ func (q *Query) probe(ctx context.Context, text string) (*engine.Description, er
 	}
 	for i, param := range d.Params {
 		d.Params[i].Name = names[param.Name]
+	}
+	if q.doubtful {
+		d = opened(d)
 	}
 	return d, nil
 }
