@@ -62,3 +62,15 @@ func TestJDBC(t *testing.T) {
 	url := "jdbc:postgresql://" + p.address("postgres") + "/spice"
 	wantSession(t, "jdbc.txt", nil, java, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", jdbcDriver, "Session.java", url, readerKey)
 }
+
+// TestFlightJDBC has a session of Flight SQL's driver for Java.
+func TestFlightJDBC(t *testing.T) {
+	t.Parallel()
+	java := needs(t, "Flight SQL by JDBC", "java", jdk)
+	needs(t, "Flight SQL by JDBC", "javac", jdk)
+	driver := tool(t, "jdbc/flight-sql-jdbc-driver-18.3.0.jar")
+	p := start(t, keyed(t), sqlProtocols()...)
+	wantSession(t, "flight-jdbc.txt", nil, java, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8",
+		"--add-opens=java.base/java.nio=ALL-UNNAMED", "-Djava.util.logging.config.file=/dev/null", // Arrow's allocator logs its choice
+		"-cp", driver, "FlightSession.java", p.address("flight"), writerKey)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
 
@@ -30,6 +31,8 @@ const (
 	metaSpace         = "x-spiced-space"
 	metaSession       = "x-spiced-session"
 	metaAgent         = "x-spiced-agent"
+	metaTypes         = "x-spiced-arrow-types"
+	metaUserAgent     = "user-agent"
 )
 
 // client is who makes a call.
@@ -37,6 +40,7 @@ type client struct {
 	caller.Caller
 	principal *auth.Principal
 	remote    string
+	types     format.ArrowTypes // of results and parameters
 }
 
 type clientKey struct{}
@@ -69,13 +73,17 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
+	types, err := arrowTypes(meta)
+	if err != nil {
+		return ctx, err
+	}
 	asked.Address = caller.Address(remoteOf(ctx))
 	who, err := principal.Caller(asked)
 	if err != nil {
 		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
 		return ctx, err
 	}
-	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx)}), nil
+	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx), types}), nil
 }
 
 // connOf returns the connection of a call, or nil.
@@ -200,6 +208,20 @@ func askedCaller(meta metadata.MD) (caller.Caller, error) {
 		s.RequestID = rand.Text()
 	}
 	return s, nil
+}
+
+// arrowTypes reads the types that a client asks for. Without the header, clients in Java
+// get plain ones: Flight SQL's driver for JDBC, which has no user agent of its own, reads
+// unsigned integers as signed, and dictionaries as their indexes.
+func arrowTypes(meta metadata.MD) (format.ArrowTypes, error) {
+	switch asked := first(meta, metaTypes); {
+	case asked == "plain", asked == "" && strings.HasPrefix(first(meta, metaUserAgent), "grpc-java"):
+		return format.Plain, nil
+	case asked == "exact", asked == "":
+		return format.Exact, nil
+	default:
+		return format.Exact, invalid("%s must be plain or exact, got %q", metaTypes, asked)
+	}
 }
 
 // anonymousToken is what Handshake gives where no keys are needed. It means

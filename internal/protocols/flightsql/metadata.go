@@ -15,7 +15,6 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // The types of tables.
@@ -168,7 +167,7 @@ func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, erro
 	case err != nil:
 		return arrow.NewSchema(nil, nil), nil
 	}
-	return format.ArrowSchema(settled(d.Columns)), nil
+	return clientOf(ctx).types.Schema(settled(d.Columns)), nil
 }
 
 // matches reports whether a name matches a pattern, in which % matches any text

@@ -148,8 +148,8 @@ func (s *service) prepare(ctx context.Context, sql string) (*pb.ActionCreatePrep
 	}
 	return &pb.ActionCreatePreparedStatementResult{
 		PreparedStatementHandle: s.prepared.add(prepared{owner: clientOf(ctx).Owner(), sql: sql, description: d}),
-		DatasetSchema:           serialized(datasetSchema(d)),
-		ParameterSchema:         serialized(parameterSchema(d)),
+		DatasetSchema:           serialized(datasetSchema(d, clientOf(ctx).types)),
+		ParameterSchema:         serialized(parameterSchema(d, clientOf(ctx).types)),
 		IsUpdate:                new(changes(d)),
 	}, nil
 }
@@ -172,22 +172,22 @@ func changes(d *engine.Description) bool { return d.Write && !d.Returning }
 
 // datasetSchema describes the rows of a statement; one that changes rows has none,
 // by which clients of old tell it from a query.
-func datasetSchema(d *engine.Description) *arrow.Schema {
+func datasetSchema(d *engine.Description, types format.ArrowTypes) *arrow.Schema {
 	if changes(d) {
 		return arrow.NewSchema(nil, nil)
 	}
-	return format.ArrowSchema(settled(d.Columns))
+	return types.Schema(settled(d.Columns))
 }
 
 // parameterSchema has a field for each parameter, named $1 or $name. One of
 // any type is text, which every driver can bind. Timestamps have milliseconds: JDBC's
 // driver binds those, whatever the unit is.
-func parameterSchema(d *engine.Description) *arrow.Schema {
+func parameterSchema(d *engine.Description, types format.ArrowTypes) *arrow.Schema {
 	columns := make([]engine.Column, len(d.Params))
 	for i, p := range d.Params {
 		columns[i] = engine.Column{Name: "$" + p.Name, Type: p.Type}
 	}
-	fields := format.ArrowSchema(settled(columns)).Fields()
+	fields := types.Schema(settled(columns)).Fields()
 	for i, f := range fields {
 		if t, ok := f.Type.(*arrow.TimestampType); ok {
 			fields[i].Type = &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: t.TimeZone}
@@ -214,7 +214,7 @@ func (s *service) preparedInfo(ctx context.Context, command *pb.CommandPreparedS
 		return nil, t, err
 	}
 	t, err := s.newTicket(c, ticket{Handle: handle, Binding: p.binding, Columns: digest(p.description.Columns)})
-	return format.ArrowSchema(p.description.Columns), t, err
+	return c.types.Schema(p.description.Columns), t, err
 }
 
 // checkBound refuses to run a statement without its parameters.
@@ -227,11 +227,12 @@ func (p *prepared) checkBound() error {
 }
 
 func (s *service) preparedSchema(ctx context.Context, command *pb.CommandPreparedStatementQuery) (*arrow.Schema, error) {
-	p, err := s.prepared.get(clientOf(ctx).Owner(), command.GetPreparedStatementHandle())
+	c := clientOf(ctx)
+	p, err := s.prepared.get(c.Owner(), command.GetPreparedStatementHandle())
 	if err != nil {
 		return nil, err
 	}
-	return format.ArrowSchema(settled(p.description.Columns)), nil
+	return c.types.Schema(settled(p.description.Columns)), nil
 }
 
 // named reports whether the statement has parameters with names.

@@ -31,6 +31,7 @@ type ticket struct {
 	Handle  []byte `json:",omitempty"`
 	Binding int    `json:",omitempty"`
 	Columns []byte `json:",omitempty"` // digest of the columns that GetFlightInfo announced
+	Types   format.ArrowTypes
 }
 
 // errColumnsChanged is the error when the columns of a result differ from those
@@ -53,7 +54,7 @@ func digest(columns []engine.Column) []byte {
 
 // newTicket seals a ticket for its owner.
 func (s *service) newTicket(c *client, t ticket) ([]byte, error) {
-	t.ID = rand.Text()
+	t.ID, t.Types = rand.Text(), c.types
 	data, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatemen
 		return nil, nil, err
 	}
 	t, err := s.newTicket(clientOf(ctx), ticket{SQL: command.GetQuery(), Columns: digest(d.Columns)})
-	return format.ArrowSchema(d.Columns), t, err
+	return clientOf(ctx).types.Schema(d.Columns), t, err
 }
 
 func (s *service) statementSchema(ctx context.Context, command *pb.CommandStatementQuery) (*arrow.Schema, error) {
@@ -129,7 +130,7 @@ func (s *service) statementSchema(ctx context.Context, command *pb.CommandStatem
 	if err != nil {
 		return nil, err
 	}
-	return format.ArrowSchema(d.Columns), nil
+	return clientOf(ctx).types.Schema(d.Columns), nil
 }
 
 // sendTicket runs the statement of a ticket and sends its rows.
@@ -166,7 +167,7 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 	})
 	defer entry.End()
 	req.Entry = entry
-	err = s.unhindered(ctx, func() error { return s.send(ctx, req, t.Columns, stream) })
+	err = s.unhindered(ctx, func() error { return s.send(ctx, req, t, stream) })
 	var ours *engine.Error
 	if err != nil && errors.As(context.Cause(ctx), &ours) {
 		return ours // the engine knows only that it was cancelled
@@ -213,7 +214,7 @@ var (
 
 // send runs a statement and sends its rows, unless their columns differ from those
 // that were announced.
-func (s *service) send(ctx context.Context, req query.Request, announced []byte, stream grpc.ServerStream) error {
+func (s *service) send(ctx context.Context, req query.Request, t ticket, stream grpc.ServerStream) error {
 	rows, err := s.opts.Query.Query(ctx, req)
 	if err != nil {
 		return err
@@ -221,10 +222,10 @@ func (s *service) send(ctx context.Context, req query.Request, announced []byte,
 	defer rows.Close()
 	stall := time.AfterFunc(s.stallLimit, func() { req.Entry.Cancel(errStalled) })
 	defer stall.Stop()
-	if announced != nil && !bytes.Equal(announced, digest(rows.Columns())) {
+	if t.Columns != nil && !bytes.Equal(t.Columns, digest(rows.Columns())) {
 		err = errColumnsChanged
 	} else {
-		err = s.sendRows(rows, stream, stall)
+		err = s.sendRows(rows, t.Types, stream, stall)
 	}
 	if err != nil {
 		rows.Failed(err)
@@ -233,8 +234,8 @@ func (s *service) send(ctx context.Context, req query.Request, announced []byte,
 }
 
 // sendRows sends rows in batches. stall runs while the client is waited for.
-func (s *service) sendRows(rows *query.Rows, stream grpc.ServerStream, stall *time.Timer) error {
-	batches := format.NewBatcher(rows.Columns())
+func (s *service) sendRows(rows *query.Rows, types format.ArrowTypes, stream grpc.ServerStream, stall *time.Timer) error {
+	batches := types.NewBatcher(rows.Columns())
 	to := newSender(stream, batches.Schema())
 	defer func() { rows.Sent(to.sent()) }()
 	stall.Stop()

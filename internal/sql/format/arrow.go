@@ -54,9 +54,12 @@ type Batcher struct {
 	rows    int
 }
 
+// NewBatcher makes a Batcher for results with these columns, in exact types.
+func NewBatcher(columns []engine.Column) *Batcher { return Exact.NewBatcher(columns) }
+
 // NewBatcher makes a Batcher for results with these columns.
-func NewBatcher(columns []engine.Column) *Batcher {
-	b := &Batcher{schema: ArrowSchema(columns)}
+func (a ArrowTypes) NewBatcher(columns []engine.Column) *Batcher {
+	b := &Batcher{schema: a.Schema(columns)}
 	for i, c := range columns {
 		b.columns = append(b.columns, newColumn(c.Type, b.schema.Field(i).Type))
 	}

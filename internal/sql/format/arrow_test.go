@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -16,6 +17,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/format"
 )
 
 // maybe makes every seventh value NULL, at different places for each column.
@@ -58,9 +62,41 @@ func TestArrowEqualsJSON(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatal(diff[:min(len(diff), 2000)])
 				}
+				schema, stream := plainArrow(t, db, sql)
+				if diff := cmp.Diff(want, decodeArrow(t, stream)); diff != "" {
+					t.Fatal("plain types:", diff[:min(len(diff), 2000)])
+				}
+				if text := schema.String(); strings.Contains(text, "uint") || strings.Contains(text, "dictionary") {
+					t.Errorf("the plain types are %s", text)
+				}
 			}
 		})
 	}
+}
+
+// plainArrow is the Arrow form in plain types.
+func plainArrow(t *testing.T, db *engine.DB, sql string) (*arrow.Schema, []byte) {
+	t.Helper()
+	rows, err := db.Query(t.Context(), engine.Request{SQL: sql})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	b := format.Plain.NewBatcher(rows.Columns())
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(b.Schema()))
+	for chunk, err := range rows.Chunks() {
+		if err == nil {
+			err = b.Add(chunk, w.Write)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(b.Emit(w.Write), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Schema(), out.Bytes()
 }
 
 func TestArrowManyColumnsAndEmptyResult(t *testing.T) {

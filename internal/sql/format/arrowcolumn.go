@@ -23,7 +23,11 @@ type column interface {
 	size() int // in bytes
 }
 
+// newColumn collects the values of type t as dt, which is one of [ArrowTypes.Of].
 func newColumn(t *engine.Type, dt arrow.DataType) column {
+	if convert := widened[t.ID]; convert != nil && dt.ID() == plainTypes[t.ID].ID() {
+		return &converted{rawColumn{dt: dt, width: dt.(arrow.FixedWidthDataType).Bytes()}, convert}
+	}
 	switch t.ID {
 	case engine.Null:
 		return &nullColumn{}
@@ -42,6 +46,9 @@ func newColumn(t *engine.Type, dt arrow.DataType) column {
 	case engine.Bit, engine.UUID, engine.TimeTZ:
 		return newBytes(dt, plain(t))
 	case engine.Enum:
+		if dt.ID() != arrow.DICTIONARY {
+			return newBytes(dt, AppendEnum)
+		}
 		return newEnum(t, dt)
 	case engine.List, engine.Map, engine.Array, engine.Struct, engine.Union:
 		return newNested(t, dt)
@@ -180,6 +187,30 @@ func widen[T int16 | int32 | int64](out []byte, v *engine.Vector, from, n int) {
 	to := arrow.GetData[uint64](out)
 	for i, n := range engine.Values[T](v, from+n)[from:] {
 		to[2*i], to[2*i+1] = uint64(n), uint64(int64(n)>>63)
+	}
+}
+
+// widened converts the unsigned integers to their plain types.
+var widened = map[engine.TypeID]func(out []byte, v *engine.Vector, from, n int){
+	engine.UTinyInt:  nextWider[uint8, int16],
+	engine.USmallInt: nextWider[uint16, int32],
+	engine.UInteger:  nextWider[uint32, int64],
+	engine.UBigInt:   widenUnsigned,
+}
+
+// nextWider converts unsigned integers to a wider type.
+func nextWider[From uint8 | uint16 | uint32, To int16 | int32 | int64](out []byte, v *engine.Vector, from, n int) {
+	to := arrow.GetData[To](out)
+	for i, n := range engine.Values[From](v, from+n)[from:] {
+		to[i] = To(n)
+	}
+}
+
+// widenUnsigned extends unsigned 64-bit integers to 128 bits.
+func widenUnsigned(out []byte, v *engine.Vector, from, n int) {
+	to := arrow.GetData[uint64](out)
+	for i, n := range engine.Values[uint64](v, from+n)[from:] {
+		to[2*i], to[2*i+1] = n, 0
 	}
 }
 

@@ -9,39 +9,61 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/types"
 )
 
+// ArrowTypes selects the Arrow types in which values are sent.
+type ArrowTypes int
+
+const (
+	// Exact is Arrow's own type for each type of DuckDB that has one: unsigned
+	// integers stay unsigned, and ENUM is a dictionary.
+	Exact ArrowTypes = iota
+	// Plain is for clients that misread those: unsigned integers are the next wider
+	// signed type, UBIGINT is Decimal128(20, 0), and ENUM is text, as over PostgreSQL.
+	// This holds within lists, structs, maps and unions, too.
+	Plain
+)
+
 // ArrowSchema describes a result's columns in Arrow's types; see [ArrowType].
-func ArrowSchema(columns []engine.Column) *arrow.Schema {
-	fields := make([]arrow.Field, len(columns))
-	for i, c := range columns {
-		fields[i] = arrow.Field{Name: c.Name, Type: ArrowType(c.Type), Nullable: true}
-	}
-	return arrow.NewSchema(fields, nil)
-}
+func ArrowSchema(columns []engine.Column) *arrow.Schema { return Exact.Schema(columns) }
 
 // ArrowType returns the Arrow type of a DuckDB type. HUGEINT, the type of sum(), is
 // Decimal128(38, 0), with all 128 bits even beyond 38 digits; UHUGEINT is
 // Decimal256(39, 0). ENUM is a dictionary. UUID, BIT and TIME WITH TIME ZONE are
 // text: Arrow has no type for them that every reader supports.
-func ArrowType(t *engine.Type) arrow.DataType {
+func ArrowType(t *engine.Type) arrow.DataType { return Exact.Of(t) }
+
+// Schema describes a result's columns.
+func (a ArrowTypes) Schema(columns []engine.Column) *arrow.Schema {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c.Name, Type: a.Of(c.Type), Nullable: true}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// Of returns the Arrow type of a DuckDB type.
+func (a ArrowTypes) Of(t *engine.Type) arrow.DataType {
+	if plain := plainTypes[t.ID]; a == Plain && plain != nil {
+		return plain
+	}
 	switch t.ID {
 	case engine.Decimal:
 		return &arrow.Decimal128Type{Precision: int32(t.Width), Scale: int32(t.Scale)}
 	case engine.Enum:
 		return &arrow.DictionaryType{IndexType: enumIndex(t), ValueType: arrow.BinaryTypes.String}
 	case engine.List:
-		return arrow.ListOfField(arrow.Field{Name: "item", Type: ArrowType(t.Elem), Nullable: true})
+		return arrow.ListOfField(a.item(t))
 	case engine.Array:
-		return arrow.FixedSizeListOfField(int32(t.Size), arrow.Field{Name: "item", Type: ArrowType(t.Elem), Nullable: true})
+		return arrow.FixedSizeListOfField(int32(t.Size), a.item(t))
 	case engine.Struct:
-		return arrow.StructOf(arrowFields(t.Fields)...)
+		return arrow.StructOf(a.fields(t.Fields)...)
 	case engine.Map:
-		return arrow.MapOf(ArrowType(t.Elem.Fields[0].Type), ArrowType(t.Elem.Fields[1].Type))
+		return arrow.MapOf(a.Of(t.Elem.Fields[0].Type), a.Of(t.Elem.Fields[1].Type))
 	case engine.Union:
 		codes := make([]arrow.UnionTypeCode, len(t.Fields))
 		for i := range codes {
 			codes[i] = arrow.UnionTypeCode(i)
 		}
-		return arrow.SparseUnionOf(arrowFields(t.Fields), codes)
+		return arrow.SparseUnionOf(a.fields(t.Fields), codes)
 	}
 	if info := types.Of(t); info != nil && info.Arrow != nil {
 		return info.Arrow
@@ -49,10 +71,23 @@ func ArrowType(t *engine.Type) arrow.DataType {
 	return arrow.Null
 }
 
-func arrowFields(members []engine.Field) []arrow.Field {
+// plainTypes are the types in which Plain differs from Exact.
+var plainTypes = map[engine.TypeID]arrow.DataType{
+	engine.UTinyInt:  arrow.PrimitiveTypes.Int16,
+	engine.USmallInt: arrow.PrimitiveTypes.Int32,
+	engine.UInteger:  arrow.PrimitiveTypes.Int64,
+	engine.UBigInt:   &arrow.Decimal128Type{Precision: 20},
+	engine.Enum:      arrow.BinaryTypes.String,
+}
+
+func (a ArrowTypes) item(t *engine.Type) arrow.Field {
+	return arrow.Field{Name: "item", Type: a.Of(t.Elem), Nullable: true}
+}
+
+func (a ArrowTypes) fields(members []engine.Field) []arrow.Field {
 	fields := make([]arrow.Field, len(members))
 	for i, m := range members {
-		fields[i] = arrow.Field{Name: m.Name, Type: ArrowType(m.Type), Nullable: true}
+		fields[i] = arrow.Field{Name: m.Name, Type: a.Of(m.Type), Nullable: true}
 	}
 	return fields
 }

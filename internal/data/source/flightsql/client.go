@@ -88,7 +88,10 @@ func (c *client) signIn(ctx context.Context) (string, error) {
 	return "", err
 }
 
+// with adds the metadata of each call. Another runtime sends exact types to those who
+// ask for them; other servers ignore that.
 func (c *client) with(ctx context.Context) context.Context {
+	ctx = metadata.AppendToOutgoingContext(ctx, "x-spiced-arrow-types", "exact")
 	if c.token == "" {
 		return ctx
 	}

@@ -1,0 +1,80 @@
+import java.math.BigDecimal;
+import java.sql.Array;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Arrays;
+import java.util.Properties;
+
+/** A session of Flight SQL's JDBC driver: java FlightSession.java HOST:PORT KEY. */
+public class FlightSession {
+    /** A value of each type of DuckDB, at a limit of its range where it has one. */
+    static final String[] VALUES = {
+        "true", "(-128)::TINYINT", "(-32768)::SMALLINT", "(-2147483648)::INTEGER", "(-9223372036854775808)::BIGINT",
+        "170141183460469231731687303715884105727::HUGEINT", "(-170141183460469231731687303715884105728)::HUGEINT",
+        "200::UTINYINT", "60000::USMALLINT", "4000000000::UINTEGER", "18446744073709551615::UBIGINT",
+        "340282366920938463463374607431768211455::UHUGEINT", "1.5::FLOAT", "0.1::DOUBLE", "12.500::DECIMAL(18, 3)",
+        "99999999999999999999999999999999999999::DECIMAL(38, 0)", "'123456789012345678901234567890123456789012'::BIGNUM",
+        "'Zürich'", "'b'::ENUM('a', 'b')", "'{\"a\":1}'::JSON", "'01234567-89ab-4def-8123-456789abcdef'::UUID",
+        "'ab'::BLOB", "'0101'::BIT", "DATE '2024-02-29'", "TIME '12:30:00.123'", "'12:30:00'::TIME_NS", "TIMETZ '12:30:00+02'",
+        "TIMESTAMP '2024-02-29 12:30:00.123456'", "TIMESTAMP_S '2024-02-29 12:30:00'", "TIMESTAMP_MS '2024-02-29 12:30:00.123'",
+        "TIMESTAMP_NS '2024-02-29 12:30:00.123456789'", "TIMESTAMPTZ '2024-02-29 12:30:00.123456+00'",
+        "INTERVAL '1 year 2 days 3 seconds'", "[1, 2]", "[200::UTINYINT]", "['b'::ENUM('a', 'b')]", "[1, 2]::INTEGER[2]",
+        "{'n': 200::UTINYINT, 'e': 'b'::ENUM('a', 'b')}", "MAP {'k': 18446744073709551615::UBIGINT}",
+        "union_value(n := 60000::USMALLINT)", "NULL",
+    };
+
+    public static void main(String[] args) throws Exception {
+        String url = "jdbc:arrow-flight-sql://" + args[0] + "/?useEncryption=false";
+        Properties login = new Properties();
+        login.setProperty("token", args[1]);
+        try (Connection c = DriverManager.getConnection(url, login)) {
+            types(c);
+            parameters(c);
+        }
+    }
+
+    static void say(String name, Object value) {
+        System.out.println(name + ": " + value);
+    }
+
+    static Object plain(Object o) throws SQLException {
+        if (o instanceof Array) {
+            return Arrays.deepToString((Object[]) ((Array) o).getArray());
+        }
+        return o instanceof byte[] ? Arrays.toString((byte[]) o) : o;
+    }
+
+    /** Each value as the driver has it, with the name of its class, next to DuckDB's text. */
+    static void types(Connection c) throws SQLException {
+        for (String value : VALUES) {
+            try (Statement s = c.createStatement();
+                ResultSet r = s.executeQuery("SELECT v, v::VARCHAR FROM (SELECT " + value + " AS v)")) {
+                r.next();
+                Object o = value.startsWith("TIMESTAMPTZ") ? r.getTimestamp(1) : r.getObject(1);
+                say(value, plain(o) + (o == null ? "" : " " + o.getClass().getSimpleName()) + " = " + r.getString(2));
+            }
+        }
+    }
+
+    static void parameters(Connection c) throws SQLException {
+        String sql = "SELECT ?::UTINYINT, ?::USMALLINT, ?::UINTEGER, ?::UBIGINT, ?::ENUM('a', 'b'), ?::INTEGER";
+        try (PreparedStatement s = c.prepareStatement(sql)) {
+            s.setShort(1, (short) 255);
+            s.setInt(2, 65535);
+            s.setLong(3, 4294967295L);
+            s.setBigDecimal(4, new BigDecimal("18446744073709551615"));
+            s.setString(5, "b");
+            s.setInt(6, -1);
+            try (ResultSet r = s.executeQuery()) {
+                r.next();
+                for (int i = 1; i <= 6; i++) {
+                    say("parameter " + r.getMetaData().getColumnTypeName(i), r.getObject(i));
+                }
+            }
+        }
+    }
+}
