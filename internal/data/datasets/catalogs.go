@@ -135,9 +135,7 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 		case errors.Is(err, context.DeadlineExceeded):
 			return nil, fault.New("from", "", "the server has not listed its tables within %s", listTime).Retryable()
 		case err != nil:
-			f := *fault.Of(err)
-			f.Message, f.Hint = redact(f.Message), redact(f.Hint)
-			return nil, &f
+			return nil, fault.Of(err).Redacted(redact)
 		}
 		return l, nil
 	}, nil

@@ -195,12 +195,13 @@ func redaction(decl spicepod.Dataset, folder string) func(string) string {
 // redacted returns an error about the source without secrets and, if there is a
 // policy, without values of rows.
 func (d *Dataset) redacted(err error) *fault.Fault {
-	f := *fault.FromDuckDB(err)
-	if d.policy != nil && f.Public != "" {
-		f.Message = f.Public
+	f := fault.FromDuckDB(err)
+	if d.policy == nil || f.Public == "" {
+		return f.Redacted(d.redact)
 	}
-	f.Message, f.Hint = d.redact(f.Message), d.redact(f.Hint)
-	return &f
+	public := *f
+	public.Message = f.Public // our words
+	return &public
 }
 
 // typeText matches the text of types. If it also has balanced brackets, it cannot

@@ -80,9 +80,9 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 			err = cmp.Or(m.checkUnique(r.Pod, d, i, seen), d.checkAccess())
 		}
 		if err != nil {
-			f := *fault.Of(err)
-			f.Message, f.Hint = spicepod.HidePasswords(d.redact(f.Message)), d.redact(f.Hint)
-			faults[i] = []error{&f}
+			f := fault.Of(err).Redacted(d.redact)
+			f.Message = spicepod.HidePasswords(f.Message)
+			faults[i] = []error{f}
 			continue
 		}
 		compiled[i], sources = d, append(sources, d.source)

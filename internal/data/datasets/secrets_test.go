@@ -44,3 +44,22 @@ func TestReferencesAreNotPrinted(t *testing.T) {
 		t.Errorf("only %d faults of %d params", faults, len(declared))
 	}
 }
+
+// TestSecretsThatAreWords uses secrets that are words of ours: they are replaced where they
+// are values, and a message without them stays as it is, since a gap in it would show them.
+func TestSecretsThatAreWords(t *testing.T) {
+	for _, secret := range []string{"postgres", "mode", "is", "extension"} {
+		t.Setenv("WORD", secret)
+		w := newWorld(t)
+		problems := w.reload(`datasets:
+  - {name: missing, from: 'postgres:t', params: {pg_host: h, pg_user: u, pg_db: d, pg_pass: '${env:WORD}'}}
+  - {name: value, from: 'postgres:t', params: {pg_host: h, pg_user: u, pg_db: d, pg_sslmode: '${env:WORD}'}}
+`)
+		got := messages(problems)
+		for _, want := range []string{"the connector needs DuckDB's extension postgres_scanner, which is ", `"***" is not a mode`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: got %s, want %q", secret, got, want)
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -32,6 +33,9 @@ type Fault struct {
 	Retry   bool // a later attempt may succeed without a change of the Spicepod
 	Warning bool // the component is served nevertheless
 	Left    bool // a warning that the component is left out
+
+	format string // of Message, and its arguments; see Redacted
+	args   []any
 }
 
 // Error returns the message and the hint.
@@ -44,7 +48,22 @@ func (f *Fault) Error() string {
 
 // New returns a fault about the value at path.
 func New(path, hint, format string, args ...any) *Fault {
-	return &Fault{Path: path, Offset: -1, Hint: hint, Message: fmt.Sprintf(format, args...)}
+	return &Fault{Path: path, Offset: -1, Hint: hint, Message: fmt.Sprintf(format, args...), format: format, args: args}
+}
+
+// Redacted returns the fault with redact applied to the parts of its message that come from
+// outside: the arguments of [New]. The words around them are ours; a secret that is one of
+// them, such as the password postgres, would be revealed by its place. So would it in the
+// hint, which has no values.
+func (f *Fault) Redacted(redact func(string) string) *Fault {
+	redacted := *f
+	if f.format == "" || f.Message != fmt.Sprintf(f.format, f.args...) {
+		redacted.Message = redact(f.Message)
+		return &redacted
+	}
+	redacted.Message = httpx.Redactf(redact, f.format, f.args...)
+	redacted.format, redacted.args = "", nil
+	return &redacted
 }
 
 // At returns a fault about a position in the text at path.

@@ -19,7 +19,7 @@ import (
 
 // fail returns an error whose message contains no secret.
 func (o *openAI) fail(status int, again bool, cause error, format string, args ...any) *Error {
-	message := truncate.Line(o.redact(fmt.Sprintf(format, args...)), MaxMessage)
+	message := truncate.Line(httpx.Redactf(o.redact, format, args...), MaxMessage)
 	return &Error{Model: o.name, Status: status, Message: message, Retryable: again, Err: cause}
 }
 

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -138,16 +137,4 @@ func Message(body []byte) (message, code string) {
 		}
 	}
 	return "", ""
-}
-
-// Redaction returns a function that replaces secrets in a text, the longest first.
-func Redaction(secrets []string) func(string) string {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return strings.TrimSpace(s) == "" })
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	return func(text string) string {
-		for _, secret := range secrets {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
-		return text
-	}
 }

@@ -120,3 +120,30 @@ func TestRedaction(t *testing.T) {
 		t.Error("the caller's list was changed")
 	}
 }
+
+// TestRedactionOfWords replaces secrets that could be words only where they are words.
+func TestRedactionOfWords(t *testing.T) {
+	for _, c := range []struct{ secret, text, want string }{
+		{"postgres", `user "postgres", postgres_scanner, postgres.so`, `user "***", postgres_scanner, ***.so`},
+		{"prov", "the provider says prov", "the provider says ***"},
+		{"a", "a banana, a", "*** banana, ***"},
+		{"key1", "monkey1 key1 key12", "monkey1 *** key12"},
+		{"s3cr3tpass", "xs3cr3tpassx", "x***x"},
+		{"hunter", `"line\nhunter"`, `"line\n***"`},
+		{"hunter", "hunterhunter hunter", "hunterhunter ***"},
+		{"p w", "xp w p w", "xp w ***"},
+		{"!!", "a!!b", "a***b"},
+	} {
+		if got := httpx.Redaction([]string{c.secret})(c.text); got != c.want {
+			t.Errorf("%q in %q: got %q, want %q", c.secret, c.text, got, c.want)
+		}
+	}
+}
+
+func TestRedactf(t *testing.T) {
+	redact := httpx.Redaction([]string{"provider", "404"})
+	got := httpx.Redactf(redact, "the provider failed with %d: %q, %v, %s", 404, "provider", []string{"provider"}, errors.New("no provider"))
+	if want := `the provider failed with 404: "***", [***], no ***`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

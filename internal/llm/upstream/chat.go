@@ -27,7 +27,7 @@ func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header ht
 		var m meter
 		pass := func(deltas []chat.Delta, err error) bool {
 			if exceeded := m.add(deltas); exceeded != "" {
-				yield(chat.Delta{}, e.Fail(errcode.StreamBroken, exceeded))
+				yield(chat.Delta{}, e.Fail(errcode.StreamBroken, "%s", exceeded))
 				return false
 			}
 			for _, delta := range deltas {

@@ -162,11 +162,11 @@ func (e *Endpoint) target(path string) string {
 	return path + "?" + e.query
 }
 
-// Fail returns an error that names the model; message says in one line what is wrong.
-// Secrets are removed from it.
-func (e *Endpoint) Fail(code errcode.Code, message string) *chat.Error {
+// Fail returns an error that names the model; the message says in one line what is wrong.
+// Secrets are removed from its arguments.
+func (e *Endpoint) Fail(code errcode.Code, format string, args ...any) *chat.Error {
 	// The provider's part is at most MaxMessage; leave room for ours.
-	text := truncate.Line(e.redact(message), 2*MaxMessage)
+	text := truncate.Line(httpx.Redactf(e.redact, format, args...), 2*MaxMessage)
 	return &chat.Error{Code: code, Message: fmt.Sprintf("model %q: %s", e.model, text)}
 }
 

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,7 +16,7 @@ import (
 
 // fail is [Endpoint.Fail] with a cause.
 func (e *Endpoint) fail(code errcode.Code, cause error, format string, args ...any) *chat.Error {
-	failed := e.Fail(code, fmt.Sprintf(format, args...))
+	failed := e.Fail(code, format, args...)
 	failed.Cause = cause
 	return failed
 }

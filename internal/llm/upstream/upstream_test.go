@@ -511,8 +511,8 @@ func TestPageInPlaceOfAStream(t *testing.T) {
 
 func TestFailNamesTheModelAndHidesSecrets(t *testing.T) {
 	e := upstream.New(upstream.Options{Model: "m", Secrets: []string{"", "abc", "abcdef"}})
-	failed := e.Fail(errcode.StreamBroken, "said\nabcdef and abc")
-	if failed.Code != errcode.StreamBroken || failed.Message != `model "m": said *** and ***` {
+	failed := e.Fail(errcode.StreamBroken, "abcdef said\n%s and %s of abcde", "abcdef", errors.New("abc"))
+	if failed.Code != errcode.StreamBroken || failed.Message != `model "m": abcdef said *** and *** of abcde` {
 		t.Errorf("%+v", failed)
 	}
 }

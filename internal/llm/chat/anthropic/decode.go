@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -52,17 +51,18 @@ type message struct {
 
 // failure is the error of an answer.
 type failure struct {
-	code    errcode.Code
-	message string
+	code   errcode.Code
+	format string // its arguments may be the provider's
+	args   []any
 }
 
 func broken(format string, args ...any) *failure {
-	return &failure{errcode.StreamBroken, "the provider's answer is invalid: " + fmt.Sprintf(format, args...)}
+	return &failure{errcode.StreamBroken, "the provider's answer is invalid: " + format, args}
 }
 
 // decoder converts the events of one answer to deltas.
 type decoder struct {
-	fail   func(errcode.Code, string) *chat.Error
+	fail   func(errcode.Code, string, ...any) *chat.Error
 	out    []chat.Delta   // of the current event
 	open   map[int]*piled // blocks that have begun and not ended, by index
 	blocks int            // number of blocks begun
@@ -95,7 +95,7 @@ func (d *decoder) Event(e upstream.Event) ([]chat.Delta, bool, error) {
 		read = d.whole
 	}
 	if failed := read(e.Data); failed != nil {
-		return d.out, false, d.fail(failed.code, failed.message)
+		return d.out, false, d.fail(failed.code, failed.format, failed.args...)
 	}
 	return d.out, d.done, nil
 }
@@ -137,7 +137,7 @@ func providerFailure(e *wireError) *failure {
 	}
 	code := cmp.Or(errorCodes[e.Type], errcode.ProviderError)
 	what := cmp.Or(e.Type, "an error")
-	return &failure{code, "the provider failed in the middle of the answer: " + what + ": " + cmp.Or(e.Message, "no message")}
+	return &failure{code, "the provider failed in the middle of the answer: %s: %s", []any{what, cmp.Or(e.Message, "no message")}}
 }
 
 func (d *decoder) emit(delta chat.Delta) { d.out = append(d.out, delta) }

@@ -104,7 +104,7 @@ func (d *decoder) piece(index int, raw json.RawMessage) *failure {
 			d.emit(chat.Delta{Kind: chat.DeltaArguments, Index: b.call, Text: p.JSON})
 		}
 		if b.input.Len() > upstream.MaxArgumentBytes {
-			return &failure{errcode.StreamBroken, upstream.ArgumentsExceeded}
+			return &failure{code: errcode.StreamBroken, format: upstream.ArgumentsExceeded}
 		}
 	}
 	return nil
@@ -113,7 +113,7 @@ func (d *decoder) piece(index int, raw json.RawMessage) *failure {
 // store counts bytes of signatures and citations.
 func (d *decoder) store(n int) *failure {
 	if d.stored += n; d.stored > upstream.MaxContentBytes {
-		return &failure{errcode.StreamBroken, upstream.ContentExceeded}
+		return &failure{code: errcode.StreamBroken, format: upstream.ContentExceeded}
 	}
 	return nil
 }

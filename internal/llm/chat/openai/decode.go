@@ -13,7 +13,7 @@ import (
 
 // decoder converts the events of one answer to deltas.
 type decoder struct {
-	fail func(errcode.Code, string) *chat.Error
+	fail func(errcode.Code, string, ...any) *chat.Error
 
 	out      []chat.Delta
 	began    bool
@@ -40,7 +40,7 @@ func (d *decoder) event(kind string, data []byte) *chat.Error {
 	}
 	var c wireChunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return d.fail(errcode.StreamBroken, "the provider's answer is invalid: "+err.Error())
+		return d.fail(errcode.StreamBroken, "the provider's answer is invalid: %s", err)
 	}
 	if message, code, found := c.failure(); found || kind == "error" {
 		return d.failed(message, code)
@@ -144,7 +144,7 @@ func (d *decoder) delta(w *wireDelta, raw json.RawMessage) *chat.Error {
 	}
 	for i := range w.ToolCalls {
 		if exceeded := d.calls.add(&w.ToolCalls[i], d.emit); exceeded != "" {
-			return d.fail(errcode.StreamBroken, exceeded)
+			return d.fail(errcode.StreamBroken, "%s", exceeded)
 		}
 	}
 	return nil
@@ -243,5 +243,5 @@ func (d *decoder) failed(message, kind string) *chat.Error {
 	if message == "" {
 		message = "no message"
 	}
-	return d.fail(code, "the provider failed in the middle of the answer: "+message)
+	return d.fail(code, "the provider failed in the middle of the answer: %s", message)
 }

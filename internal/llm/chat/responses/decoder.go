@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -19,7 +18,7 @@ import (
 // decoder converts the events of a response to deltas, whether a server sends an item
 // in pieces, whole at its end, or both.
 type decoder struct {
-	fail  func(errcode.Code, string) *chat.Error
+	fail  func(errcode.Code, string, ...any) *chat.Error
 	began bool
 	ended bool
 	items map[string]*incoming
@@ -127,7 +126,7 @@ func (d *decoder) event(data []byte) error {
 	case read == nil:
 		return nil
 	case len(d.items) > maxItems:
-		return d.fail(errcode.StreamBroken, fmt.Sprintf("the provider's answer is too large: it has more than %d items", maxItems))
+		return d.fail(errcode.StreamBroken, "the provider's answer is too large: it has more than %d items", maxItems)
 	}
 	return read(d, &e)
 }
@@ -136,7 +135,7 @@ func (d *decoder) event(data []byte) error {
 const maxItems = 10_000
 
 func (d *decoder) unreadable(what string, err error) *chat.Error {
-	return d.fail(errcode.StreamBroken, "the provider sent an invalid "+what+": "+err.Error())
+	return d.fail(errcode.StreamBroken, "the provider sent an invalid "+what+": %s", err)
 }
 
 // emit appends a delta. DeltaStart precedes only the first one, so that an earlier
@@ -410,7 +409,7 @@ func (d *decoder) finish(r *wireResponse) error {
 	case statusFailed:
 		return d.failed(r.Error)
 	case "cancelled", "queued", statusInProgress:
-		return d.fail(errcode.ProviderError, "the provider ended the response with status "+r.Status)
+		return d.fail(errcode.ProviderError, "the provider ended the response with status %s", r.Status)
 	}
 	d.ended = true
 	d.emit(chat.Delta{Kind: chat.DeltaFinish, Reason: d.reason(r)})

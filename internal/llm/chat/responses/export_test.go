@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -10,7 +11,9 @@ import (
 
 // DecodeEvents decodes the data lines of a stream.
 func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
-	d := &decoder{fail: func(code errcode.Code, message string) *chat.Error { return &chat.Error{Code: code, Message: message} }}
+	d := &decoder{fail: func(code errcode.Code, format string, args ...any) *chat.Error {
+		return &chat.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	}}
 	var all []chat.Delta
 	for _, line := range lines {
 		data, ok := bytes.CutPrefix(line, []byte("data: "))

@@ -31,7 +31,7 @@ func (d *decoder) failed(e *wireError) *chat.Error {
 	if kind != "" {
 		message = fmt.Sprintf("%s (%s)", message, kind)
 	}
-	return d.fail(codeOf(kind), "the provider failed in the middle of the answer: "+message)
+	return d.fail(codeOf(kind), "the provider failed in the middle of the answer: %s", message)
 }
 
 // kind returns the code of the error, else its type.
