@@ -27,10 +27,13 @@ type callFlags struct {
 	hasJSON, hasArgs bool // whether --json and --arg were given
 }
 
+// callUsage is shown where the arguments are wrong.
+const callUsage = "spiced call [DIR|FILE] NAME"
+
 func newCall(std streams) *cobra.Command {
 	var f callFlags
 	cmd := &cobra.Command{
-		Use:   "call NAME [DIR|FILE]",
+		Use:   "call [DIR|FILE] NAME",
 		Short: "Call a tool of a Spicepod, or of a running spiced",
 		Long: `Load the Spicepod in DIR, by default this folder, or connect to a running spiced with --url, and call a tool.
 The result is JSON on standard output.
@@ -43,7 +46,7 @@ written as they are, lists and objects as JSON, and texts without quotes. --json
 with the call, in spiced.tool_calls.
 
 Exit status: 0 success, 1 the call failed or there is no such tool, 2 usage error, also wrong arguments.`,
-		Example: `  spiced call airport_km examples/quickstart --arg from_iata=LHR --arg to_iata=JFK
+		Example: `  spiced call examples/quickstart airport_km --arg from_iata=LHR --arg to_iata=JFK
   spiced call --list --url http://127.0.0.1:8090
   spiced call sql --url http://127.0.0.1:8090 --json '{"query": "SELECT 42 AS answer"}' --trace`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,21 +82,27 @@ func (f *callFlags) read(cmd *cobra.Command, args []string) (pod []string, err e
 	case f.hasJSON && f.hasArgs:
 		return nil, usageError{errors.New("give the arguments with --arg or with --json, not both")}
 	case !f.list && len(args) == 0:
-		return nil, usageError{errors.New("call needs a tool: spiced call NAME [DIR|FILE]; --list lists the tools")}
-	case !f.list && strings.TrimSpace(args[0]) == "":
-		return nil, usageError{errors.New("the name of the tool is empty; --list lists the tools")}
-	case !f.list && slices.ContainsFunc(strings.Split(args[0], "/"), func(part string) bool { return part == "" || part == "." || part == ".." }):
-		return nil, usageError{fmt.Errorf("%q is not the name of a tool; --list lists the tools", args[0])}
-	case !f.list:
-		f.tool, args = args[0], args[1:]
+		return nil, usageError{errors.New("call needs a tool: " + callUsage + "; --list lists the tools")}
 	}
 	if err := oneOf("format", f.format, "result", "json"); err != nil {
 		return nil, err
 	}
-	if err := atMostOne(cmd, args); err != nil {
+	if f.list {
+		if err := atMostOne(cmd, args); err != nil {
+			return nil, err
+		}
+		return args, f.check(args)
+	}
+	if pod, f.tool, err = podFirst(args, callUsage); err != nil {
 		return nil, err
 	}
-	return args, f.check(args)
+	switch {
+	case strings.TrimSpace(f.tool) == "":
+		return nil, usageError{errors.New("the name of the tool is empty; --list lists the tools")}
+	case slices.ContainsFunc(strings.Split(f.tool, "/"), func(part string) bool { return part == "" || part == "." || part == ".." }):
+		return nil, usageError{fmt.Errorf("%q is not the name of a tool; --list lists the tools", f.tool)}
+	}
+	return pod, f.check(pod)
 }
 
 func runCall(ctx context.Context, std streams, path string, f callFlags) error {

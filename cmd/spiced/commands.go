@@ -81,6 +81,24 @@ func atMostOne(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// podFirst takes [DIR|FILE] VALUE apart. usage is an example of the command, for errors.
+func podFirst(args []string, usage string) (pod []string, value string, err error) {
+	switch {
+	case len(args) == 1:
+		return nil, args[0], nil
+	case len(args) != 2:
+		return nil, "", usageError{fmt.Errorf("expected at most 2 arguments, got %d: write %s", len(args), usage)}
+	case !exists(args[0]) && exists(args[1]):
+		return nil, "", usageError{fmt.Errorf("the Spicepod comes first: write %s", usage)}
+	}
+	return args[:1], args[1], nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // podPath returns the path of the Spicepod.
 func podPath(args []string) string {
 	if len(args) == 0 {

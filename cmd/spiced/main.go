@@ -3,11 +3,11 @@
 //	spiced [serve] [DIR|FILE]   serve a Spicepod over HTTP
 //	spiced validate [DIR|FILE]  check it, and everything it declares
 //	spiced test [DIR|FILE]      run the tests it declares
-//	spiced search QUERY [DIR]   find tools
+//	spiced search [DIR] QUERY   find tools
 //	spiced search-eval DIR...   measure tool search on sets of queries
 //	spiced lint [DIR|FILE]      check its tools
 //	spiced sql [DIR|FILE]       query it from a terminal or a script
-//	spiced call NAME [DIR|FILE] call a tool
+//	spiced call [DIR|FILE] NAME call a tool
 //	spiced demo                 watch a team of agents work
 //	spiced init [DIR]           write a first Spicepod
 //	spiced dataset add SOURCE   add a dataset to a Spicepod

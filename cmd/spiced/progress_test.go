@@ -40,7 +40,7 @@ func TestCtrlCSaysCancelled(t *testing.T) {
 	dir := folder(t, "spicepod.yaml", numbers, "k.csv", numbersCSV)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"validate", dir}, {"test", dir}, {"sql", "-c", "SELECT 1", dir}, {"search", "numbers", dir}, {"lint", dir}} {
+	for _, args := range [][]string{{"validate", dir}, {"test", dir}, {"sql", "-c", "SELECT 1", dir}, {"search", dir, "numbers"}, {"lint", dir}} {
 		var out, errs bytes.Buffer
 		if status := run(ctx, args, streams{strings.NewReader(""), &out, &errs}); status != exitCancel || errs.String() != "spiced: cancelled\n" {
 			t.Errorf("%s: status %d, %q", args[0], status, errs.String())

@@ -27,6 +27,9 @@ const maxShownDescription = 60
 // searchWait is how long `spiced search` waits for the embedding model.
 const searchWait = time.Minute
 
+// searchUsage is shown where the arguments are wrong.
+const searchUsage = `spiced search [DIR|FILE] "what the tool should do"`
+
 // searchFlags are the flags of `spiced search`.
 type searchFlags struct {
 	limit    int
@@ -40,7 +43,7 @@ type searchFlags struct {
 func newSearch(std streams) *cobra.Command {
 	var f searchFlags
 	cmd := &cobra.Command{
-		Use:   "search QUERY [DIR|FILE]",
+		Use:   "search [DIR|FILE] QUERY",
 		Short: "Search the tools of a Spicepod, as tool_search does",
 		Long: `Load the Spicepod in DIR, by default this folder, and search its tools as a model would with tool_search.
 The query * lists all tools by name.
@@ -49,15 +52,21 @@ The query * lists all tools by name.
 its share of the tool's score. --tool NAME shows the same for one tool, found or not, and why it is not found.
 
 Exit status: 0 success, 1 the Spicepod has a fault or the tool does not exist, 2 usage error.`,
-		Example: `  spiced search "distance between two airports" examples/quickstart
-  spiced search "flight delay" examples/quickstart --keyword minutes --explain
-  spiced search "distance" examples/quickstart --tool delay_band`,
-		Args: searchArgs,
+		Example: `  spiced search examples/quickstart "distance between two airports"
+  spiced search examples/quickstart "flight delay" --keyword minutes --explain
+  spiced search examples/quickstart "distance" --tool delay_band`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", f.format, "text", "json"); err != nil {
 				return err
 			}
-			return runSearch(cmd.Context(), std, args[0], podPath(args[1:]), f)
+			if len(args) == 0 {
+				return usageError{errors.New("search needs a query: " + searchUsage)}
+			}
+			pod, query, err := podFirst(args, searchUsage)
+			if err != nil {
+				return err
+			}
+			return runSearch(cmd.Context(), std, query, podPath(pod), f)
 		},
 	}
 	flags := cmd.Flags()
@@ -68,14 +77,6 @@ Exit status: 0 success, 1 the Spicepod has a fault or the tool does not exist, 2
 	flags.StringVar(&f.tool, "tool", "", "also show why this tool is found or not")
 	flags.StringVar(&f.format, "format", "text", "text or json")
 	return cmd
-}
-
-// searchArgs expects a query and at most one Spicepod.
-func searchArgs(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return usageError{errors.New(`search needs a query: spiced search "what the tool should do" [DIR|FILE]`)}
-	}
-	return atMostOne(cmd, args[1:])
 }
 
 // searched is the result of a search, and the explanation for one tool.
