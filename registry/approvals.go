@@ -110,6 +110,14 @@ func WithAsking(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, true)
 }
 
+type waitKey struct{}
+
+// WithApprovalWait returns a context whose calls wait for approval at least as long, since
+// somebody is there to decide.
+func WithApprovalWait(ctx context.Context, wait time.Duration) context.Context {
+	return context.WithValue(ctx, waitKey{}, wait)
+}
+
 // approve returns why the call may not run, or nil. If it needs an approval and has one, a
 // must use it.
 func (a *attempt) approve(ctx context.Context, in tools.Input) error {
@@ -188,7 +196,7 @@ func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Ap
 			Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p, MayDecide: a.registry.DecidesOwn(a.call.Scope.Caller),
 		})
 	}
-	who, wait := a.call.Scope.Caller, a.patience()
+	who, wait := a.call.Scope.Caller, a.patience(ctx)
 	if wait <= 0 || ctx.Value(askingKey{}) != nil {
 		return p, nil
 	}
@@ -207,10 +215,11 @@ func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Ap
 }
 
 // patience is how long the call may still wait.
-func (a *attempt) patience() time.Duration {
+func (a *attempt) patience(ctx context.Context) time.Duration {
 	now := time.Now()
 	if a.until.IsZero() {
-		a.until = now.Add(a.catalog.Approvals.Wait)
+		preferred, _ := ctx.Value(waitKey{}).(time.Duration)
+		a.until = now.Add(max(preferred, a.catalog.Approvals.Wait))
 	}
 	return a.until.Sub(now)
 }

@@ -56,7 +56,7 @@ func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) 
 	}
 	who.Model, t.events = t.request.Model, includesEvents(r)
 	note(w, slog.String("model", truncate.Ellipsis(t.request.Model, maxShown)), slog.Bool("stream", t.request.Stream))
-	ctx, entry, end, err := c.begin(r.Context(), who)
+	ctx, entry, end, err := c.begin(withWait(w, r), who)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const aboutChats = "Before it answers, the model may call those tools of the run
 func chatRoute(h *chatHandler, p *protocol, id, path, whole, failed, example, events string) route {
 	return route{
 		method: "POST", path: path, id: id, tag: "Chat", is: scoped,
-		params:  []param{eventsParam},
+		params:  []param{eventsParam, waitParam},
 		answers: []answer{{http.StatusOK, "The answer, whole or as a stream.", append(asJSON(ref(whole), example), content{"text/event-stream", nil, events})}},
 		failed:  ref(failed),
 		failures: bodyFailures(failures{

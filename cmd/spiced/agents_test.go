@@ -75,10 +75,10 @@ type agentEvent struct {
 }
 
 // asks asks an agent, and returns its answer and the events.
-func (c *chatting) asks(agent, text string) (answer string, events []agentEvent) {
+func (c *chatting) asks(agent, text string, headers ...string) (answer string, events []agentEvent) {
 	c.t.Helper()
 	body, _ := json.Marshal(map[string]any{"model": agent, "messages": []any{map[string]string{"role": "user", "content": text}}})
-	r := c.do("POST", "/v1/chat/completions", string(body), "Content-Type", "application/json", "X-Spiced-Events", "include")
+	r := c.do("POST", "/v1/chat/completions", string(body), append(headers, "Content-Type", "application/json", "X-Spiced-Events", "include")...)
 	var reply struct {
 		Choices []struct{ Message struct{ Content string } }
 		Events  []agentEvent `json:"spiced_events"`

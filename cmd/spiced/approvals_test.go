@@ -482,6 +482,9 @@ func TestApprovalsInChats(t *testing.T) {
 		"approved": {"40s", "hawken", "approve", "lore of Mara", map[string]func(chattest.Request) chattest.Answer{
 			"Hawken": once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
 		}},
+		"approved, of a client that waits": {"0s", "hawken", "approve", "lore of Mara", map[string]func(chattest.Request) chattest.Answer{
+			"Hawken": once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
+		}},
 		"denied, by tool_invoke": {"40s", "hawken", "deny", "the call was denied", map[string]func(chattest.Request) chattest.Answer{
 			"Hawken": once(chattest.Call("h1", "tool_invoke", `{"tool_id":"lore_search","arguments":{"query":"Mara"}}`)),
 		}},
@@ -505,7 +508,11 @@ func TestApprovalsInChats(t *testing.T) {
 					})
 				})
 			}
-			answer, events := chats.asks(c.agent, "Tell me of Mara.")
+			var headers []string
+			if name == "approved, of a client that waits" {
+				headers = []string{"Prefer", "wait=40"}
+			}
+			answer, events := chats.asks(c.agent, "Tell me of Mara.", headers...)
 			decided.Wait()
 			if !strings.Contains(answer, c.want) {
 				t.Errorf("answer: %s", answer)

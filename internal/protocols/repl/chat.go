@@ -136,9 +136,11 @@ func (s *conversation) say(ctx context.Context, message string) error {
 		messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(s.system)}, messages...)
 	}
 	messages = append(messages[:len(messages):len(messages)], openai.UserMessage(message))
-	stream := s.api.openai.Chat.Completions.NewStreaming(ctx,
-		openai.ChatCompletionNewParams{Model: s.model, Messages: messages},
-		option.WithHeader("X-Spiced-Events", "include"))
+	headers := []option.RequestOption{option.WithHeader("X-Spiced-Events", "include")}
+	if s.asker != nil { // calls wait for the person who is asked
+		headers = append(headers, option.WithHeader("Prefer", "wait=600"))
+	}
+	stream := s.api.openai.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{Model: s.model, Messages: messages}, headers...)
 	defer stream.Close()
 	answer := &answerWriter{notes: s.err, out: &endOfLine{w: s.out}, asker: s.asker}
 	for stream.Next() {

@@ -227,10 +227,10 @@ func TestChatAsksForApproval(t *testing.T) {
 	if err := c.interact(t.Context(), terminal); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`apr_1 {"decision":"approve"}`, `apr_1 {"decision":"deny"}`, `apr_late {"decision":"approve"}`}, s.decisions); diff != "" {
+	if diff := cmp.Diff([]string{`apr_1 {"decision":"approve"}`, `apr_1 {"decision":"deny"}`, `apr_1 {"decision":"deny"}`, `apr_late {"decision":"approve"}`}, s.decisions); diff != "" {
 		t.Error(diff)
 	}
-	for _, want := range []string{"? refund {\"order\":7} needs approval: apr_1\n  as decided", "not decided", "the decision was not taken: the approval is expired", "needs approval: apr_2"} {
+	for _, want := range []string{"? refund {\"order\":7} needs approval: apr_1\n  as decided", "the decision was not taken: the approval is expired", "needs approval: apr_2"} {
 		if !strings.Contains(notes.String(), want) {
 			t.Errorf("the notes lack %q:\n%s", want, notes.String())
 		}

@@ -19,8 +19,8 @@ type asker struct {
 	notes io.Writer
 }
 
-// approve asks about a call that waits, and sends what the person decides. Without an answer
-// nothing is decided, nor about arguments that are not shown to their end.
+// approve asks about a call that waits, and sends what the person decides. Nothing is decided
+// about arguments that are not shown to their end.
 func (a *asker) approve(ctx context.Context, e toolEvent) error {
 	if a == nil || !e.MayDecide {
 		return nil
@@ -33,14 +33,11 @@ func (a *asker) approve(ctx context.Context, e toolEvent) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, errAborted), errors.Is(err, io.EOF):
-		fmt.Fprintln(a.notes, "  not decided")
-		return nil
-	case err != nil:
+	case err != nil && !errors.Is(err, errAborted) && !errors.Is(err, io.EOF):
 		return err
 	}
-	decision := "deny"
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+	decision := "deny" // as of Ctrl-C: the call waits, and with it the chat
+	if answer := strings.ToLower(strings.TrimSpace(line)); err == nil && (answer == "y" || answer == "yes") {
 		decision = "approve"
 	}
 	var decided struct{ Status string }
