@@ -27,6 +27,7 @@ type parsed struct {
 // body is the SQL of a function, which can be rendered for any [Target].
 type body struct {
 	text     string
+	declared func(int) int // maps its offsets to the declared body; nil: they are equal, see ctes.go
 	edits    []edit
 	parsed   *parsed
 	subquery bool // it has one itself
@@ -83,7 +84,7 @@ func (b *body) callOffset(name string) int {
 	}
 	for _, c := range b.parsed.st.Calls {
 		if fold(c.Name) == fold(name) {
-			return c.Offset - b.parsed.start
+			return b.inDeclared(c.Offset - b.parsed.start)
 		}
 	}
 	return -1
@@ -139,6 +140,16 @@ func (p *parsed) bodyError(err error) error {
 
 // offset converts an offset of p.text to one of the body.
 func (p *parsed) offset(of int) int { return min(max(of-p.start, 0), p.length) }
+
+// parse parses the text of the body.
+func (f *Function) parse(ctx context.Context, db *engine.DB) (err error) {
+	if f.IsTable() {
+		f.body.parsed, err = parseTable(ctx, db, f.body.text, f.inputs())
+	} else {
+		f.body.parsed, err = parseScalar(ctx, db, f.body.text)
+	}
+	return err
+}
 
 const exprAdvice = "The body must be a single SQL expression using the function's argument names."
 
@@ -246,16 +257,15 @@ func notQuery(text string, err error) error {
 
 var queryWords = map[string]bool{"select": true, "with": true, "from": true, "values": true, "table": true}
 
-// bodyProblem converts err, from parsing the body of the function at path, to a
-// problem in the Spicepod.
-func bodyProblem(pod *spicepod.Pod, path, name string, err error) spicepod.Problem {
+// bodyProblem converts err, about the body of f, to a problem in the Spicepod.
+func (f *Function) bodyProblem(pod *spicepod.Pod, err error) spicepod.Problem {
 	var p *problemAt
 	if !errors.As(err, &p) {
 		p = at(0, err.Error(), "")
 	}
 	hint := nearest.Hint(p.missing, callable(pod, p.missing), p.hint)
-	problem := pod.TextProblem(path+".body", max(p.offset, 0), p.message, hint)
-	problem.Component = "function " + name
+	problem := pod.TextProblem(f.Path+".body", f.body.inDeclared(max(p.offset, 0)), p.message, hint)
+	problem.Component = "function " + f.Name
 	return problem
 }
 

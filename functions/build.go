@@ -41,7 +41,7 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	problems := slices.Clone(f.warnings)
 	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size, b.putInPlace, b.findArguments, b.findLookup} {
 		if err := check(); err != nil {
-			return nil, append(problems, bodyProblem(c.pod, u.path, u.declared.Name, err))
+			return nil, append(problems, f.bodyProblem(c.pod, err))
 		}
 	}
 	f.Uses.Columns = b.usedColumns()
@@ -245,7 +245,7 @@ func (b *builder) usedColumns() []UsedColumn {
 		for _, r := range b.f.Uses.Relations {
 			qualified := len(c.Parts) > 1 && b.names(c.Parts[len(c.Parts)-2], r)
 			alone := len(b.f.Uses.Relations) == 1 && len(b.f.Tables) == 0 && len(c.Parts) == 1 && fold(c.Parts[0]) != reservedTable
-			u := UsedColumn{r, c.Parts[len(c.Parts)-1], b.p.offset(c.Offset)}
+			u := UsedColumn{r, c.Parts[len(c.Parts)-1], b.f.body.inDeclared(b.p.offset(c.Offset))}
 			if (qualified || alone && !b.isArgsColumn(c)) && !slices.ContainsFunc(used, func(v UsedColumn) bool { return v.Relation == r && fold(v.Column) == fold(u.Column) }) {
 				used = append(used, u)
 				break

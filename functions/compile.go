@@ -200,7 +200,7 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 	u.problems = r.problems
 	if readable && f.IsSQL() {
 		if err := c.readBody(ctx, f, len(u.problems) > 0); err != nil {
-			u.problems = append(u.problems, bodyProblem(c.pod, u.path, d.Name, err))
+			u.problems = append(u.problems, f.bodyProblem(c.pod, err))
 		}
 	}
 	if len(u.problems) > 0 {
@@ -221,10 +221,8 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 // otherwise check later.
 func (c *compiler) readBody(ctx context.Context, f *Function, untyped bool) (err error) {
 	f.body.text = bodyText(f.Declared.Body)
-	if f.IsTable() {
-		f.body.parsed, err = parseTable(ctx, c.db, f.body.text, f.inputs())
-	} else {
-		f.body.parsed, err = parseScalar(ctx, c.db, f.body.text)
+	if err = f.parse(ctx, c.db); err == nil {
+		err = f.inlineCTEs(ctx, c.db)
 	}
 	if err != nil {
 		return quoteReserved(f, err)

@@ -39,7 +39,7 @@ func (f *Function) Create(s Session, pod *spicepod.Pod, t Target) *spicepod.Prob
 		if err == nil {
 			continue
 		}
-		p := bodyProblem(pod, f.Path, f.Name, f.bodyError(err, st.start, st.origin))
+		p := f.bodyProblem(pod, f.bodyError(err, st.start, st.origin))
 		return &p
 	}
 	return nil
@@ -59,7 +59,7 @@ func (f *Function) Prove(s Session, pod *spicepod.Pod, t Target) *spicepod.Probl
 	if err == nil {
 		return nil
 	}
-	p := bodyProblem(pod, f.Path, f.Name, err)
+	p := f.bodyProblem(pod, err)
 	return &p
 }
 

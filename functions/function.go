@@ -220,7 +220,7 @@ func (f *Function) FunctionOffset(name string) int { return f.body.callOffset(na
 func (f *Function) RelationOffset(r engine.Relation) int {
 	for _, e := range f.body.edits {
 		if e.relation != nil && *e.relation == r {
-			return e.Start
+			return f.body.inDeclared(e.Start)
 		}
 	}
 	return -1

@@ -127,7 +127,7 @@ func (r *testRun) create(ctx context.Context, f *Function) {
 	}
 	var p *spicepod.Problem
 	if err := r.limited(ctx, func() error { p = f.Create(r.stage, r.pod, r.target); return nil }); err != nil && p == nil {
-		q := bodyProblem(r.pod, f.Path, f.Name, err)
+		q := f.bodyProblem(r.pod, err)
 		p = &q
 	}
 	if p != nil {

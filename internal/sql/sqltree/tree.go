@@ -27,6 +27,7 @@ type Statement struct {
 	Relations []Relation
 	Columns   []Column
 	Lambdas   []*Lambda
+	Reads     []Read // of CTEs
 	Types     []Type
 	Params    []string // parameter names or numbers, sorted
 	Shows     []string // SHOW statements without a query: "tables", "databases", …
@@ -232,6 +233,7 @@ func (st *Statement) sort() {
 	slices.SortStableFunc(st.Relations, func(a, b Relation) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.SortStableFunc(st.Columns, func(a, b Column) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.SortStableFunc(st.Lambdas, func(a, b *Lambda) int { return cmp.Compare(a.Offset, b.Offset) })
+	slices.SortStableFunc(st.Reads, func(a, b Read) int { return cmp.Compare(a.Offset, b.Offset) })
 	slices.Sort(st.Params)
 }
 

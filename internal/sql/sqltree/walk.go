@@ -179,6 +179,7 @@ func (w *walker) baseTable(n node, sc scope) {
 			*sc.read = append(*sc.read, Fold(r.Name))
 		}
 		sc.refer(sc.inlined, r.Name)
+		w.st.Reads = append(w.st.Reads, Read{r.Name, r.Offset, r.Alias != ""})
 		return
 	}
 	w.anything(n["at_clause"], sc)
