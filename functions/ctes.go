@@ -17,6 +17,7 @@ func (f *Function) inlineCTEs(ctx context.Context, db *engine.DB) error {
 	text, origin, err := p.st.InlineCTEs(p.text, p.tokens, sqltree.InlineOptions{
 		Outer:    func(c sqltree.Column) bool { return !f.IsTable() && f.argIndex(c.Parts[0]) >= 0 },
 		Volatile: func(c sqltree.Call) bool { return db.Builtins().Random(c.Name) },
+		Inner:    !f.IsTable() && len(f.Args) > 0,
 		Inputs:   p.start,
 		Input:    func(name string) bool { return name == reservedTable },
 	})

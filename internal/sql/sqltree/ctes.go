@@ -17,14 +17,14 @@ import (
 //	SELECT (WITH w AS (SELECT length(s) AS n)
 //	        SELECT (SELECT count(*) FROM (SELECT n FROM w) WHERE s = 'b')) FROM t
 //
-// The same happens with a recursive CTE in a subquery, even if it uses no outer column. If it
-// uses one, the result is correct only where its WITH clause is that of the subquery, and
-// no inner one reads it.
+// The same happens with a recursive CTE in a subquery, whatever it uses and wherever it is
+// written, unless only the query that has its WITH clause reads it, and no other subquery is
+// around that.
 //
 // [Statement.InlineCTEs] writes the query of such a CTE in place of its name, as a
-// subquery in FROM, which DuckDB computes correctly. A recursive one keeps its WITH clause
-// there. A name in the query must mean the same there as in the WITH clause, or the text
-// is left as it is, with a [CTEError].
+// subquery in FROM, which DuckDB computes correctly. A name in the query must mean the
+// same there as in the WITH clause. What cannot be written so is a [CTEError], as is such a
+// recursive CTE.
 
 // Read is a reference to a CTE in FROM.
 type Read struct {
@@ -50,6 +50,8 @@ type InlineOptions struct {
 	Outer func(Column) bool
 	// Volatile reports whether two calls may return different values.
 	Volatile func(Call) bool
+	// Inner says that the text becomes a subquery of other statements.
+	Inner bool
 	// Inputs is the end of a part of the text whose CTEs are kept. Input reports whether one of
 	// them may use outer columns.
 	Inputs int
@@ -131,7 +133,7 @@ func (st *Statement) InlineCTEs(sql string, tokens []Token, o InlineOptions) (te
 
 // moves reports whether the query must be written in place of the name.
 func (c *cte) moves() bool {
-	return c.nested && !c.input && (c.correlated || c.recursive && c.depth > 0)
+	return c.nested && c.correlated && !c.input && !c.recursive
 }
 
 // own reports whether r is in the query of c.

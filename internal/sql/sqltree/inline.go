@@ -7,8 +7,8 @@ import (
 
 // check returns why the query of c cannot be written in place of its name.
 func (in *inliner) check(c *cte) error {
-	if c.recursive && c.correlated && (c.nested || c.depth > 1 || c.selfNested) {
-		return c.fault("it is recursive", "write WITH RECURSIVE at the start of the body and read it only in FROM of that query, as a list if need be: SELECT list(x) FROM "+c.written+"; or use range() or a list function")
+	if c.recursive && in.Inner && (c.nested || c.depth > 1 || c.selfNested) {
+		return c.fault("it is recursive", "write WITH RECURSIVE at the start of the body and read it only in FROM of that query, or declare it as a view if it uses no argument")
 	}
 	if !c.moves() {
 		return nil
@@ -94,7 +94,7 @@ func (in *inliner) withAt(offset int) *with {
 // readAt returns the reference at an offset to a CTE that moves.
 func (in *inliner) readAt(offset int) (*cte, Read) {
 	for _, c := range in.ctes {
-		if i := slices.IndexFunc(c.reads, func(r Read) bool { return r.Offset == offset && !c.own(r) }); i >= 0 && c.moves() {
+		if i := slices.IndexFunc(c.reads, func(r Read) bool { return r.Offset == offset }); i >= 0 && c.moves() {
 			return c, c.reads[i]
 		}
 	}
@@ -119,18 +119,14 @@ func (in *inliner) writeWith(w *with) bool {
 // writeQuery writes the query of c where r reads it.
 func (in *inliner) writeQuery(c *cte, r Read) bool {
 	before, after := "(", ")"
-	query := c.query
-	switch {
-	case c.recursive:
-		before, after, query = "(WITH RECURSIVE ", " SELECT * FROM "+c.written+")", c.entry
-	case c.columns != "":
+	if c.columns != "" {
 		before, after = "(SELECT * FROM (", ") AS "+c.written+c.columns+")"
 	}
 	if !r.Alias {
 		after += " AS " + c.written
 	}
 	in.out.WriteString(before)
-	ok := in.write(query)
+	ok := in.write(c.query)
 	in.out.WriteString(after)
 	return ok
 }
