@@ -21,6 +21,7 @@ import (
 // testCall is a test as SQL: every value is returned as DuckDB's own text.
 type testCall struct {
 	got, want, args string
+	list            []string // the scalar arguments
 	width           int
 	table           bool
 	types           []*Type
@@ -32,7 +33,7 @@ func (r *testRun) prepare(f *Function, test spicepod.FunctionTest) (*testCall, e
 	if err != nil {
 		return nil, err
 	}
-	c := &testCall{table: f.IsTable(), width: 1, args: "SELECT 1"}
+	c := &testCall{table: f.IsTable(), width: 1, args: "SELECT 1", list: args}
 	if len(args) > 0 {
 		c.args = "SELECT " + strings.Join(args, ", ")
 	}
@@ -190,14 +191,18 @@ func (r *testRun) testTables(f *Function, given map[string][]map[string]any) ([]
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("__spiced_test_%d", i+1)
-		if err := r.stage.Exec("CREATE OR REPLACE TEMP VIEW " + name + " AS " + sql); err != nil {
+		if err := r.stage.Exec("CREATE OR REPLACE TEMP VIEW " + testTableName(i) + " AS " + sql); err != nil {
 			return nil, fmt.Errorf("tables.%s: %w", t.Name, err)
 		}
-		args[i] = engine.Literal("temp.main." + name)
+		args[i] = testTable(i)
 	}
 	return args, nil
 }
+
+// testTable is the argument for table input i of a test.
+func testTable(i int) string { return engine.Literal("temp.main." + testTableName(i)) }
+
+func testTableName(i int) string { return fmt.Sprintf("__spiced_test_%d", i+1) }
 
 // compare reports how the result differs from the expected one. Rows are compared as a
 // multiset: their order does not matter.

@@ -64,9 +64,14 @@ func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *
 		r.create(ctx, f)
 	}
 	for _, f := range tested {
+		first := len(r.results)
+		var passed []columnCase
 		for i := range f.Declared.Tests {
-			r.test(ctx, f, i)
+			if c := r.test(ctx, f, i); c != nil {
+				passed = append(passed, *c)
+			}
 		}
+		r.testColumns(ctx, f, passed, r.results[first:])
 	}
 	return r.results, r.problems
 }
@@ -147,10 +152,10 @@ func (r *testRun) limited(ctx context.Context, f func() error) error {
 	return err
 }
 
-func (r *testRun) test(ctx context.Context, f *Function, i int) {
+// test runs one test. It returns the call and its rows if it passed with a value.
+func (r *testRun) test(ctx context.Context, f *Function, i int) (passed *columnCase) {
 	test := f.Declared.Tests[i]
-	path := fmt.Sprintf("%s.tests[%d]", f.Path, i)
-	result := TestResult{Function: f.Name, Name: test.Name, Position: r.pod.At(path)}
+	result := TestResult{Function: f.Name, Name: test.Name, Position: r.pod.At(testPath(f, i))}
 	if result.Name == "" {
 		result.Name = fmt.Sprintf("test %d", i+1)
 	}
@@ -160,7 +165,11 @@ func (r *testRun) test(ctx context.Context, f *Function, i int) {
 	if reason != "" {
 		err = errors.New(reason)
 	} else {
-		err = r.limited(ctx, func() error { return r.call(f, test) })
+		c := &columnCase{test: i}
+		err = r.limited(ctx, func() (err error) { c.call, c.got, err = r.call(f, test); return err })
+		if err == nil && test.Expects() != spicepod.ExpectError {
+			passed = c
+		}
 	}
 	result.Duration = time.Since(start)
 	result.Passed = err == nil
@@ -168,33 +177,40 @@ func (r *testRun) test(ctx context.Context, f *Function, i int) {
 		result.Message = err.Error()
 	}
 	if err != nil && reason != hasFault { // the fault is a problem already
-		p := r.pod.Problem(path, "test "+quoteName(result.Name)+" failed: "+result.Message, "")
-		p.Component, p.Severity = f.Component(), r.severity
-		r.problems = append(r.problems, p)
+		r.fail(f, i, result.Name, err)
 	}
 	r.results = append(r.results, result)
+	return passed
 }
+
+// fail reports a problem of test i.
+func (r *testRun) fail(f *Function, i int, name string, err error) {
+	p := r.pod.Problem(testPath(f, i), "test "+quoteName(name)+" failed: "+err.Error(), "")
+	p.Component, p.Severity = f.Component(), r.severity
+	r.problems = append(r.problems, p)
+}
+
+func testPath(f *Function, i int) string { return fmt.Sprintf("%s.tests[%d]", f.Path, i) }
 
 func quoteName(s string) string { return fmt.Sprintf("%q", s) }
 
 // call runs one test; the error says why it failed.
-func (r *testRun) call(f *Function, test spicepod.FunctionTest) error {
-	c, err := r.prepare(f, test)
-	if err != nil {
-		return err
+func (r *testRun) call(f *Function, test spicepod.FunctionTest) (c *testCall, got [][]cellText, err error) {
+	if c, err = r.prepare(f, test); err != nil {
+		return nil, nil, err
 	}
-	got, err := r.rows(c.got, c.width)
+	got, err = r.rows(c.got, c.width)
 	if test.Expects() == spicepod.ExpectError {
-		return r.checkError(c, test.Error, got, err)
+		return c, got, r.checkError(c, test.Error, got, err)
 	}
 	if err != nil {
-		return fmt.Errorf("want %s, got error %w", r.show(c), err)
+		return c, nil, fmt.Errorf("want %s, got error %w", r.show(c), err)
 	}
 	want, err := r.rows(c.want, c.width)
 	if err != nil {
-		return fmt.Errorf("the expected result: %w", err)
+		return c, nil, fmt.Errorf("the expected result: %w", err)
 	}
-	return c.compare(want, got, test.Tolerance)
+	return c, got, c.compare(want, got, test.Tolerance)
 }
 
 // checkError compares the error of a call with the expected one: a code, such as
@@ -242,9 +258,17 @@ type cellText struct {
 }
 
 // rows runs a SELECT of VARCHAR columns.
-func (r *testRun) rows(sql string, width int) ([][]cellText, error) {
-	var all [][]cellText
-	err := r.stage.Query(sql, func(chunk *engine.Chunk) error {
+func (r *testRun) rows(sql string, width int) (all [][]cellText, err error) {
+	err = r.each(sql, width, func(row []cellText) error { all = append(all, row); return nil })
+	if err == nil && len(all) > MaxTestRows {
+		return nil, fmt.Errorf("the result has more than %d rows", MaxTestRows)
+	}
+	return all, err
+}
+
+// each calls f with each row of a SELECT of VARCHAR columns.
+func (r *testRun) each(sql string, width int, f func(row []cellText) error) error {
+	return r.stage.Query(sql, func(chunk *engine.Chunk) error {
 		for i := range chunk.Len() {
 			row := make([]cellText, width)
 			for j := range row {
@@ -254,12 +278,10 @@ func (r *testRun) rows(sql string, width int) ([][]cellText, error) {
 					row[j].null = true
 				}
 			}
-			all = append(all, row)
+			if err := f(row); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
-	if err == nil && len(all) > MaxTestRows {
-		return nil, fmt.Errorf("the result has more than %d rows", MaxTestRows)
-	}
-	return all, err
 }
