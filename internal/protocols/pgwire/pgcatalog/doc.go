@@ -81,7 +81,7 @@ func (m macro) sql() string {
 // after it has.
 func Setup() []string {
 	schema := fmt.Sprintf("CREATE SCHEMA %s.%s", engine.CatalogName, Schema)
-	return slices.Concat([]string{schema, ownColumns, reservedWords, typeTable()}, statements(typeMacros()), statements(declaredViews),
+	return slices.Concat([]string{schema, ownColumns, reservedWords, typeTable(), typeFunctions()}, statements(typeMacros()), statements(declaredViews),
 		statements(baseViews()), statements(macros), statements(catalogViews()))
 }
 

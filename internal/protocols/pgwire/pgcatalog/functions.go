@@ -80,8 +80,9 @@ var casts = []macro{
 	one("regtype_names", "l", `list_transform(regexp_extract_all(l::VARCHAR, '\d+'), lambda o: spice.pgcatalog.compat_format_type(o::BIGINT, NULL))`), // of a list or a vector
 	one("to_regtypes", "l", `(SELECT list(spice.pgcatalog.compat_to_regtype(u.n)) FROM (SELECT unnest(l) AS n) AS u)`),
 	one("to_regproc", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
-		ELSE `+lookup(`"name"`, "oid", "declared_functions", `regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+` END`),
-	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", numeral)+`, `+bare("o::VARCHAR")+`)`),
+		WHEN n::VARCHAR = '-' THEN 0 ELSE coalesce(`+lookup(`"name"`, "oid", "declared_functions", `regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+`, `+
+		lookup("name", "oid", "type_functions", bare("n::VARCHAR"))+`) END`),
+	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", numeral)+`, `+lookup("oid", "name", "type_functions", numeral)+`, `+bare("o::VARCHAR")+`)`),
 	one("to_regnamespace", "n", `coalesce(TRY_CAST(n::VARCHAR AS BIGINT), `+lookup("name", "oid", "declared_schemas", `replace(n::VARCHAR, '"', '')`)+`)`),
 	one("regnamespace_name", "o", `coalesce(`+lookup("oid", "name", "declared_schemas", numeral)+`, o::VARCHAR)`),
 	one("to_regrole", "n", "10::BIGINT"),

@@ -19,7 +19,7 @@ import (
 //   - OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default;
 //   - in statements on the catalog the operators ~, ~*, !~ and !~*, which there
 //     match anywhere, LIKE 'pg\_%', x = ANY (column), substring(x FROM 'pattern'),
-//     format('%I', x), the division of integers, typreceive <> 0, the alias at,
+//     format('%I', x), the division of integers, oid = typreceive, the alias at,
 //     unnest(a, b) and generate_subscripts(a, 1) in FROM, generate_series in
 //     SELECT.
 //
@@ -214,7 +214,7 @@ func (r *rewriter) identifier(i int) int {
 	case r.catalog && indexVectors[name]:
 		r.indexVector(i, name)
 	case r.catalog && procedures[name]:
-		r.noProcedure(i)
+		r.procedure(i)
 	}
 	if r.done[i] || r.is(i-1, ".") {
 		return i + 1
@@ -380,18 +380,6 @@ func (r *rewriter) substring(i int) {
 	if r.word(end-2) == "from" && r.kind(end-1, sqltree.String) {
 		r.replace(i, i, Schema+"."+macroPrefix+"substring")
 		r.replace(end-2, end-2, ",")
-	}
-}
-
-// noProcedure rewrites the comparison of a column of regproc, at token i, with
-// 0, which is no procedure: the columns hold names.
-func (r *rewriter) noProcedure(i int) {
-	last := i + 1
-	for r.is(last, "=") || r.is(last, "!") || r.is(last, "<") || r.is(last, ">") {
-		last++
-	}
-	if last > i+1 && r.kind(last, sqltree.Number) && r.tokens[last].Text(r.sql) == "0" {
-		r.replace(last, last, "'-'")
 	}
 }
 

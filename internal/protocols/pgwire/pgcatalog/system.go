@@ -54,7 +54,13 @@ var systemViews = []view{
 			false AS proisagg, false AS proiswindow, 1255::BIGINT AS tableoid, 0::BIGINT AS xmin
 		FROM spice.pgcatalog.declared_functions AS f
 		LEFT JOIN (SELECT "function", count(*) AS defaults, string_agg(coalesce("default", 'NULL'), ', ' ORDER BY "position") AS exprs
-			FROM spice.spiced.function_args WHERE NOT "required" GROUP BY "function") AS d ON d."function" = f."name"`},
+			FROM spice.spiced.function_args WHERE NOT "required" GROUP BY "function") AS d ON d."function" = f."name"
+		UNION ALL BY NAME
+		SELECT oid, name AS proname, 11 AS pronamespace, 10 AS proowner, 12 AS prolang, 1 AS procost, 0 AS prorows, 0 AS provariadic, '-' AS prosupport, 'f' AS prokind,
+			false AS prosecdef, false AS proleakproof, true AS proisstrict, false AS proretset, 'i' AS provolatile, 's' AS proparallel, 1::SMALLINT AS pronargs,
+			0::SMALLINT AS pronargdefaults, result AS prorettype, argument::VARCHAR AS proargtypes, name AS prosrc, false AS proisagg, false AS proiswindow,
+			1255 AS tableoid, 0 AS xmin
+		FROM spice.pgcatalog.type_functions`},
 	{"pg_statio_all_tables", `
 		SELECT oid AS relid, schema_name AS schemaname, name AS relname, NULL::BIGINT AS heap_blks_read, NULL::BIGINT AS heap_blks_hit,
 			NULL::BIGINT AS idx_blks_read, NULL::BIGINT AS idx_blks_hit FROM spice.pgcatalog.declared_relations`},

@@ -50,6 +50,7 @@ var types = []pgType{
 	{2205, 2210, "regclass", "regclass", 4, "N", false, "table"},
 	{2206, 2211, "regtype", "regtype", 4, "N", false, ""},
 	{2249, 2287, "record", "record", -1, "P", false, ""},
+	{2275, 1263, "cstring", "cstring", -2, "P", false, ""},
 	{2276, 0, "any", `"any"`, 4, "P", false, ""},
 	{2277, 0, "anyarray", "anyarray", -1, "P", false, ""},
 	{2278, 0, "void", "void", 4, "P", false, ""},

@@ -25,8 +25,6 @@ var (
 		"regnamespace": {"to_regnamespace", "to_regnamespace", "regnamespace_name"},
 		"regrole":      {"to_regrole", "to_regrole", "regrole_name"},
 	}
-	// procedures are columns of regproc.
-	procedures = set("typinput typoutput typreceive typsend typmodin typmodout typanalyze amhandler aggtransfn aggfinalfn aggcombinefn oprcode oprrest oprjoin")
 	// differing are functions that DuckDB has too, with another meaning: they are
 	// macros in statements on the catalog alone.
 	differing = set("format encode array_length")
