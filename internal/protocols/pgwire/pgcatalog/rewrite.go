@@ -265,7 +265,7 @@ func (r *rewriter) called(i int, name string) int {
 		return r.castCall(i)
 	case name == "substring" && r.catalog:
 		r.substring(i)
-	case r.ours(i, name) || name == "to_char" || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
+	case r.ours(i, name) || name == "to_char" || timeTypes[name] != "" || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
 		return r.function(i, i)
 	}
 	return i + 1
@@ -283,6 +283,8 @@ func (r *rewriter) function(from, i int) int {
 	switch {
 	case name == "to_char":
 		return r.toChar(from, i)
+	case timeTypes[name] != "":
+		return r.readTime(from, i)
 	case r.schemaCall(from, i, name), r.settingCall(from, i, name):
 		return end + 1
 	case r.ours(i, name):

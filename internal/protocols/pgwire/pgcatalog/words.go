@@ -89,7 +89,7 @@ func relationNames() map[string]bool {
 }
 
 func triggerWords() map[string]bool {
-	words := set("to_char information_schema collate operator jsonb xid inet citext name")
+	words := set("to_char to_timestamp to_date information_schema collate operator jsonb xid inet citext name")
 	maps.Copy(words, ours)
 	maps.Copy(words, keywords)
 	for name := range renamed {

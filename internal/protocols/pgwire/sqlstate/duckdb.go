@@ -69,7 +69,7 @@ var rules = []struct{ class, text, state string }{
 	{"IO", ``, IO},
 	{"HTTP", ``, IO},
 
-	{"*", `to_char does not serve|the pattern of to_char`, Unsupported},
+	{"*", `to_(char|timestamp|date) does not serve|the pattern of to_(char|timestamp|date)`, Unsupported},
 
 	{"Catalog", `Type with name`, UndefinedObject},
 	{"Catalog", `Schema with name|.*schema .* does not exist`, NoSchema},
