@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
@@ -8,31 +9,66 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// parseCopy reads COPY {table [(columns)] | (query)} TO STDOUT [[WITH] options].
-// It returns the query for the rows and where it begins in the statement; for a
-// table the query is a new text, with start 0.
-func parseCopy(w *words) (query string, start int, out *wire.Copy, err error) {
+// copies is what a statement that is a COPY does with rows.
+type copies struct {
+	copy   *wire.Copy // how they are written; nil: as rows
+	copyIn *copyIn    // of COPY FROM; nil: another statement
+}
+
+// copyStatement is a parsed COPY: the query for its rows, where that begins in the
+// statement (0 if it is a new text, for a table), and how they are written; or, for COPY
+// FROM, a query with the columns of the table.
+type copyStatement struct {
+	query string
+	start int
+	out   *wire.Copy
+	in    *copyIn
+}
+
+// parseCopy reads COPY {table [(columns)] | (query)} TO STDOUT [[WITH] options] and
+// COPY table [(columns)] FROM STDIN [[WITH] options].
+func parseCopy(w *words) (c copyStatement, err error) {
+	var in copyIn
 	if w.Is(w.Next, "(") {
-		query, start, err = w.copiedQuery()
-	} else {
-		query, err = w.copiedTable()
+		c.query, c.start, err = w.copiedQuery()
+	} else if err = w.copiedTable(&in); err == nil {
+		c.query = "SELECT " + cmp.Or(in.list, "*") + " FROM " + in.table
 	}
 	switch {
 	case err != nil:
-		return "", 0, nil, err
-	case w.Accept("from"):
-		return "", 0, nil, sqlstate.Errorf(sqlstate.Unsupported, "write with INSERT", "COPY FROM is not served")
+		return c, err
+	case in.table != "" && w.Accept("from"):
+		if !w.Accept("stdin") {
+			return c, sqlstate.Errorf(sqlstate.Unsupported, "COPY … FROM STDIN, and let the client read the file", "COPY from a file or a program of the server is not served")
+		}
+		c.in = &in
 	case !w.Accept("to"):
-		return "", 0, nil, w.wrong()
+		return c, w.wrong()
 	case !w.Accept("stdout"):
-		return "", 0, nil, sqlstate.Errorf(sqlstate.Unsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
+		return c, sqlstate.Errorf(sqlstate.Unsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
 	}
-	given, err := w.copyOptions()
+	given, err := w.copyOptions(c.in != nil)
 	if err != nil {
-		return "", 0, nil, err
+		return c, err
 	}
-	out, err = given.copy()
-	return query, start, out, err
+	options, err := given.copy()
+	if c.in != nil {
+		c.in.from = options
+	} else {
+		c.out = options
+	}
+	return c, err
+}
+
+// copiesIn reports whether the statement, a COPY, is one FROM.
+func (w *words) copiesIn() bool {
+	depth := 0
+	for i, t := range w.Tokens {
+		if depth += t.Nesting(w.SQL); depth == 0 && w.Is(i, "from") {
+			return true
+		}
+	}
+	return false
 }
 
 // copiedQuery takes a query in parentheses, which only reads.
@@ -60,26 +96,25 @@ func (w *words) copiedQuery() (query string, start int, err error) {
 	return w.SQL[start:tokens[len(tokens)-1].End], start, nil
 }
 
-// copiedTable takes a table, with its columns if they are named, and returns a
-// query of it.
-func (w *words) copiedTable() (query string, err error) {
+// copiedTable takes a table, with its columns if they are named.
+func (w *words) copiedTable(in *copyIn) error {
 	first := w.Next
 	if _, err := w.settingName(); err != nil {
-		return "", err
+		return err
 	}
-	table := w.SQL[w.Tokens[first].Start:w.Tokens[w.Next-1].End]
+	in.table = w.SQL[w.Tokens[first].Start:w.Tokens[w.Next-1].End]
 	if !w.Accept("(") {
-		return "SELECT * FROM " + table, nil
+		return nil
 	}
 	first = w.Next
 	if _, err := w.names(); err != nil {
-		return "", err
+		return err
 	}
-	columns := w.SQL[w.Tokens[first].Start:w.Tokens[w.Next-1].End]
+	in.list = w.SQL[w.Tokens[first].Start:w.Tokens[w.Next-1].End]
 	if !w.Accept(")") {
-		return "", w.wrong()
+		return w.wrong()
 	}
-	return "SELECT " + columns + " FROM " + table, nil
+	return nil
 }
 
 // names takes identifiers with commas between.
@@ -97,14 +132,18 @@ func (w *words) names() (names []string, err error) {
 
 // copyOptions are options as they were written, by their name.
 type copyOptions struct {
+	from   bool // of COPY FROM
 	values map[string]string
 	force  []string // the columns of force_quote; * is "*"
 }
 
 // copyOptions takes the options in parentheses, or as they were written before
 // PostgreSQL 9.0, which psql's users still do: CSV HEADER.
-func (w *words) copyOptions() (given *copyOptions, err error) {
-	given = &copyOptions{values: map[string]string{}}
+func (w *words) copyOptions(from bool) (given *copyOptions, err error) {
+	given = &copyOptions{from: from, values: map[string]string{}}
+	if from && w.Is(w.Next, "where") {
+		return nil, sqlstate.Errorf(sqlstate.Unsupported, "leave the rows out of what is sent", "COPY FROM … WHERE is not served")
+	}
 	w.Accept("with")
 	if !w.Accept("(") {
 		for !w.Done() {
@@ -139,6 +178,9 @@ func (w *words) copyOption(given *copyOptions) error {
 			value, err = w.copyValue()
 		}
 	case "force_quote":
+		if given.from {
+			return onlyOut()
+		}
 		if star := w.Accept("*"); star {
 			given.force = []string{"*"}
 		} else if err = w.bracket(&given.force); err != nil {
@@ -147,7 +189,7 @@ func (w *words) copyOption(given *copyOptions) error {
 	case "format", "delimiter", "null", "quote", "escape", "encoding":
 		value, err = w.copyValue()
 	case "freeze", "force_not_null", "force_null", "default", "on_error", "log_verbosity", "reject_limit":
-		return sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s is for COPY FROM, which is not served", strings.ToUpper(name))
+		return sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s is not served", strings.ToUpper(name))
 	default:
 		return sqlstate.Errorf(sqlstate.Syntax, "", "option %q not recognized", name)
 	}
@@ -155,6 +197,10 @@ func (w *words) copyOption(given *copyOptions) error {
 		return err
 	}
 	return given.add(name, value)
+}
+
+func onlyOut() error {
+	return sqlstate.Errorf(sqlstate.Syntax, "", "COPY FORCE_QUOTE cannot be used with COPY FROM")
 }
 
 // bracket takes identifiers in parentheses.
@@ -177,6 +223,9 @@ func (w *words) oldCopyOption(given *copyOptions) (err error) {
 	case w.Accept("header"):
 		return given.add("header", "true")
 	case w.Accept("force", "quote"):
+		if given.from {
+			return onlyOut()
+		}
 		if w.Accept("*") {
 			given.force = []string{"*"}
 		} else if given.force, err = w.names(); err != nil {
@@ -260,7 +309,9 @@ func (g *copyOptions) copy() (*wire.Copy, error) {
 		return nil, err
 	}
 	var err error
-	if o.Header, err = g.switched("header"); err != nil {
+	if o.Match = g.from && strings.EqualFold(g.values["header"], "match"); o.Match {
+		o.Header = true
+	} else if o.Header, err = g.switched("header"); err != nil {
 		return nil, err
 	}
 	for name, to := range map[string]*byte{"delimiter": &o.Delimiter, "quote": &o.Quote, "escape": &o.Escape} {

@@ -88,7 +88,15 @@ func TestCopyErrors(t *testing.T) {
 		sql, state, text string
 		position         int32
 	}{
-		{"COPY one FROM STDIN", "0A000", "COPY FROM", 0},
+		{"COPY one FROM STDIN", "42501", "read-only", 0},
+		{"COPY nosuch FROM STDIN", "42P01", "nosuch", 0},
+		{"COPY one FROM '/tmp/x.csv'", "0A000", "COPY from a file", 0},
+		{"COPY (SELECT 1) FROM STDIN", "42601", "syntax error", 17},
+		{"COPY one FROM STDIN WHERE a > 1", "0A000", "WHERE", 0},
+		{"COPY one FROM STDIN (FORMAT csv, FORCE_QUOTE *)", "42601", "FORCE_QUOTE", 0},
+		{"COPY one FROM STDIN CSV FORCE QUOTE a", "42601", "FORCE_QUOTE", 0},
+		{"COPY one FROM STDIN (FORMAT csv, ON_ERROR ignore)", "0A000", "ON_ERROR", 0},
+		{"COPY types FROM STDIN", "0A000", "type is nested", 0},
 		{"COPY one TO '/tmp/x.csv'", "0A000", "to a file", 0},
 		{"COPY one TO PROGRAM 'cat'", "0A000", "to a file", 0},
 		{"COPY (DELETE FROM one) TO STDOUT", "0A000", "COPY of DELETE", 0},

@@ -190,20 +190,25 @@ func FuzzCopy(f *testing.F) {
 	for _, seed := range []string{
 		"one TO STDOUT", "a.b(c, \"d e\") TO STDOUT CSV HEADER QUOTE AS '''' FORCE QUOTE c, d", "(SELECT 1) TO STDOUT WITH (FORMAT \"binary\")",
 		"((SELECT ')') UNION (SELECT 1)) TO STDOUT (FORMAT csv, HEADER off, NULL E'\\b', FORCE_QUOTE (a, b), ESCAPE '\\')", "one FROM STDIN",
+		"a.b (c, d) FROM STDIN WITH (FORMAT csv, HEADER match, NULL '', ESCAPE '\\')",
 		"one TO '/tmp/x'", "() TO STDOUT", "(", "one TO STDOUT (DELIMITER $$,$$)", "one TO STDOUT WITH DELIMITER ';' NULL AS ''",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
-		query, start, out, err := parseCopy(newWords(sql))
+		c, err := parseCopy(newWords(sql))
 		if err != nil {
 			if e := asError(err); e.Code == sqlstate.Internal || e.Position > len(sql)+1 {
 				t.Fatalf("%q: %+v", sql, e)
 			}
 			return
 		}
-		if query == "" || start > 0 && !strings.HasPrefix(sql[start:], query) {
-			t.Fatalf("%q: the query %q at %d", sql, query, start)
+		if c.query == "" || c.start > 0 && !strings.HasPrefix(sql[c.start:], c.query) {
+			t.Fatalf("%q: the query %q at %d", sql, c.query, c.start)
+		}
+		out := c.out
+		if c.in != nil {
+			out = c.in.from
 		}
 		if out.Format != wire.CopyBinary && (out.Delimiter == '\n' || strings.Contains(out.Null, "\n") || strings.IndexByte(out.Null, out.Delimiter) >= 0) {
 			t.Fatalf("%q: %+v", sql, out)

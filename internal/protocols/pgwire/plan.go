@@ -10,15 +10,15 @@ import (
 
 // plan is what is known of a statement by its text.
 type plan struct {
-	sql     string     // the client's
-	given   []uint32   // the types that the client gave to parameters; 0: unknown
-	text    string     // what runs; "" for an empty statement
-	start   int        // where text begins in sql, if it is a part of it
-	verb    string     // SELECT, INSERT, UPDATE, DELETE, EXPLAIN or COPY
-	copy    *wire.Copy // how COPY writes the rows; nil: as rows
-	counted bool       // its one row is the number of rows it wrote
-	command *command   // nil: the engine runs it
-	dialect dialect    // what PostgreSQL does otherwise
+	sql   string   // the client's
+	given []uint32 // the types that the client gave to parameters; 0: unknown
+	text  string   // what runs; "" for an empty statement
+	start int      // where text begins in sql, if it is a part of it
+	verb  string   // SELECT, INSERT, UPDATE, DELETE, EXPLAIN or COPY
+	copies
+	counted bool     // its one row is the number of rows it wrote
+	command *command // nil: the engine runs it
+	dialect dialect  // what PostgreSQL does otherwise
 
 	params     []uint32          // the types of the parameters
 	columns    []wire.Column     // of the result
@@ -43,7 +43,9 @@ func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCa
 	w = &words{Cursor: sqltree.Cursor{SQL: p.text, Tokens: tokens}}
 	if w.Accept("copy") {
 		p.verb = "COPY"
-		p.text, p.start, p.copy, err = parseCopy(w)
+		var c copyStatement
+		c, err = parseCopy(w)
+		p.text, p.start, p.copy, p.copyIn = c.query, c.start, c.out, c.in
 	} else if p.command, err = parseCommand(w); p.command == nil {
 		p.verb, p.counted = verbOf(p.text, tokens)
 		p.dialect.titles = titlesOf(p.text, tokens)
@@ -51,7 +53,7 @@ func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCa
 	if err != nil || p.command != nil {
 		return p, err
 	}
-	if p.copy == nil {
+	if p.copy == nil && p.copyIn == nil {
 		p.text, p.dialect.empty = fill(p.text, tokens)
 	}
 	if text, rewritten := rewrite(p.text); rewritten {
@@ -100,7 +102,7 @@ func verbOf(sql string, tokens []sqltree.Token) (verb string, counted bool) {
 }
 
 // writes reports whether the statement changes data.
-func (p *plan) writes() bool { return writes(p.verb) }
+func (p *plan) writes() bool { return writes(p.verb) || p.copyIn != nil }
 
 func writes(verb string) bool { return verb == "INSERT" || verb == "UPDATE" || verb == "DELETE" }
 

@@ -159,11 +159,16 @@ func (c *conn) simple(ctx context.Context, sql string) error {
 // later statement fails.
 func checkScript(sql string, statements []*words) error {
 	for _, w := range statements[:max(0, len(statements)-1)] {
-		first := w.Peek()
-		if _, is := commands[first]; is || first == "copy" {
+		if _, is := commands[w.Peek()]; is {
 			continue
 		}
-		if verb, _ := verbOf(w.SQL, w.Tokens); writes(verb) {
+		verb, _ := verbOf(w.SQL, w.Tokens)
+		if w.Is(0, "copy") {
+			if verb = "SELECT"; w.copiesIn() {
+				verb = "COPY"
+			}
+		}
+		if writes(verb) || verb == "COPY" {
 			e := sqlstate.Errorf(sqlstate.ReadOnly, "send it alone", "%s cannot run before other statements of a simple query, whose failure could not take it back", verb)
 			e.Position = utf8.RuneCountInString(sql[:w.start]) + 1
 			return e

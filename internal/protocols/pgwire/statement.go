@@ -31,8 +31,8 @@ import (
 //	          package infer completes.
 //	bind      decodes the values of the parameters (package wire) and makes a
 //	          portal, which is the statement ready to run.
-//	execute   runs the portal: a command by its function, a statement in the
-//	          engine. Package wire encodes the rows (portal.go).
+//	execute   runs the portal: a command by its function, a COPY FROM with what the
+//	          client sends (copyin.go), a statement in the engine. Package wire encodes the rows (portal.go).
 
 // parse returns the plan of a statement.
 func (c *conn) parse(w *words, given []uint32) (*plan, error) {
@@ -75,7 +75,10 @@ func (c *conn) describe(ctx context.Context, p *plan) error {
 	}
 	p.text, p.params, p.found = types.Text, types.Params, types.Found
 	p.columns = p.dialect.show(wire.Columns(types.Columns, c.style(p), types.AnyScale))
-	if p.counted || p.copy != nil {
+	if p.copyIn != nil {
+		p.copyIn.columns = types.Columns
+	}
+	if p.counted || p.copy != nil || p.copyIn != nil {
 		p.columns = nil
 	}
 	p.described, p.files, p.generation = true, types.Files, generation
@@ -157,6 +160,9 @@ func (c *conn) execute(ctx context.Context, p *portal, limit int64) error {
 		return nil
 	case p.plan.command != nil:
 		return c.runCommand(ctx, p)
+	case p.plan.copyIn != nil:
+		p.done = true
+		return p.plan.copyIn.run(ctx, c, p.plan)
 	}
 	sent, more, err := c.advance(ctx, p, p.formats, limit)
 	switch {

@@ -31,6 +31,7 @@ const (
 	LimitValue             = "2201W" // invalid_row_count_in_limit_clause
 	Text                   = "22P02" // invalid_text_representation
 	Binary                 = "22P03" // invalid_binary_representation
+	CopyFormat             = "22P04" // bad_copy_file_format
 	Value                  = "22023" // invalid_parameter_value
 	Constraint             = "23000" // integrity_constraint_violation
 	NotNullViolation       = "23502"
@@ -106,8 +107,9 @@ type Error struct {
 	Code     string
 	Message  string
 	Hint     string
-	Position int  // 1-based, in characters of the client's text; 0: unknown
-	Fatal    bool // it ends the connection
+	Position int    // 1-based, in characters of the client's text; 0: unknown
+	Fatal    bool   // it ends the connection
+	Where    string // in what the client sent, as PostgreSQL's CONTEXT
 }
 
 // Error is the message.
@@ -122,7 +124,7 @@ func Errorf(code, hint, format string, args ...any) *Error {
 func (e *Error) Response(severity string) *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{
 		Severity: severity, SeverityUnlocalized: severity, Code: e.Code, Message: e.Message, Hint: e.Hint,
-		Position: int32(min(e.Position, math.MaxInt32)),
+		Position: int32(min(e.Position, math.MaxInt32)), Where: e.Where,
 	}
 }
 

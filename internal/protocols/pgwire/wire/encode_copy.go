@@ -16,7 +16,7 @@ const binaryHead = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 // binaryEnd replaces the number of columns after the last row.
 const binaryEnd = "\xff\xff"
 
-// Copy is how COPY … TO STDOUT writes rows.
+// Copy is how COPY … TO STDOUT writes rows, and COPY … FROM STDIN reads them.
 // https://www.postgresql.org/docs/15/sql-copy.html
 type Copy struct {
 	Format        CopyFormat
@@ -24,6 +24,7 @@ type Copy struct {
 	Null          string
 	Quote, Escape byte            // of CSV
 	Header        bool            // a first row of the columns' names
+	Match         bool            // the header that is read must have the names
 	ForceAll      bool            // every value is in quotes,
 	Force         map[string]bool // or those of these columns
 }
