@@ -68,7 +68,11 @@ func (c *conn) rewrite(sql string) (string, bool) {
 		return ""
 	}
 	s.Setting = func(name string) (string, bool) {
-		value, ok := c.session.values[strings.ToLower(name)]
+		key := strings.ToLower(name)
+		value, ok := c.session.values[key]
+		if ofTransaction[key] {
+			value, ok = c.session.value(key), true
+		}
 		return value, ok
 	}
 	return c.server.opts.Rewrite(sql, s)

@@ -47,8 +47,14 @@ func (s *session) value(name string) string {
 	if v, ok := s.values[key]; ok {
 		return v
 	}
+	if ofTransaction[key] { // unless the transaction has its own
+		return s.value("default_" + key)
+	}
 	return settings[key].value
 }
+
+// ofTransaction are the settings that a transaction takes from its default_….
+var ofTransaction = map[string]bool{"transaction_isolation": true, "transaction_read_only": true, "transaction_deferrable": true}
 
 // lookup returns the setting of that name. A name with a dot is a client's own.
 func lookup(name string) (setting, error) {
@@ -182,7 +188,7 @@ func (s *session) allows(p *plan) error {
 	case !p.writes() || !s.readOnly():
 		return nil
 	case s.tx != txIdle:
-		return sqlstate.Errorf(sqlstate.ReadOnly, "use autocommit: ROLLBACK could not take it back", "%s cannot run in a transaction block", p.verb)
+		return sqlstate.Errorf(sqlstate.ReadOnly, "use autocommit (psycopg: autocommit=True, SQLAlchemy: isolation_level=\"AUTOCOMMIT\"): ROLLBACK could not take it back", "%s cannot run in a transaction block", p.verb)
 	}
 	return sqlstate.Errorf(sqlstate.ReadOnly, "SET default_transaction_read_only = off", "cannot execute %s in a read-only transaction", p.verb)
 }
@@ -209,6 +215,7 @@ func (s *session) close(commit bool) {
 	} else {
 		maps.Copy(s.values, s.local)
 	}
+	maps.DeleteFunc(s.values, func(name, _ string) bool { return ofTransaction[name] })
 	s.tx, s.savepoints, s.saved, s.local = txIdle, nil, nil, nil
 	s.apply()
 }

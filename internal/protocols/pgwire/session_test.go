@@ -44,6 +44,12 @@ func TestTransactions(t *testing.T) {
 		{"END", "notice:25P01 COMMIT I"},
 		{"ABORT", "notice:25P01 ROLLBACK I"},
 		{
+			"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE; SHOW TRANSACTION ISOLATION LEVEL; BEGIN; SHOW transaction_isolation; COMMIT; " +
+				"BEGIN ISOLATION LEVEL READ UNCOMMITTED; SHOW transaction_isolation; COMMIT; SHOW transaction_isolation; RESET default_transaction_isolation; SHOW transaction_isolation",
+			"SET RowDescription serializable SHOW BEGIN RowDescription serializable SHOW COMMIT BEGIN RowDescription read uncommitted SHOW COMMIT " +
+				"RowDescription serializable SHOW RESET RowDescription read committed SHOW I",
+		},
+		{
 			"START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; SHOW transaction_isolation; END; SHOW TRANSACTION ISOLATION LEVEL",
 			"START TRANSACTION RowDescription repeatable read SHOW COMMIT RowDescription read committed SHOW I",
 		},
