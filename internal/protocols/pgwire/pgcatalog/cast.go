@@ -43,12 +43,18 @@ func (r *rewriter) cast(i int) int {
 	if name == "oid" && procedures[r.name(i-1)] && r.catalog {
 		r.wrap(from, i-1, "to_regproc") // the column holds a name
 	}
+	if numerics[name] && from == i-1 && strings.EqualFold(r.tokens[from].Text(r.sql), "'NaN'") && !r.is(last+1, "(") && !r.is(last+1, "[") {
+		r.replace(i+1, last, "DOUBLE") // a DECIMAL has no NaN
+		return last + 1
+	}
 	r.typeName(i+1, last, name)
 	if r.catalog && integers[name] && r.is(last+1, "/") && r.kind(last+2, sqltree.Number) {
 		r.insert(r.tokens[last+1].End, "/") // PostgreSQL divides integers without a rest
 	}
 	return last + 1
 }
+
+var numerics = set("numeric decimal dec")
 
 var integers = set("int int2 int4 int8 integer smallint bigint")
 

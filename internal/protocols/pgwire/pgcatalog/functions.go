@@ -220,6 +220,7 @@ var session = []macro{
 	one("current_database", "", "TABLE SELECT 'spice' AS current_database"),
 	one("current_schema", "", "TABLE SELECT 'public' AS current_schema"),
 	constant("current_schema", "'public'", 0),
+	constant("user", "'spice'", 0),
 	constant("current_user", "'spice'", 0),
 	constant("session_user", "'spice'", 0),
 	constant("current_role", "'spice'", 0),

@@ -233,6 +233,7 @@ func (r *rewriter) identifier(i int) int {
 	case r.is(i+1, "("):
 		return r.called(i, name)
 	case r.kind(i, sqltree.QuotedIdent):
+	case name == "user" && slices.Contains(r.items, fromItem): // a column of DuckDB's tables may be called so
 	case keywords[name] && !r.is(i+1, ".") && r.word(i-1) != "as":
 		r.replace(i, i, r.keyword(name))
 		r.title(i, i, name)
@@ -273,6 +274,9 @@ func (r *rewriter) called(i int, name string) int {
 
 // ours reports whether the function with the name at token i is a macro.
 func (r *rewriter) ours(i int, name string) bool {
+	if name == "encode" && r.is(i+1, "(") && len(r.commas(i+2, r.other[i+1])) == 1 { // DuckDB's takes no format
+		return true
+	}
 	return ours[name] || r.catalog && (differing[name] || name == "age" && transactions[r.name(r.other[i+1]-1)])
 }
 

@@ -14,7 +14,7 @@ var (
 	// without a schema too.
 	relations = relationNames()
 	// keywords are functions that SQL writes without brackets.
-	keywords = set("current_user session_user current_role current_catalog")
+	keywords = set("user current_user session_user current_role current_catalog")
 	// aliases are the OID alias types: names for the objects of a catalog.
 	// https://www.postgresql.org/docs/15/datatype-oid.html
 	aliases = map[string]alias{
@@ -68,7 +68,7 @@ func set(words string) map[string]bool {
 
 // helpers are macros that only Rewrite writes.
 var helpers = set("age array_length encode format substring type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names to_regtypes regproc_name regnamespace_name regrole_name " +
-	"current_user session_user current_role current_catalog")
+	"user current_user session_user current_role current_catalog")
 
 func functionNames() map[string]bool {
 	names := map[string]bool{}
@@ -89,7 +89,7 @@ func relationNames() map[string]bool {
 }
 
 func triggerWords() map[string]bool {
-	words := set("to_char to_timestamp to_date information_schema collate operator jsonb xid inet citext name")
+	words := set("to_char to_timestamp to_date encode nan user information_schema collate operator jsonb xid inet citext name")
 	maps.Copy(words, ours)
 	maps.Copy(words, keywords)
 	for name := range renamed {
