@@ -28,9 +28,9 @@ SELECT $$a
 /* only */
 -- want: parse_error: 
    
--- want: refused: got 0
+-- want: parse_error: got 0
 ;
--- want: refused: got 0
+-- want: parse_error: got 0
 ;;;
 -- want: parse_error: 
 SELECT 1 FROM

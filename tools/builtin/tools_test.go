@@ -29,7 +29,7 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 	w.refuses("sql", `{"query": "SELECT 'a\u0000b'"}`, errcode.Parse, "NUL")
 	w.refuses("sql", `{"query": "DROP TABLE orders"}`, errcode.Refused, "DROP")
 	w.refuses("sql", `{"query": "INSERT INTO orders VALUES (1)"}`, errcode.Refused, "INSERT")
-	w.refuses("sql", `{"query": "SELECT 1; SELECT 2"}`, errcode.Refused, "one SELECT at a time")
+	w.refuses("sql", `{"query": "SELECT 1; SELECT 2"}`, errcode.Parse, "one SELECT at a time")
 	w.refuses("sql", `{"query": "SELECT 1; DELETE FROM orders"}`, errcode.Parse, "SELECT")
 	w.refuses("sql", `{"query": "SELECT * FROM read_csv('/etc/passwd')"}`, errcode.Refused, "read_csv")
 	w.refuses("sql", `{"query": "SELECT CAST('x' AS INT)"}`, errcode.Execution, "x")
@@ -81,7 +81,7 @@ func TestSQLPlans(t *testing.T) {
 		"SELECT * FROM ordrs":           errcode.NotFound,
 		"SELECT nosuch FROM orders":     errcode.NotFound,
 		"SELCT 1":                       errcode.Parse,
-		"SELECT 1; SELECT 2":            errcode.Refused,
+		"SELECT 1; SELECT 2":            errcode.Parse,
 		"":                              errcode.Parse,
 	} {
 		if got, err := plan(query); err == nil || tools.AsError(err).Code != code {

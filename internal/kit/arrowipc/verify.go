@@ -16,12 +16,14 @@ const (
 const (
 	typeTimestamp = 10
 	typeUnion     = 14
-	typeLargeList = 21 // later ones, such as views, are not simple
+	typeRunEnds   = 22 // run-end encoded; after it come views
 	typeLast      = 26
 )
 
 var (
 	errDamaged    = errors.New("an Arrow message is damaged, or has types that are not supported")
+	errRunEnds    = errors.New("a column is run-end encoded; send the values themselves")
+	errViews      = errors.New("a column has views; send utf8, binary or a list")
 	errCompressed = errors.New("an Arrow message is compressed")
 	errDelta      = errors.New("a dictionary is sent in parts")
 	errBigEndian  = errors.New("the numbers are big-endian")
@@ -33,7 +35,8 @@ var (
 type Rules struct {
 	Parts  int  // fields of a schema with those of nested types, and entries of its metadata
 	Depth  int  // of nested types
-	Simple bool // nothing compressed, no parts of dictionaries, no views of texts and lists
+	Simple bool // nothing compressed, no parts of dictionaries, no run-end encoded columns
+	Views  bool // with Simple: views of texts and lists as well
 	Plain  bool // no dictionaries
 }
 
@@ -253,8 +256,12 @@ func (v *verifier) fieldType(field int) {
 	}
 	table := v.follow(at)
 	switch kind := v.byte(v.field(field, 2)); {
-	case kind == 0 || kind > typeLast || v.rules.Simple && kind > typeLargeList:
+	case kind == 0 || kind > typeLast:
 		v.fail(errDamaged)
+	case v.rules.Simple && kind == typeRunEnds:
+		v.fail(errRunEnds)
+	case v.rules.Simple && !v.rules.Views && kind > typeRunEnds:
+		v.fail(errViews)
 	case kind == typeTimestamp:
 		v.text(table, 1)
 	case kind == typeUnion:

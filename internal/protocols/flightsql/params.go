@@ -243,7 +243,7 @@ func (r *valueReader) nested(a arrow.Array, i, depth int) (any, error) {
 }
 
 // list has the values [from, to) of an array.
-func (r *valueReader) list(a arrow.Array, from, to int64, depth int) (any, error) {
+func (r *valueReader) list(a arrow.Array, from, to int64, depth int) ([]any, error) {
 	if to-from > int64(maxParams-r.count) {
 		return nil, fmt.Errorf("more than %d values", maxParams)
 	}
@@ -258,21 +258,13 @@ func (r *valueReader) list(a arrow.Array, from, to int64, depth int) (any, error
 	return out, nil
 }
 
-// entries is a map, whose keys have to be text, as a struct.
+// entries is a map. Its keys may be of any type.
 func (r *valueReader) entries(a *array.Map, i, depth int) (any, error) {
-	keys, ok := a.Keys().(array.StringLike)
-	if !ok {
-		return nil, fmt.Errorf("maps need keys of text, not %s", a.Keys().DataType())
-	}
 	from, to := a.ValueOffsets(i)
-	out := map[string]any{}
-	for j := from; j < to; j++ {
-		key := keys.Value(int(j))
-		v, err := r.item(key, a.Items(), int(j), depth+1)
-		if err != nil {
-			return nil, err
-		}
-		out[strings.Clone(key)] = v
+	keys, err := r.list(a.Keys(), from, to, depth)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	values, err := r.list(a.Items(), from, to, depth)
+	return value.Map{Keys: keys, Values: values}, err
 }

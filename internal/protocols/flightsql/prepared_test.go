@@ -92,7 +92,17 @@ func TestParametersOfEachType(t *testing.T) {
 		{"SELECT $1 AS v", arrow.ListOf(arrow.PrimitiveTypes.Int32), "[1,null,3]", "[1,null,3]"},
 		{"SELECT $1 AS v", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Float64), "[1.5,2.5]", "[1.5,2.5]"},
 		{"SELECT $1 AS v", arrow.StructOf(field("a", arrow.PrimitiveTypes.Int64), field("b", arrow.BinaryTypes.String)), `{"a":1,"b":"x"}`, `{"a":1,"b":"x"}`},
-		{"SELECT $1.k AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7}]`, "7"},
+		{"SELECT typeof($1) || $1::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7}]`, `"MAP(VARCHAR, BIGINT){k=7}"`},
+		{"SELECT typeof($1) || $1::VARCHAR AS v", arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String), `[{"key":1,"value":"x"},{"key":2,"value":null}]`, `"MAP(BIGINT, VARCHAR){1=x, 2=NULL}"`},
+		{"SELECT $1['k'] AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int32)), `[{"key":"k","value":[1,null]}]`, "[1,null]"},
+		{"SELECT $1::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), "[]", `"{}"`},
+		{"SELECT ($1::STRUCT(k INTEGER)).k AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7}]`, "7"},
+		{"SELECT ($1::MAP(VARCHAR, UTINYINT))::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7},{"key":"l","value":null}]`, `"{k=7, l=NULL}"`},
+		{"SELECT $1::VARCHAR AS v", arrow.ListOf(arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64)), `[[{"key":"k","value":7}],[]]`, `"[{k=7}, {}]"`},
+		{"SELECT $1 AS v", arrow.BinaryTypes.StringView, `"a text of more than twelve bytes"`, `"a text of more than twelve bytes"`},
+		{"SELECT $1 AS v", arrow.BinaryTypes.StringView, `"x"`, `"x"`},
+		{"SELECT $1 AS v", arrow.BinaryTypes.BinaryView, `"AP8="`, `"AP8="`},
+		{"SELECT $1 AS v", arrow.ListViewOf(arrow.PrimitiveTypes.Int32), "[1,null,3]", "[1,null,3]"},
 		{"SELECT $1 AS v", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `"d"`, `"d"`},
 		{"SELECT $1::INTEGER AS v", arrow.Null, "null", "null"},
 		{"SELECT $1::VARCHAR AS v", arrow.BinaryTypes.String, "null", "null"},
@@ -215,9 +225,21 @@ func TestErrorsOfPreparedStatements(t *testing.T) {
 	p.SetParameters(record(t, `[{"a": [`+strings.Repeat("1,", 70000)+`1]}]`, field("a", arrow.ListOf(i))))
 	_, err = p.Execute(t.Context())
 	wantCode(t, err, codes.InvalidArgument, "more than 65536 values")
-	p.SetParameters(record(t, `[{"a": [{"key": 1, "value": 1}]}]`, field("a", arrow.MapOf(i, i))))
-	_, err = p.Execute(t.Context())
-	wantCode(t, err, codes.InvalidArgument, "maps need keys of text")
+	for _, text := range []string{"SELECT $1", "SELECT $1::STRUCT(k INTEGER)"} {
+		p := prepare(t, c, text)
+		p.SetParameters(record(t, `[{"a": [{"key": "k", "value": 1}, {"key": "k", "value": 2}]}]`, field("a", arrow.MapOf(arrow.BinaryTypes.String, i))))
+		info, err := p.Execute(t.Context())
+		if err == nil {
+			_, _, err = read(t.Context(), c, info)
+		}
+		wantCode(t, err, codes.InvalidArgument, `a map has the key "k" twice`)
+	}
+	p.SetParameters(record(t, `[{"a": [{"key": 1, "value": 1}, {"key": 1, "value": 1}]}]`, field("a", arrow.MapOf(i, i))))
+	info, err = p.Execute(t.Context())
+	if err == nil {
+		_, _, err = read(t.Context(), c, info)
+	}
+	wantCode(t, err, codes.InvalidArgument, `a map has the key "1" twice`)
 	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func (u *upload) Recv() (*flight.FlightData, error) {
 }
 
 // paramRules are those of the messages with parameters.
-var paramRules = arrowipc.Rules{Parts: maxParamFields, Depth: maxParamDepth, Simple: true}
+var paramRules = arrowipc.Rules{Parts: maxParamFields, Depth: maxParamDepth, Simple: true, Views: true}
 
 // params reads the rows of parameters of a statement. It is the last to read.
 func (u *upload) params(p *prepared) (params []engine.Params, err error) {

@@ -187,6 +187,7 @@ func TestErrorsOfStatements(t *testing.T) {
 		{"", codes.InvalidArgument, "", errcode.Parse},
 		{"SELECT\n  nope FROM orders", codes.NotFound, "line 2, column 3", errcode.NotFound},
 		{"SELECT * FROM nowhere", codes.NotFound, "nowhere", errcode.NotFound},
+		{"SELECT 1; SELECT 2", codes.InvalidArgument, "", errcode.Parse},
 		{"SET threads = 1", codes.PermissionDenied, "", errcode.Refused},
 		{"SELECT abs('x', 1)", codes.InvalidArgument, "", errcode.Argument},
 	} {

@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/codes"
 
 	"github.com/spiced-sql/spiced/internal/protocols/flightsql"
@@ -103,7 +105,7 @@ func TestRefusedMessages(t *testing.T) {
 		{"compressed", messages(t, record(t, `[{"a": 1}]`, one), ipc.WithLZ4()), "is compressed"},
 		{"deep", messages(t, record(t, `[{"a": null}]`, field("a", deep))), "nested too deep"},
 		{"wide", messages(t, record(t, `[{"a": {}}]`, field("a", arrow.StructOf(uniquely(wide)...)))), "too many fields"},
-		{"views", messages(t, record(t, `[{"a": "x"}]`, field("a", arrow.BinaryTypes.StringView))), "types that are not supported"},
+		{"run-end encoded", messages(t, runEnds(t)), "run-end encoded; send the values themselves"},
 		{"empty", []*arrowflight.FlightData{{DataHeader: []byte{0}}}, "damaged"},
 	} {
 		var err error
@@ -118,9 +120,18 @@ func TestRefusedMessages(t *testing.T) {
 	}
 	c := serve(t).client(t)
 	p := prepare(t, c, "SELECT $1")
-	p.SetParameters(record(t, `[{"a": "x"}]`, field("a", arrow.BinaryTypes.StringView)))
+	p.SetParameters(runEnds(t))
 	_, err := p.Execute(t.Context())
-	wantCode(t, err, codes.InvalidArgument, "the parameters cannot be read: an Arrow message is damaged")
+	wantCode(t, err, codes.InvalidArgument, "the parameters cannot be read: a column is run-end encoded; send the values themselves")
+}
+
+func runEnds(t testing.TB) arrow.RecordBatch {
+	t.Helper()
+	b := array.NewRunEndEncodedBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64)
+	b.Append(1)
+	b.ValueBuilder().(*array.Int64Builder).Append(7)
+	a := b.NewArray()
+	return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field("a", a.DataType())}, nil), []arrow.Array{a}, 1)
 }
 
 // uniquely gives fields names of their own.

@@ -124,6 +124,8 @@ func toValue(given any, t *Type, depth int) (mapping.Value, error) {
 		return listValue(v, t, depth)
 	case map[string]any:
 		return structValue(v, t, depth)
+	case value.Map:
+		return mapValue(v, t, depth)
 	}
 	return timeValue(castable(given, t))
 }
@@ -312,9 +314,9 @@ func merge(a, b *Type) *Type {
 		return &Type{ID: numbers[max(i, j)]}
 	case a.ID != b.ID:
 		return nil
-	case a.ID == List:
+	case a.ID == List || a.ID == Map: // the elements of a MAP are structs
 		if elem := merge(a.Elem, b.Elem); elem != nil {
-			return &Type{ID: List, Elem: elem}
+			return &Type{ID: a.ID, Elem: elem}
 		}
 		return nil
 	case a.ID == Struct:

@@ -98,7 +98,7 @@ func (p *changeParser) check() error {
 			}
 		case t.Kind != sqltree.Symbol:
 		case word == ";":
-			return p.fail(errcode.Refused, i, "send one statement at a time", "expected one statement, got more")
+			return p.fail(errcode.Parse, i, "send one statement at a time", "expected one statement, got more")
 		case closing[word] != "":
 			open = append(open, closing[word])
 		case word == ")" || word == "]" || word == "}":

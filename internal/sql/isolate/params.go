@@ -26,6 +26,7 @@ import (
 //	. length bytes        value.Numeric
 //	[ count values        []any
 //	{ count (length bytes value)…   map[string]any, by key
+//	m keys values         value.Map, its keys and values as []any
 //	another               a value of the type in fixed, its numbers one after another
 const maxDepth = 64 // of lists and maps; the engine's limit is lower
 
@@ -92,6 +93,12 @@ func appendValue(buf []byte, param any, depth int) ([]byte, error) {
 		return appendList(append(buf, '['), v, depth)
 	case map[string]any:
 		return appendMap(append(buf, '{'), v, depth)
+	case value.Map:
+		buf, err := appendList(append(buf, 'm'), v.Keys, depth)
+		if err != nil {
+			return nil, err
+		}
+		return appendList(buf, v.Values, depth)
 	}
 	for tag, t := range fixed {
 		if t == reflect.TypeOf(param) {
@@ -208,6 +215,8 @@ func (r *paramReader) value(depth int) any {
 		return r.list(depth)
 	case '{':
 		return r.fields(depth)
+	case 'm':
+		return value.Map{Keys: r.list(depth), Values: r.list(depth)}
 	}
 	if t, ok := fixed[tag[0]]; ok {
 		return r.fixed(t)

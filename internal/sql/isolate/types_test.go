@@ -232,6 +232,8 @@ func (w *world) parameters(t *testing.T) {
 		value.TimeTZ{Time: 1, Offset: -1},
 		value.Timestamp(-value.Infinity), value.TimestampTZ(1), value.TimestampNS(1),
 		value.Interval{Months: 1, Days: -2, Micros: 3},
+		value.Map{Keys: []any{"a", "b"}, Values: []any{int64(1), nil}},
+		value.Map{Keys: []any{int64(1)}, Values: []any{[]any{"x"}}},
 	} {
 		w.same(t, "SELECT $1 AS v, typeof($1) AS t", engine.Params{Positional: []any{v}})
 		w.same(t, "SELECT $x AS v, typeof($x) AS t", engine.Params{Named: map[string]any{"x": v}})

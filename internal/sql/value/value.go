@@ -34,6 +34,8 @@ type (
 		Months, Days int32
 		Micros       int64
 	}
+	// Map is a MAP: its keys, and the value of each.
+	Map struct{ Keys, Values []any }
 	// Numeric is a number with its digits: it becomes the narrowest DECIMAL that
 	// holds them, if DuckDB expects no other type.
 	Numeric string
