@@ -40,7 +40,7 @@ belong to the key and the user who made them; no one else can see them.
 ## Cached results
 
 ` + "`POST /v1/sql`" + ` returns the last result of an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + `, as long as no
-new generation or refresh comes between. ` + "`Results-Cache-Status`" + ` says where the result comes from: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
+new generation comes between, and no refresh of a dataset or view that the statement reads, also through views and functions. ` + "`Results-Cache-Status`" + ` says where the result comes from: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
 refreshed in the background) or ` + "`BYPASS`" + `. A result is never cached if the statement may return another one next time (random(), now(), a volatile function, the
 runtime's own tables), if its rows depend on the caller or are in a DuckDB file that statements write, or if it has named parameters or an object as a parameter;
 ` + "`Cache-Control: no-cache`" + ` requests a new result.

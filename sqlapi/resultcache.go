@@ -7,12 +7,12 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/lru"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -65,7 +65,7 @@ func (s *sqlHandler) cached(w http.ResponseWriter, r *http.Request, req query.Re
 		return s.statement(w, r, req, out, nil)
 	}
 	t := &recording{cache: s.cache, text: text, out: out, settings: settings}
-	found, fresh := s.cache.get(t.key(s.queries.Serial()), settings, time.Now())
+	found, fresh := s.cache.get(text, settings, time.Now(), s.queries.Version)
 	if found == nil {
 		return s.statement(w, r, req, out, t)
 	}
@@ -139,11 +139,6 @@ type recording struct {
 	body     *bounded
 }
 
-// key identifies a result by its request and the state of the data.
-func (t *recording) key(serial uint64) string {
-	return strconv.FormatUint(serial, 36) + "\x00" + t.text
-}
-
 // begin returns what takes a copy of the rows; nil: they are not cached.
 func (t *recording) begin(w http.ResponseWriter, rows *query.Rows) io.Writer {
 	status := cacheMiss
@@ -166,7 +161,7 @@ func (t *recording) end(rows *query.Rows) {
 		return
 	}
 	t.cache.put(&cachedResult{
-		key: t.key(rows.Serial()), contentType: t.out.contentType, generation: rows.Generation(),
+		key: t.text, serial: rows.Serial(), reads: rows.Reads(), contentType: t.out.contentType, generation: rows.Generation(),
 		body: bytes.Clone(t.body.buf), // without the room to grow
 		rows: rows.Read(), functions: rows.Functions(), made: rows.Began(),
 	}, int64(t.settings.MaxSize))
@@ -201,7 +196,9 @@ type resultCache struct {
 
 // cachedResult is a result with what answering from it needs.
 type cachedResult struct {
-	key         string
+	key         string            // of the request
+	serial      uint64            // of the catalog that the statement saw
+	reads       []engine.Relation // what the statement read
 	contentType string
 	generation  uint64
 	body        []byte
@@ -210,8 +207,11 @@ type cachedResult struct {
 	made        time.Time
 }
 
-// resultOverhead is about what one result takes beside its texts.
+// resultOverhead is about what one result takes in addition to its texts and relations.
 const resultOverhead = 512
+
+// relationBytes is the size of a relation, whose names belong to the catalog.
+const relationBytes = 32
 
 // maxRenewing bounds the results that are renewed at once.
 const maxRenewing = 4
@@ -222,29 +222,43 @@ func newResultCache() *resultCache {
 	return c
 }
 
-// get returns the result under the key, if it may still be served, and whether
-// it is fresh.
-func (c *resultCache) get(key string, s spicepod.ResultCache, now time.Time) (found *cachedResult, fresh bool) {
+// get returns the result under the key, if it may still be served, and whether it is
+// fresh. A result is dropped when the rows of a relation that its statement read have
+// changed since the statement began, see [engine.DB.Version].
+func (c *resultCache) get(key string, s spicepod.ResultCache, now time.Time, version func([]engine.Relation) uint64) (found *cachedResult, fresh bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	r, ok := c.results.Get(key)
+	c.mu.Unlock()
 	if !ok {
 		return nil, false
 	}
 	age := now.Sub(r.made)
-	if age > s.ItemTTL+s.StaleWhileRevalidate {
-		c.results.Delete(key)
+	if age > s.ItemTTL+s.StaleWhileRevalidate || version(r.reads) > r.serial { // which may wait for a publication
+		c.drop(r)
 		return nil, false
 	}
 	return r, age <= s.ItemTTL
 }
 
-// put adds a result to a cache of limit bytes.
+// drop removes a result, unless another one has taken its place.
+func (c *resultCache) drop(r *cachedResult) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now, ok := c.results.Get(r.key); ok && now == r {
+		c.results.Delete(r.key)
+	}
+}
+
+// put adds a result to a cache of limit bytes, unless the one that is there is newer: a
+// statement that began earlier may end later.
 func (c *resultCache) put(r *cachedResult, limit int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if other, ok := c.results.Get(r.key); ok && other.serial > r.serial {
+		return
+	}
 	c.results.SetMaxWeight(limit)
-	c.results.Put(r.key, r, int64(len(r.key)+len(r.body))+resultOverhead)
+	c.results.Put(r.key, r, int64(len(r.key)+len(r.body)+relationBytes*len(r.reads))+resultOverhead)
 }
 
 // renew calls f in the background, unless the result is being renewed already

@@ -28,6 +28,9 @@ func (c counted) Query(ctx context.Context, req engine.Request) (*engine.Rows, e
 	return c.Engine.Query(ctx, req)
 }
 
+var tableT, tableU = engine.Relation{Schema: "public", Name: "t"}, engine.Relation{Schema: "public", Name: "u"}
+
+// serveCached serves the tables t, u and theirs, the view v and the function total over t.
 func serveCached(t *testing.T, c *spicepod.ResultCache) (*fixture, *atomic.Int64) {
 	var n atomic.Int64
 	var mu sync.Mutex
@@ -40,15 +43,17 @@ func serveCached(t *testing.T, c *spicepod.ResultCache) (*fixture, *atomic.Int64
 		}
 	})
 	random := &engine.Function{Name: "dice", Signature: "dice() → float64", Random: true, Traits: engine.Traits{Volatile: true}}
-	theirs := engine.Relation{Schema: "public", Name: "theirs"}
+	theirs, viewed := engine.Relation{Schema: "public", Name: "theirs"}, engine.Relation{Schema: "public", Name: "v"}
+	total := &engine.Function{Name: "total", Signature: "total() → int64", Reads: []engine.Relation{viewed, tableT}}
 	cat := engine.NewCatalog(engine.Contents{
-		Generation: 1, Relations: []engine.Relation{{Schema: "public", Name: "t"}, theirs}, Functions: []*engine.Function{random},
-		Traits: map[engine.Relation]engine.Traits{theirs: {Protected: true}},
+		Generation: 1, Relations: []engine.Relation{tableT, tableU, viewed, theirs}, Functions: []*engine.Function{random, total},
+		Traits: map[engine.Relation]engine.Traits{theirs: {Protected: true}}, Reads: map[engine.Relation][]engine.Relation{viewed: {tableT}},
 	})
 	err := f.db.Publish(context.Background(), cat, func(tx *engine.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE spice.public.t AS SELECT 1 AS a", "CREATE TABLE spice.public.theirs AS SELECT 1 AS a",
-			"CREATE FUNCTION spice.public.dice() AS random()",
+			"CREATE FUNCTION spice.public.dice() AS random()", "CREATE TABLE spice.public.u AS SELECT 1 AS a",
+			"CREATE VIEW spice.public.v AS FROM spice.public.t", "CREATE FUNCTION spice.public.total() AS (SELECT sum(a) FROM spice.public.v)",
 		} {
 			if err := tx.Exec(sql); err != nil {
 				return err
@@ -114,12 +119,69 @@ func TestEqualStatementsAreAnsweredOnce(t *testing.T) {
 			t.Errorf("parameter %s: %s, want %s", value, got, want)
 		}
 	}
-	// A publication, of data too, makes what came before old.
-	if err := f.db.Publish(context.Background(), f.db.Current().Renew(), func(tx *engine.Tx) error { return tx.Exec("INSERT INTO spice.public.t VALUES (2)") }); err != nil {
+}
+
+// TestARefreshDropsTheResultsThatReadIt has statements that read a dataset itself, by a
+// view and by a function, and one that reads another.
+func TestARefreshDropsTheResultsThatReadIt(t *testing.T) {
+	f, _ := serveCached(t, &spicepod.ResultCache{Enabled: true, MaxSize: 1 << 20, ItemTTL: time.Hour})
+	check := func(sql, body, status string) {
+		t.Helper()
+		r := f.send("POST", "/v1/sql", sql)
+		f.want(r, 200, body)
+		if got := r.header.Get(headerCacheStatus); got != status {
+			t.Errorf("%s: %s, want %s", sql, got, status)
+		}
+	}
+	round := func(n int, t, u string) {
+		check("SELECT count(*) AS n FROM t", fmt.Sprintf(`[{"n":%d}]`, n), t)
+		check("SELECT count(*) AS n FROM v", fmt.Sprintf(`[{"n":%d}]`, n), t)
+		check("SELECT total() AS n", fmt.Sprintf(`[{"n":%d}]`, n), t)
+		check("SELECT count(*) AS n FROM u, t", fmt.Sprintf(`[{"n":%d}]`, n), t)
+		check("SELECT count(*) AS n FROM u", `[{"n":1}]`, u)
+		check("SELECT 1 AS n", `[{"n":1}]`, u)
+	}
+	publish := func(c *engine.Catalog, sql string) {
+		t.Helper()
+		if err := f.db.Publish(t.Context(), c, func(tx *engine.Tx) error { return tx.Exec(sql) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round(1, "MISS", "MISS")
+	round(1, "HIT", "HIT")
+	publish(f.db.Current().Renew(tableT), "INSERT INTO spice.public.t VALUES (1)")
+	round(2, "MISS", "HIT")
+	round(2, "HIT", "HIT")
+	publish(f.db.Current().Renew(engine.Relation{Schema: "public", Name: "theirs"}), "INSERT INTO spice.public.theirs VALUES (1)")
+	round(2, "HIT", "HIT")
+	// A row that is visible before its publication, as one that is appended in memory.
+	if err := f.db.Change(tableT, func() error {
+		check("SELECT count(*) AS n FROM t", `[{"n":2}]`, "MISS")
+		check("SELECT count(*) AS n FROM t", `[{"n":2}]`, "MISS")
+		check("SELECT count(*) AS n FROM u", `[{"n":1}]`, "HIT")
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
-	r := f.send("POST", "/v1/sql", "SELECT a FROM t ORDER BY a")
-	f.want(r, 200, `[{"a":1},{"a":2}]`)
+	publish(f.db.Current().Renew(tableU), "SELECT 1")
+	check("SELECT count(*) AS n FROM u", `[{"n":1}]`, "MISS")
+	check("SELECT 1 AS n", `[{"n":1}]`, "HIT")
+}
+
+// TestNewerResultsStay has a statement that began before a refresh and ends after it.
+func TestNewerResultsStay(t *testing.T) {
+	c := newResultCache()
+	defer c.close()
+	settings := spicepod.ResultCache{ItemTTL: time.Hour}
+	for _, serial := range []uint64{7, 6} {
+		c.put(&cachedResult{key: "k", serial: serial, made: time.Now()}, 10_000)
+	}
+	if r, _ := c.get("k", settings, time.Now(), func([]engine.Relation) uint64 { return 7 }); r == nil || r.serial != 7 {
+		t.Errorf("got %v", r)
+	}
+	if r, _ := c.get("k", settings, time.Now(), func([]engine.Relation) uint64 { return 8 }); r != nil || c.results.Len() != 0 {
+		t.Errorf("got %v", r)
+	}
 }
 
 // Parameters of other types make another statement, whichever comes first.

@@ -63,7 +63,7 @@ func (a *attempt) publish(ctx context.Context) error {
 	relations := a.available()
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: relations, Functions: a.guarded(g),
-		Traits: a.traits.relations, Targets: a.targets(), Keys: a.keys,
+		Traits: a.traits.relations, Reads: a.traits.viewReads, Targets: a.targets(), Keys: a.keys,
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 		Open: opens(a), Asks: a.traits.declaredAsks(relations), Hides: g.Tools.HidesFrom, Gates: g.Tools.GatesFrom,

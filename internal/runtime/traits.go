@@ -18,13 +18,14 @@ type traits struct {
 	relations map[engine.Relation]engine.Traits
 	functions map[string]*engine.Function // by folded name
 	reads     map[component][]engine.Relation
+	viewReads map[engine.Relation][]engine.Relation
 	asks      map[engine.Relation][]engine.Ask // by folded names
 }
 
 // readTraits derives traits from callees for their callers and from relations
 // for what reads them.
 func (b *build) readTraits() *traits {
-	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}, map[component][]engine.Relation{}, map[engine.Relation][]engine.Ask{}}
+	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}, map[component][]engine.Relation{}, map[engine.Relation][]engine.Relation{}, map[engine.Relation][]engine.Ask{}}
 	for _, f := range baseFunctions() {
 		t.add(f, engine.Traits{Volatile: true, Caller: f.Random})
 	}
@@ -51,12 +52,14 @@ func (b *build) readTraits() *traits {
 			own.Stable = own.Stable || f.Volatility == spicepod.Stable
 			own.Caller = own.Caller || f.Tool() != ""
 			t.add(f.Engine, own)
+			t.function(f.Name).Reads = t.reads[c]
 			if own.Fetches && f.IsSQL() {
 				t.function(f.Name).Asks = t.asksOf(f.Parsed())
 			}
 		} else {
 			own := b.textTraits(t, c, c.view.Declared.SQL)
 			own.Live = own.Live && c.view.Acceleration == nil // see dataVersion
+			t.viewReads[c.view.Relation] = t.reads[c]
 			if t.relations[c.view.Relation] = own; own.Fetches && c.view.Acceleration == nil {
 				t.asks[folded(c.view.Relation)] = t.asksOf(c.view.Parsed)
 			}

@@ -20,6 +20,8 @@ type Function struct {
 	Once      bool   // its body evaluates an argument more than once
 	Traits    Traits // of the relations and functions that its body uses
 	Asks      []Ask  // what its body asks for
+	// Reads are the relations that its body reads, also through views and functions.
+	Reads []Relation
 	// Conditional: it is hidden from some callers ([Contents.Hides]).
 	Conditional bool
 	// Gated: statements of some callers may not call it ([Contents.Gates]).
@@ -87,6 +89,8 @@ type Contents struct {
 	Relations  []Relation
 	Functions  []*Function
 	Traits     map[Relation]Traits
+	// Reads are the relations that each view reads, also through views and functions.
+	Reads map[Relation][]Relation
 
 	// Targets are what an INSERT, UPDATE or DELETE of a relation changes. Relations that are
 	// not in it are read-only.

@@ -29,12 +29,13 @@ func (db *DB) judge(ctx context.Context, c *conn, cat *Catalog, req Request, h *
 type called struct {
 	calls []callSite // of declared functions
 	gated []callSite // of those that some callers may not call: see gatedSites
+	reads []Relation // see [Rows.Reads]
 }
 
 // callsOf returns the calls in a statement; relocate maps its offsets to those in the
 // caller's text.
 func callsOf(st *sqltree.Statement, cat *Catalog, relocate func(int) int) called {
-	return called{callSites(st, cat, relocate), gatedSites(st, cat, relocate)}
+	return called{callSites(st, cat, relocate), gatedSites(st, cat, relocate), cat.reads(st)}
 }
 
 // moved returns the calls for a text that contains the statement.
@@ -45,7 +46,7 @@ func (c called) moved(relocate func(int) int) called {
 		}
 		return out
 	}
-	return called{move(c.calls), move(c.gated)}
+	return called{move(c.calls), move(c.gated), c.reads}
 }
 
 // gatedSites returns the calls of functions that are gated for some callers, in any schema:

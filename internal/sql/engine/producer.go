@@ -365,7 +365,7 @@ func (p *producer) runTasks(pending mapping.PendingResult) {
 func (p *producer) describeRows() {
 	r := p.rows
 	r.catalog, r.serial = p.catalog.Generation, p.catalog.serial
-	r.calls, r.traits = p.verdict.calls, p.verdict.traits
+	r.calls, r.traits, r.reads = p.verdict.calls, p.verdict.traits, p.verdict.reads
 }
 
 // feed sends the chunks to the reader.

@@ -62,6 +62,7 @@ type Rows struct {
 	serial    uint64
 	calls     []callSite
 	traits    Traits
+	reads     []Relation
 	limits    Limits
 	ctx       context.Context
 	cancel    context.CancelFunc
@@ -284,6 +285,11 @@ func (r *Rows) Serial() uint64 { return r.serial }
 
 // Traits are the combined traits of all that the statement reads and calls.
 func (r *Rows) Traits() Traits { return r.traits }
+
+// Reads are the relations that the statement reads, also through views and functions:
+// while their [DB.Version] is not greater than Serial, an equal statement that is neither
+// volatile nor live has the same rows. They must not be changed.
+func (r *Rows) Reads() []Relation { return r.reads }
 
 // Functions returns the declared functions that the statement itself calls, without
 // duplicates, in the order of their first call.

@@ -72,6 +72,19 @@ func (db *DB) traits(text string, st *sqltree.Statement, cat *Catalog) Traits {
 	return t
 }
 
+// reads returns the relations that a statement reads, also through views and functions.
+func (c *Catalog) reads(st *sqltree.Statement) []Relation {
+	relations, functions := c.named(st)
+	all := slices.Clone(relations)
+	for _, r := range relations {
+		all = append(all, c.contents.Reads[r]...)
+	}
+	for _, f := range functions {
+		all = append(all, f.Reads...)
+	}
+	return all
+}
+
 // named returns the declared relations and functions that a statement names, also
 // as arguments.
 func (c *Catalog) named(st *sqltree.Statement) (relations []Relation, functions []*Function) {

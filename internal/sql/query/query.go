@@ -43,7 +43,7 @@ const (
 type Engine interface {
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 	Describe(ctx context.Context, req engine.Request) (*engine.Description, error)
-	Current() *engine.Catalog
+	Version(relations []engine.Relation) uint64
 	Timeout() time.Duration
 }
 
@@ -284,9 +284,8 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 	}
 }
 
-// Serial is that of the catalog which new statements see: it changes with each
-// publication (see [engine.Catalog.Serial]).
-func (s *Service) Serial() uint64 { return s.opts.DB.Current().Serial() }
+// Version numbers the rows of relations, see [engine.DB.Version].
+func (s *Service) Version(relations []engine.Relation) uint64 { return s.opts.DB.Version(relations) }
 
 // Timeout is how long a statement may take at most.
 func (s *Service) Timeout() time.Duration { return s.opts.DB.Timeout() }
