@@ -32,6 +32,7 @@ const (
 	metaSession       = "x-spiced-session"
 	metaAgent         = "x-spiced-agent"
 	metaTypes         = "x-spiced-arrow-types"
+	metaAutocommit    = "x-spiced-autocommit"
 	metaUserAgent     = "user-agent"
 )
 
@@ -41,6 +42,7 @@ type client struct {
 	principal *auth.Principal
 	remote    string
 	types     format.ArrowTypes // of results and parameters
+	silent    bool              // it may be in a transaction that it does not report
 }
 
 type clientKey struct{}
@@ -77,13 +79,17 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return ctx, err
 	}
+	silent, err := silentTransactions(meta)
+	if err != nil {
+		return ctx, err
+	}
 	asked.Address = caller.Address(remoteOf(ctx))
 	who, err := principal.Caller(asked)
 	if err != nil {
 		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
 		return ctx, err
 	}
-	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx), types}), nil
+	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx), types, silent}), nil
 }
 
 // connOf returns the connection of a call, or nil.
@@ -210,12 +216,16 @@ func askedCaller(meta metadata.MD) (caller.Caller, error) {
 	return s, nil
 }
 
+// inJava reports whether the client is written in Java. Flight SQL's driver for JDBC has no
+// user agent of its own.
+func inJava(meta metadata.MD) bool { return strings.HasPrefix(first(meta, metaUserAgent), "grpc-java") }
+
 // arrowTypes reads the types that a client asks for. Without the header, clients in Java
-// get plain ones: Flight SQL's driver for JDBC, which has no user agent of its own, reads
-// unsigned integers as signed, and dictionaries as their indexes.
+// get plain ones: the driver for JDBC reads unsigned integers as signed, and dictionaries
+// as their indexes.
 func arrowTypes(meta metadata.MD) (format.ArrowTypes, error) {
 	switch asked := first(meta, metaTypes); {
-	case asked == "plain", asked == "" && strings.HasPrefix(first(meta, metaUserAgent), "grpc-java"):
+	case asked == "plain", asked == "" && inJava(meta):
 		return format.Plain, nil
 	case asked == "exact", asked == "":
 		return format.Exact, nil
@@ -223,6 +233,24 @@ func arrowTypes(meta metadata.MD) (format.ArrowTypes, error) {
 		return format.Exact, invalid("%s must be plain or exact, got %q", metaTypes, asked)
 	}
 }
+
+// silentTransactions reports whether a client may believe that it is in a transaction
+// without having begun one: the driver for JDBC takes setAutoCommit(false), commit and
+// rollback, and sends nothing. The header says that it is not.
+func silentTransactions(meta metadata.MD) (bool, error) {
+	switch asked := first(meta, metaAutocommit); asked {
+	case "true":
+		return false, nil
+	case "":
+		return inJava(meta), nil
+	default:
+		return false, invalid("%s must be true, got %q: every statement is committed alone", metaAutocommit, asked)
+	}
+}
+
+// errSilent is the error of a write that its client may believe it can roll back.
+var errSilent = status.Error(codes.FailedPrecondition, "writes are committed at once, and Flight SQL's driver for JDBC does not report "+
+	"setAutoCommit(false) or rollback() to the server; set "+metaAutocommit+"=true in the URL, or as metadata, if that is what you want, or use PostgreSQL's driver")
 
 // anonymousToken is what Handshake gives where no keys are needed. It means
 // nothing.

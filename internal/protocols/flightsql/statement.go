@@ -106,7 +106,11 @@ func (s *service) described(ctx context.Context, sql string) (*engine.Descriptio
 		return nil, err
 	}
 	defer leave()
-	return s.opts.Query.Describe(ctx, req)
+	d, err := s.opts.Query.Describe(ctx, req)
+	if err == nil && d.Write && c.silent {
+		return nil, errSilent
+	}
+	return d, err
 }
 
 func noTransaction(id []byte) error {

@@ -34,6 +34,30 @@ public class FlightSession {
         try (Connection c = DriverManager.getConnection(url, login)) {
             types(c);
             parameters(c);
+            transaction(c);
+        }
+        login.setProperty("x-spiced-autocommit", "true");
+        try (Connection c = DriverManager.getConnection(url, login)) {
+            writes(c);
+        }
+        login.setProperty("x-spiced-arrow-types", "signed");
+        try (Connection c = DriverManager.getConnection(url, login); Statement s = c.createStatement()) {
+            fails("unknown types", () -> s.executeQuery("SELECT 1"));
+        } catch (SQLException e) {
+            say("unknown types", e.getMessage().split("\n")[0]);
+        }
+    }
+
+    interface Call {
+        void run() throws SQLException;
+    }
+
+    static void fails(String name, Call call) {
+        try {
+            call.run();
+            say(name, "no error");
+        } catch (SQLException e) {
+            say(name, e.getMessage().split("\n")[0]);
         }
     }
 
@@ -76,5 +100,40 @@ public class FlightSession {
                 }
             }
         }
+    }
+
+    /** The driver does not report a transaction, so that writes in one must not succeed. */
+    static void transaction(Connection c) throws SQLException {
+        c.setAutoCommit(false);
+        try (Statement s = c.createStatement()) {
+            fails("write in a transaction", () -> s.executeUpdate("INSERT INTO customers VALUES (70, 'j', NULL)"));
+            fails("returning", () -> s.executeQuery("INSERT INTO customers VALUES (71, 'k', NULL) RETURNING id"));
+        }
+        c.rollback();
+        c.setAutoCommit(true);
+        count(c);
+    }
+
+    static void count(Connection c) throws SQLException {
+        try (Statement s = c.createStatement(); ResultSet r = s.executeQuery("SELECT count(*) FROM customers WHERE id >= 70")) {
+            r.next();
+            say("rows", r.getLong(1));
+        }
+    }
+
+    static void writes(Connection c) throws SQLException {
+        try (PreparedStatement s = c.prepareStatement("INSERT INTO customers VALUES (?, ?, NULL)")) {
+            for (int i = 70; i < 73; i++) {
+                s.setInt(1, i);
+                s.setString(2, "j" + i);
+                s.addBatch();
+            }
+            say("batch", Arrays.toString(s.executeBatch()));
+        }
+        count(c);
+        try (Statement s = c.createStatement()) {
+            say("deleted", s.executeUpdate("DELETE FROM customers WHERE id >= 70"));
+        }
+        count(c);
     }
 }

@@ -1,6 +1,7 @@
 package flightsql_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -77,4 +78,28 @@ func mustSchema(t *testing.T, raw []byte) *arrow.Schema {
 		t.Fatal(err)
 	}
 	return schema
+}
+
+// TestWritesOfClientsThatReportNoTransactions has a client like the driver for JDBC, whose
+// rollback does not reach the server.
+func TestWritesOfClientsThatReportNoTransactions(t *testing.T) {
+	c := serve(t).client(t, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent("grpc-java-netty/1.71.0"))
+	const remove = "DELETE FROM orders WHERE id < 10"
+	if got := sql(t, c, "SELECT count(*) AS n FROM orders"); got != `{"n":100}`+"\n" {
+		t.Error(got)
+	}
+	_, err := c.ExecuteUpdate(t.Context(), remove)
+	wantCode(t, err, codes.FailedPrecondition, "set x-spiced-autocommit=true in the URL")
+	_, err = c.Prepare(t.Context(), remove)
+	wantCode(t, err, codes.FailedPrecondition, "writes are committed at once")
+	_, err = c.Execute(t.Context(), remove+" RETURNING id")
+	wantCode(t, err, codes.FailedPrecondition, "writes are committed at once")
+	with := func(value string) context.Context {
+		return metadata.AppendToOutgoingContext(t.Context(), "x-spiced-autocommit", value)
+	}
+	_, err = c.ExecuteUpdate(with("false"), remove)
+	wantCode(t, err, codes.InvalidArgument, `x-spiced-autocommit must be true, got "false"`)
+	if n, err := c.ExecuteUpdate(with("true"), remove); n != 10 || err != nil {
+		t.Errorf("%d rows, %v", n, err)
+	}
 }
