@@ -101,7 +101,7 @@ type Catalog struct {
 
 	entries     []*entry
 	byName      map[string]*entry
-	folded      map[string]*entry // by name in lower case and with __ for /
+	folded      map[string]*entry // by name in lower case and with __ for /; of a server's tools the first
 	hash        string            // of the searched texts: catalogs with equal hashes have equal results
 	conditional []*entry          // see [tools.Conditional]
 	visibility  *visibility
@@ -157,7 +157,11 @@ func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 func (c *Catalog) add(prev *Catalog, t tools.Tool) {
 	def := t.Definition()
 	key := fold(def.Name)
-	if first, taken := c.folded[key]; taken {
+	first, taken := c.folded[key]
+	if taken && first.foreign() && isForeign(def) { // a server tells names apart by case
+		first, taken = c.byName[def.Name]
+	}
+	if taken {
 		c.Conflicts = append(c.Conflicts, Conflict{def.Name, first.def.Declared, def.Declared})
 		c.Hidden = append(c.Hidden, Hidden{def.Name, "duplicate", fmt.Sprintf("a tool of that name is declared at %s", first.def.Declared)})
 		return
@@ -166,7 +170,10 @@ func (c *Catalog) add(prev *Catalog, t tools.Tool) {
 	if last := prev.get(def.Name); last != nil {
 		e.carry(last)
 	}
-	c.folded[key], c.byName[def.Name] = e, e
+	c.byName[def.Name] = e
+	if c.folded[key] == nil {
+		c.folded[key] = e
+	}
 	c.entries = append(c.entries, e)
 }
 
@@ -256,16 +263,27 @@ func fold(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "/", "__"))
 }
 
+// isForeign reports whether a tool is one of a server, which names it as it likes.
+func isForeign(d *tools.Definition) bool { return strings.HasPrefix(d.Source, "mcp:") }
+
+func (e *entry) foreign() bool { return isForeign(e.def) }
+
 // get returns the named entry, or nil; an exact match precedes one in another
-// case.
+// case. A server's tool has to be named exactly: it may replace the tool "same"
+// by another one, "Same", while callers know the first.
 func (c *Catalog) get(name string) *entry {
 	if c == nil {
 		return nil
 	}
-	if e := c.byName[name]; e != nil {
+	for _, spelled := range []string{name, strings.ReplaceAll(name, "/", "__")} {
+		if e := c.byName[spelled]; e != nil {
+			return e
+		}
+	}
+	if e := c.folded[fold(name)]; e != nil && !e.foreign() {
 		return e
 	}
-	return c.folded[fold(name)]
+	return nil
 }
 
 // Growing reports whether tools are still being found, which a later catalog will have.

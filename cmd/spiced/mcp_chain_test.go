@@ -28,7 +28,7 @@ func TestMCPChain(t *testing.T) {
 	first, middle, last := startChain(t, haversine(t))
 
 	const id = "chain-1"
-	if got := first.call("middle__last_-_haversine_km", coordinates, "X-Request-Id", id); !got.OK || !kilometres.Match(got.Result) {
+	if got := first.call("middle__last__haversine_km", coordinates, "X-Request-Id", id); !got.OK || !kilometres.Match(got.Result) {
 		t.Fatalf("%+v, with the tools %q", got, first.toolNames(""))
 	}
 	for name, hop := range map[string]struct {
@@ -51,7 +51,7 @@ func TestMCPChainFails(t *testing.T) {
     signature: { args: [{ name: why, type: utf8 }], returns: utf8 }
     body: error(why)
 `)
-	got := first.call("middle__last_-_fail", `{"why": "the ferry is late"}`)
+	got := first.call("middle__last__fail", `{"why": "the ferry is late"}`)
 	if got.OK || got.Error.Code != "execution_error" || !strings.Contains(got.Error.Message, "the ferry is late") {
 		t.Errorf("%+v", got)
 	}

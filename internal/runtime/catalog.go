@@ -54,7 +54,8 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	if err != nil {
 		return nil, err
 	}
-	contents.Tools = slices.Concat(a.builtins, g.tools.Tools, a.waitingTools(), a.serverTools(), agentTools)
+	// The first of a name is taken: what the Spicepod declares precedes what servers list.
+	contents.Tools = slices.Concat(a.builtins, g.tools.Tools, a.waitingTools(), agentTools, a.serverTools())
 	contents.Pending = pendingTools(a.servers)
 	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()

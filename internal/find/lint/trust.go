@@ -89,13 +89,20 @@ func foreignOf(d *tools.Definition) *foreign {
 	return t
 }
 
-// ownName returns the name that the server gives a tool, except for escaped characters.
+// ownName returns the name that the server gives a tool, as people read it: with _ for other
+// characters, and without the hash that such a name ends in.
 func ownName(d *tools.Definition) string {
 	if _, own, ok := strings.Cut(d.Name, "__"); ok && isForeign(d) {
+		if readable := hashed.ReplaceAllString(own, ""); readable != "" {
+			return readable
+		}
 		return own
 	}
 	return d.Name
 }
+
+// hashed matches the hash at the end of names of servers' tools.
+var hashed = regexp.MustCompile("_[0-9a-f]{8}$")
 
 func isForeign(d *tools.Definition) bool { return strings.HasPrefix(d.Source, sourceMCP) }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
-	"github.com/spiced-sql/spiced/tools"
 )
 
 func TestEntriesThatCannotServe(t *testing.T) {
@@ -62,23 +61,6 @@ func TestSplitArgs(t *testing.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %q %v, want %q", line, got, err, want)
 		}
-	}
-}
-
-func TestToolName(t *testing.T) {
-	for _, c := range [][3]string{
-		{"files", "read_file", "files__read_file"},
-		{"my__files", "read__file", "my_-_files__read_-_file"},
-		{"a_-_b", "c", "a_--_b__c"},
-		{"a", "b.c/d e", "a__b_c_d_e"},
-	} {
-		if got := mcpclient.ToolName(c[0], c[1]); got != c[2] {
-			t.Errorf("%q %q: %q, want %q", c[0], c[1], got, c[2])
-		}
-	}
-	long := strings.Repeat("n", 100)
-	if a, b := mcpclient.ToolName("s", long+"1"), mcpclient.ToolName("s", long+"2"); a == b || len(a) != tools.MaxName || a != mcpclient.ToolName("s", long+"1") {
-		t.Errorf("%q and %q", a, b)
 	}
 }
 
@@ -140,16 +122,6 @@ func TestPin(t *testing.T) {
 	if s, problems = prepare(); len(s.Tools()) != 0 || !problems.HasErrors() || !strings.Contains(problems[0].Message, "the list is broken") {
 		t.Error(problems)
 	}
-}
-
-func FuzzNames(f *testing.F) {
-	f.Add("files", "read_file")
-	f.Add("a_-_b__", "__ü.\x00")
-	f.Fuzz(func(t *testing.T, server, tool string) {
-		if name := mcpclient.ToolName(server, tool); !tools.ValidName(name) || name != mcpclient.ToolName(server, tool) {
-			t.Errorf("%q", name)
-		}
-	})
 }
 
 func FuzzMessages(f *testing.F) {

@@ -1,6 +1,15 @@
 package mcpclient
 
-import "time"
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/test/podtest"
+	"github.com/spiced-sql/spiced/tools"
+)
 
 // Hurried shortens all waits.
 func Hurried(o Options) Options {
@@ -41,3 +50,22 @@ func Patient(o Options) Options {
 	o.limits.connect = 20 * time.Second
 	return o
 }
+
+// Offered are the tools that a server with this list offers, by name.
+func Offered(t testing.TB, server string, list []*mcp.Tool) map[string]tools.Tool {
+	pod := podtest.Load(t, fmt.Sprintf("tools:\n  - {name: %q, from: 'mcp:x'}\n", server))
+	e := newEntry(pod, 0)
+	target := e.target()
+	if target == nil {
+		t.Fatal(e.Problems)
+	}
+	s := newMaker(e, &link{target: target}, "").server(newListing(list), nil)
+	offered := map[string]tools.Tool{}
+	for _, tool := range s.Tools() {
+		offered[tool.Definition().Name] = tool
+	}
+	return offered
+}
+
+// NameAtServer is the server's name of a tool.
+func NameAtServer(t tools.Tool) string { return t.(*tool).name }

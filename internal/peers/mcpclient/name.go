@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 
 	"github.com/spiced-sql/spiced/tools"
@@ -11,26 +12,57 @@ import (
 // separator separates the server and the tool in a name.
 const separator = "__"
 
-// hashDigits is the length of the hash at the end of a shortened name.
+// hashDigits is the length of the hash at the end of some names.
 const hashDigits = 8
 
-// escape removes the separator from the parts of a name.
-var escape = strings.NewReplacer("_-_", "_--_", separator, "_-_")
-
-// toolName is the catalog's name of a server's tool: server__tool, each part
-// with _-_ written as _--_ and __ as _-_. Characters that model providers do
-// not accept become _. A name longer than [tools.MaxName] is cut and ends in a
-// hash of both parts, so it is the same at every load.
+// toolName is the catalog's name of a server's tool: server__tool as they are, if that is exact
+// (see [exact]); else what is readable of both, cut to [tools.MaxName], and a hash.
+//
+// A caller may know a name for hours while the server adds, removes and renames tools, so a name
+// must never come to mean another tool. That is why it depends on nothing but the two names,
+// not on the other tools of the list or their order, and why no two tools share one: the first
+// separator of an exact name is after the server, the rest is the tool; and no exact name looks
+// as if it had a hash. Two names with hashes are equal by chance only (2^-32); such tools are
+// left out, see [maker.known].
 func toolName(server, tool string) string {
-	name := escape.Replace(plain(server)) + separator + escape.Replace(plain(tool))
-	if len(name) <= tools.MaxName {
+	if name := server + separator + tool; exact(server, tool) && tools.ValidName(name) && !hashed(name) {
 		return name
 	}
-	sum := sha256.Sum256([]byte(server + "\x00" + tool))
-	kept := strings.TrimRight(name[:tools.MaxName-1-hashDigits], "_")
-	return kept + "_" + hex.EncodeToString(sum[:])[:hashDigits]
+	const most = tools.MaxName - 1 - hashDigits
+	head := strings.TrimRight(runs.ReplaceAllString(server, "_-_"), "_") + separator
+	body := plain(tool)
+	if room := max(most-len(head), 0); len(body) > room {
+		body = strings.TrimRight(body[:room], "_")
+	}
+	name := head + body
+	return name[:min(len(name), most)] + "_" + hashOf(server+"\x00"+tool)
 }
 
+// exact reports whether server__tool can be taken apart in one way only.
+func exact(server, tool string) bool {
+	return tool != "" && server != "" && !strings.Contains(server, separator) && !strings.HasSuffix(server, "_")
+}
+
+// runs match what would be a separator within the server's part.
+var runs = regexp.MustCompile("__+")
+
+// hashed reports whether a name ends as those with a hash: see [hashOf].
+func hashed(name string) bool {
+	at := len(name) - hashDigits
+	return at > 0 && name[at-1] == '_' && strings.Trim(name[at:], "0123456789abcdef") == "" && strings.ContainsAny(name[at:], "abcdef")
+}
+
+// hashOf is a hash with at least one letter, so that a name may end in a date.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	digits := hex.EncodeToString(sum[:])[:hashDigits]
+	if strings.ContainsAny(digits, "abcdef") {
+		return digits
+	}
+	return "a" + digits[1:]
+}
+
+// plain replaces the characters that model providers do not accept.
 func plain(part string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

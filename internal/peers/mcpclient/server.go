@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,13 +66,12 @@ type maker struct {
 	link *link
 	id   string              // of this runtime
 	left map[string][]string // names of tools by fault
-	by   map[string]string   // tools by name, in lower case
 }
 
 // Faults of tools.
 const (
 	wrongName    = "are left out: a name has 1 to 300 characters"
-	wrongTwice   = "are left out: another tool has that name already"
+	wrongTwice   = "are left out: the server lists several tools under that name"
 	wrongMade    = "are left out: they cannot be described"
 	wrongChanged = "are left out: they changed since they were approved"
 	wrongUnknown = "are left out: they were never approved"
@@ -80,7 +80,7 @@ const (
 )
 
 func newMaker(e *entry, l *link, id string) *maker {
-	return &maker{entry: e, link: l, id: id, left: map[string][]string{}, by: map[string]string{}}
+	return &maker{entry: e, link: l, id: id, left: map[string][]string{}}
 }
 
 // server builds the tools of a listing.
@@ -89,7 +89,8 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	if l == nil {
 		return s
 	}
-	for _, t := range l.tools {
+	listed := m.known(l.tools)
+	for _, t := range listed {
 		sums[t.Name] = Checksum(t)
 		if validName(t.Name) {
 			s.listed = append(s.listed, Listed{t.Name, t.Description, sums[t.Name]})
@@ -99,7 +100,7 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	refused := m.refused(sums, approved)
 	at := m.Pod.At(m.Path)
 	declared := fmt.Sprintf("%s:%d", at.File, at.Line)
-	for _, t := range l.tools {
+	for _, t := range listed {
 		if refused[t.Name] || peermeta.Cycle(viaOf(t), m.id) {
 			continue // it is refused, or it is a tool of this runtime that comes back
 		}
@@ -113,6 +114,37 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	}
 	m.report()
 	return s
+}
+
+// known returns the tools of a listing without those whose name does not say which is meant:
+// one that is listed twice is taken if both are the same, else neither is. Otherwise the order
+// of a list would decide what runs, or a pinned checksum would let another tool through.
+func (m *maker) known(all []*mcp.Tool) []*mcp.Tool {
+	first, ambiguous := map[string]string{}, map[string]bool{}
+	one := make([]*mcp.Tool, 0, len(all))
+	for _, t := range all {
+		name, text := toolName(m.declared.Name, t.Name), encoded(t)
+		switch was, listed := first[name]; {
+		case !listed:
+			first[name] = text
+			one = append(one, t)
+		case was != text:
+			ambiguous[name] = true
+		}
+	}
+	return slices.DeleteFunc(one, func(t *mcp.Tool) bool {
+		twice := ambiguous[toolName(m.declared.Name, t.Name)]
+		if twice {
+			m.leave(wrongTwice, t.Name)
+		}
+		return twice
+	})
+}
+
+// encoded is a tool as canonical JSON.
+func encoded(t *mcp.Tool) string {
+	text, _ := json.Marshal(t) // the tool was decoded from JSON
+	return string(text)
 }
 
 // refused returns the tools that pin excludes.
@@ -152,14 +184,10 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	if !validName(t.Name) {
 		return m.leave(wrongName, t.Name)
 	}
-	name := toolName(m.declared.Name, t.Name)
-	if m.by[strings.ToLower(name)] != "" {
-		return m.leave(wrongTwice, t.Name)
-	}
 	returns, wrapped := unwrapped(t.OutputSchema)
 	via := viaOf(t)
 	def, err := tools.Define(tools.Definition{
-		Name: name, Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
+		Name: toolName(m.declared.Name, t.Name), Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
 		Annotations: annotations(t.Annotations).Of(m.declared.Risk), Limits: tools.DeclaredLimits(m.declared.Limits),
 		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
@@ -169,7 +197,6 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	if err != nil {
 		return m.leave(wrongMade, t.Name)
 	}
-	m.by[strings.ToLower(name)] = t.Name
 	return &tool{def: def, name: t.Name, link: m.link, wrapped: wrapped}
 }
 
