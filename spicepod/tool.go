@@ -32,7 +32,7 @@ type Tool struct {
 	Parallel    *bool           `yaml:"parallel" default:"true" doc:"Whether a chat may run several calls of the tool at once."`
 	DependsOn   []string        `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Env         map[string]Text `yaml:"env" doc:"Environment of an MCP command, in addition to PATH, HOME and similar variables."`
-	Pin         string          `yaml:"pin" enum:"none,checksum" default:"none" doc:"For an MCP server, checksum refuses tools whose texts have changed since spiced mcp pin."`
+	Pin         string          `yaml:"pin" enum:"none,checksum" default:"none" doc:"For an MCP server, checksum refuses tools whose texts, schemas or annotations have changed since spiced mcp pin."`
 	Metrics     any             `yaml:"metrics" served:"no" instead:"the metrics of tools at '/metrics', and 'spiced.tool_usage'" doc:"Metrics of the tool."`
 
 	Risk             Risk      `yaml:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back. Without it: read; for tools of MCP servers, what their annotations say."`

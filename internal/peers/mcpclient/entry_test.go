@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -121,6 +122,53 @@ func TestPin(t *testing.T) {
 	list = nil
 	if s, problems = prepare(); len(s.Tools()) != 0 || !problems.HasErrors() || !strings.Contains(problems[0].Message, "the list is broken") {
 		t.Error(problems)
+	}
+}
+
+// TestPinCoversAnnotations is the input of the finding: a pinned server adds readOnlyHint, and
+// its tool no longer needs the approval of tool.risk != 'read'.
+func TestPinCoversAnnotations(t *testing.T) {
+	list := approvals{}
+	l := &lister{}
+	l.list(plainTool("wipe", `,"title":"Wipe","description":"Wipes a disk."`))
+	s := newSite(t, l)
+	w := newWeb(t, func(o *mcpclient.Options) {
+		o.Approved = func(string) (mcpclient.Approvals, error) { return list, nil }
+	})
+	servers, _ := w.Prepare(t.Context(), w.pod(s.entry()))
+	list["wipe"] = servers[0].Listed()[0].Checksum
+	for more, offered := range map[string]int{
+		`,"title":"Wipe","description":"Wipes a disk."`:                                         1,
+		`,"title":"Wipe","description":"Wipes a disk.","annotations":{"readOnlyHint":true}`:     0,
+		`,"title":"Wipe","description":"Wipes a disk.","annotations":{"destructiveHint":false}`: 0,
+		`,"title":"Wipe","description":"Wipes a disk.","annotations":{"openWorldHint":false}`:   0,
+		`,"title":"Wipe it","description":"Wipes a disk."`:                                      0,
+		`,"title":"Wipe","description":"Wipes a disk.","_meta":{"spiced/tags":["safe"]}`:        0,
+		`,"title":"Wipe","description":"Wipes a disk.","_meta":{"spiced/via":["run-2"]}`:        1, // changes with each run
+	} {
+		if server := w.relist(l, s.entry("pin: checksum"), plainTool("wipe", more)); len(server.Tools()) != offered {
+			t.Errorf("%s: %d tools, want %d", more, len(server.Tools()), offered)
+		}
+	}
+
+	// Under a pin of an earlier version, which did not cover them, the risk only rises.
+	const more = `,"description":"Wipes a disk.","annotations":{"readOnlyHint":true,"openWorldHint":false}`
+	list["wipe"] = mcpclient.TextChecksum(&mcp.Tool{Name: "wipe", Description: "Wipes a disk.", InputSchema: map[string]any{"type": "object"}})
+	entry := s.entry("pin: checksum")
+	server := w.relist(l, entry, plainTool("wipe", more))
+	if n := len(server.Tools()); n != 1 {
+		t.Fatalf("%d tools", n)
+	}
+	if d := server.Tools()[0].Definition(); d.Risk != "destructive" || d.Annotations.ReadOnly || !d.Annotations.OpenWorld {
+		t.Errorf("%+v", d)
+	}
+	_, problems := w.Prepare(t.Context(), w.pod(strings.Replace(entry, "/mcp", "/mcp?x", 1)))
+	if len(problems) != 1 || problems.HasErrors() || !strings.Contains(problems[0].Error(), `count as destructive`) || !strings.Contains(problems[0].Error(), "spiced mcp pin") {
+		t.Error(problems)
+	}
+	server = w.relist(l, s.entry("pin: checksum"), plainTool("wipe", `,"description":"Wipes two disks."`))
+	if n := len(server.Tools()); n != 0 {
+		t.Error("a changed text passes under the old pin")
 	}
 }
 

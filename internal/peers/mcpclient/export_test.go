@@ -31,10 +31,11 @@ func Impatient(o Options) Options {
 }
 
 var (
-	SplitArgs = splitArgs
-	ToolName  = toolName
-	Messages  = messages
-	OutputOf  = output
+	SplitArgs    = splitArgs
+	ToolName     = toolName
+	Messages     = messages
+	OutputOf     = output
+	TextChecksum = textChecksum
 )
 
 // Backoffs are the first default waits.

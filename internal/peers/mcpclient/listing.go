@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -74,10 +75,20 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Checksum is what an approval of a tool pins: 32 hex digits over the name, the
-// description and the schemas of arguments and result, as the server sends
-// them. The order of keys does not matter.
+// Checksum is what an approval of a tool pins: 40 hex digits over everything that a person
+// reads of it and that decides what a call may do: the name, title and description, the schemas
+// of arguments and result, the annotations, from which its risk follows, and the tags of another
+// runtime, which expressions of available trust. It is computed of what the server sends; the
+// order of keys does not matter.
 func Checksum(t *mcp.Tool) string {
+	text, _ := json.Marshal([]any{t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations, t.Meta[peermeta.Tags]}) // the tool was decoded from JSON
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:20])
+}
+
+// textChecksum is the [Checksum] of earlier versions, 32 hex digits: without annotations and
+// tags, so that a pinned server could add readOnlyHint and pass for a tool that only reads.
+func textChecksum(t *mcp.Tool) string {
 	text, _ := json.Marshal([]any{t.Name, describe(t), t.InputSchema, t.OutputSchema}) // the tool was decoded from JSON
 	return digest(text)
 }

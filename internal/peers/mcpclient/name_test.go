@@ -140,7 +140,10 @@ func TestNamesNeverMove(t *testing.T) {
 
 // lister is a server with the tools that a test gives it, whose every tool returns its own
 // name.
-type lister struct{ tools atomic.Pointer[string] }
+type lister struct {
+	tools atomic.Pointer[string]
+	lists atomic.Int64
+}
 
 func (l *lister) list(tools ...string) {
 	text := "[" + strings.Join(tools, ",") + "]"
@@ -182,7 +185,7 @@ func (l *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (w *world) relist(l *lister, entry string, tools ...string) *mcpclient.Server {
 	w.t.Helper()
 	l.list(tools...)
-	other := strings.Replace(entry, "/mcp", "/mcp?again="+fmt.Sprint(len(*l.tools.Load())), 1) // a new session, as after a restart
+	other := strings.Replace(entry, "/mcp", fmt.Sprint("/mcp?again=", l.lists.Add(1)), 1) // a new session, as after a restart
 	servers, _ := w.Prepare(w.t.Context(), w.pod(other))
 	w.Publish(servers)
 	return servers[0]

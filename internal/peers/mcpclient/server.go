@@ -63,9 +63,10 @@ func (s *Server) Listed() []Listed { return slices.Clone(s.listed) }
 // maker builds a server from a link and an entry.
 type maker struct {
 	*entry
-	link *link
-	id   string              // of this runtime
-	left map[string][]string // names of tools by fault
+	link  *link
+	id    string              // of this runtime
+	left  map[string][]string // names of tools by fault
+	texts map[string]bool     // tools of which only the texts are approved: see [textChecksum]
 }
 
 // Faults of tools.
@@ -75,12 +76,13 @@ const (
 	wrongMade    = "are left out: they cannot be described"
 	wrongChanged = "are left out: they changed since they were approved"
 	wrongUnknown = "are left out: they were never approved"
+	wrongTexts   = "count as destructive and have no tags: an earlier version pinned them without their annotations"
 	wrongSchema  = "take any arguments: their schemas are too large, or no JSON objects"
 	wrongText    = "have descriptions that are too long, which are cut"
 )
 
 func newMaker(e *entry, l *link, id string) *maker {
-	return &maker{entry: e, link: l, id: id, left: map[string][]string{}}
+	return &maker{entry: e, link: l, id: id, left: map[string][]string{}, texts: map[string]bool{}}
 }
 
 // server builds the tools of a listing.
@@ -97,7 +99,7 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 		}
 	}
 	slices.SortFunc(s.listed, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
-	refused := m.refused(sums, approved)
+	refused := m.refused(listed, sums, approved)
 	at := m.Pod.At(m.Path)
 	declared := fmt.Sprintf("%s:%d", at.File, at.Line)
 	for _, t := range listed {
@@ -148,12 +150,12 @@ func encoded(t *mcp.Tool) string {
 }
 
 // refused returns the tools that pin excludes.
-func (m *maker) refused(sums map[string]string, approved func(dir string) (Approvals, error)) map[string]bool {
+func (m *maker) refused(listed []*mcp.Tool, sums map[string]string, approved func(dir string) (Approvals, error)) map[string]bool {
 	refused := map[string]bool{}
 	if m.declared.Pin != "checksum" {
 		return refused
 	}
-	changed, unknown, err := m.check(sums, approved)
+	changed, unknown, err := m.check(listed, sums, approved)
 	if err != nil {
 		m.Fail(".pin", "run `spiced mcp pin`", "the approved tools cannot be read, so none is taken: %s", err)
 		for name := range sums {
@@ -167,7 +169,9 @@ func (m *maker) refused(sums map[string]string, approved func(dir string) (Appro
 	return refused
 }
 
-func (m *maker) check(sums map[string]string, approved func(dir string) (Approvals, error)) (changed, unknown []string, err error) {
+// check compares tools with the approved ones. Those of which an earlier version approved the
+// texts are approved with the highest risk: what they say of it may be new.
+func (m *maker) check(listed []*mcp.Tool, sums map[string]string, approved func(dir string) (Approvals, error)) (changed, unknown []string, err error) {
 	if approved == nil {
 		return nil, nil, errors.New("there is no list of them")
 	}
@@ -176,6 +180,19 @@ func (m *maker) check(sums map[string]string, approved func(dir string) (Approva
 		return nil, nil, err
 	}
 	changed, unknown = list.Check(m.declared.Name, sums)
+	texts := map[string]string{}
+	for _, t := range listed {
+		if slices.Contains(changed, t.Name) {
+			texts[t.Name] = textChecksum(t)
+		}
+	}
+	changed, _ = list.Check(m.declared.Name, texts)
+	for name := range texts {
+		if !slices.Contains(changed, name) {
+			m.texts[name] = true
+			m.leave(wrongTexts, name)
+		}
+	}
 	return changed, unknown, nil
 }
 
@@ -189,7 +206,7 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	def, err := tools.Define(tools.Definition{
 		Name: toolName(m.declared.Name, t.Name), Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
-		Annotations: annotations(t.Annotations).Of(m.declared.Risk), Limits: tools.DeclaredLimits(m.declared.Limits),
+		Annotations: m.annotations(t).Of(m.declared.Risk), Limits: tools.DeclaredLimits(m.declared.Limits),
 		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
 		Tags: m.tags(t), Via: via,
 		Implementation: strings.Join(append([]string{m.link.target.key, t.Name, checksumOf(t)}, via...), "\x00"),
@@ -206,10 +223,17 @@ func viaOf(t *mcp.Tool) []string { return peermeta.Words(t.Meta[peermeta.Via], p
 // tags are those of another runtime's tool; a server that is not one of ours could choose
 // tags that expressions of available trust.
 func (m *maker) tags(t *mcp.Tool) []string {
-	if !m.link.target.peer {
+	if !m.link.target.peer || m.texts[t.Name] {
 		return nil
 	}
 	return peermeta.Words(t.Meta[peermeta.Tags], peermeta.MaxTags)
+}
+
+func (m *maker) annotations(t *mcp.Tool) tools.Annotations {
+	if m.texts[t.Name] {
+		return annotations(nil)
+	}
+	return annotations(t.Annotations)
 }
 
 // checksumOf is another runtime's checksum of a tool, or "".
@@ -260,6 +284,9 @@ func (m *maker) report() {
 		if names := m.left[why]; len(names) > 0 {
 			m.warn("", fmt.Sprintf("tools of the server %s: %s", why, named(names)))
 		}
+	}
+	if names := m.left[wrongTexts]; len(names) > 0 {
+		m.Problems = append(m.Problems, m.Remark(".pin", "read them, then run `spiced mcp pin`", fmt.Sprintf("tools of the server %s: %s", wrongTexts, named(names))))
 	}
 	for _, why := range []string{wrongChanged, wrongUnknown} {
 		if names := m.left[why]; len(names) > 0 {
