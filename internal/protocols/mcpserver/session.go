@@ -240,6 +240,13 @@ func (l *sessions) of(sdk *mcp.ServerSession) *session {
 	return l.bySDK[sdk]
 }
 
+// sdkOf returns the SDK's session of a session; nil: it is not registered.
+func (l *sessions) sdkOf(s *session) *mcp.ServerSession {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.sdk
+}
+
 // report records the checksum of a list reported to a session; false: it is
 // unchanged.
 func (l *sessions) report(s *session, list, sum string) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,7 +19,9 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	open := s.sessions.open()
 	sess := s.sessions.session(tools.Scope{}, "")
 	defer sess.end()
-	sdk, err := s.sdk.Connect(sess.in(ctx), &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: maxBody}, nil)
+	to := &lineWriter{WriteCloser: out}
+	from := newLines(in, to, func() bool { return batches(s.sessions.sdkOf(sess)) })
+	sdk, err := s.sdk.Connect(sess.in(ctx), &mcp.IOTransport{Reader: from, Writer: to, MaxLineLength: -1}, nil)
 	if err != nil {
 		return fmt.Errorf("begin an MCP session: %w", err)
 	}
@@ -43,4 +46,14 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 		return nil
 	}
 	return fmt.Errorf("MCP session: %w", err)
+}
+
+// batches reports whether a client may send batches: its revision was not chosen yet, or is one
+// before 2025-06-18, which removed them.
+func batches(sdk *mcp.ServerSession) bool {
+	if sdk == nil || sdk.InitializeParams() == nil {
+		return true
+	}
+	revision := sdk.InitializeParams().ProtocolVersion
+	return slices.Contains(revisions, revision) && revision < "2025-06-18"
 }

@@ -1,0 +1,152 @@
+package mcpserver
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
+)
+
+// lines is the input of a client over stdio as the SDK reads it, which ends the session at the
+// first line that is no message. So such lines do not reach it: they are answered here with the
+// errors of JSON-RPC 2.0 (5.1), and the session goes on.
+type lines struct {
+	in      io.ReadCloser
+	from    *bufio.Reader
+	out     *lineWriter
+	most    int         // bytes of a line
+	batches func() bool // whether the client's revision has batches
+	pending []byte      // checked, for the SDK
+}
+
+func newLines(in io.ReadCloser, out *lineWriter, batches func() bool) *lines {
+	return &lines{in: in, from: bufio.NewReaderSize(in, 64<<10), out: out, most: maxBody, batches: batches}
+}
+
+// Close closes the input.
+func (l *lines) Close() error { return l.in.Close() }
+
+// Read reads the next messages.
+func (l *lines) Read(p []byte) (int, error) {
+	for len(l.pending) == 0 {
+		line, long, err := l.line()
+		switch {
+		case long:
+			l.refuse(jsonrpc.CodeInvalidRequest, nil, fmt.Sprintf("the message has more than %d bytes", l.most))
+		case len(line) > 0:
+			l.take(line)
+		}
+		if err != nil && len(l.pending) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, l.pending)
+	l.pending = l.pending[n:]
+	return n, nil
+}
+
+// line returns the next line without white space around it; long: it has too many bytes, and is
+// skipped.
+func (l *lines) line() (line []byte, long bool, err error) {
+	for {
+		part, err := l.from.ReadSlice('\n')
+		if long = long || len(line)+len(part) > l.most; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimSpace(line), long, err
+		}
+	}
+}
+
+// take passes a line on if it is a message or a batch of them, or answers it.
+func (l *lines) take(line []byte) {
+	if !json.Valid(line) {
+		l.refuse(jsonrpc.CodeParseError, nil, "the line is not JSON; a message is one line")
+		return
+	}
+	if line[0] != '[' {
+		if _, err := jsonrpc.DecodeMessage(line); err != nil {
+			l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
+			return
+		}
+		l.pass(line)
+		return
+	}
+	l.batch(line)
+}
+
+// batch passes a batch on. The SDK takes two notifications of a batch for requests of one id, so
+// each is passed on its own.
+func (l *lines) batch(line []byte) {
+	var all, rest []json.RawMessage
+	_ = json.Unmarshal(line, &all) // it is a valid array
+	if !l.batches() || len(all) == 0 {
+		l.refuse(jsonrpc.CodeInvalidRequest, nil, "the line is an empty batch, or the revision of the protocol has no batches: send one message a line")
+		return
+	}
+	seen := map[jsonrpc.ID]bool{}
+	var notifications []json.RawMessage
+	for _, raw := range all {
+		message, err := jsonrpc.DecodeMessage(raw)
+		request, ok := message.(*jsonrpc.Request)
+		switch {
+		case err != nil:
+			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has what is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
+			return
+		case ok && !request.IsCall():
+			notifications = append(notifications, raw)
+			continue
+		case ok && seen[request.ID]:
+			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has two requests of one id")
+			return
+		case ok:
+			seen[request.ID] = true
+		}
+		rest = append(rest, raw)
+	}
+	for _, raw := range notifications {
+		l.pass(raw)
+	}
+	if len(rest) > 0 {
+		text, _ := json.Marshal(rest) // it was decoded from JSON
+		l.pass(text)
+	}
+}
+
+func (l *lines) pass(message []byte) {
+	l.pending = append(append(l.pending, message...), '\n')
+}
+
+// refuse answers a line with an error, and with its id if it is an object that has one.
+func (l *lines) refuse(code int, line []byte, message string) {
+	id := json.RawMessage("null")
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(line, &fields) == nil && len(fields["id"]) > 0 && bytes.IndexByte([]byte(`"-0123456789`), fields["id"][0]) >= 0 {
+		id = fields["id"]
+	}
+	text, _ := json.Marshal(message) // a string
+	_, _ = fmt.Fprintf(l.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, text)
+}
+
+// lineWriter is an output to which each write is one line.
+type lineWriter struct {
+	io.WriteCloser
+	mu sync.Mutex
+}
+
+// Write writes a line.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.WriteCloser.Write(p)
+}
