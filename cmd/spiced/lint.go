@@ -49,6 +49,7 @@ Warnings
   long-description        a description is too long
   undescribed-parameters  parameters without a description
   costly-tool             a definition costs many tokens
+  refused-schema          model providers refuse the schema of the parameters
   time-in-available       an available reads the time, which defeats the prompt caches of providers
   unused-setting          no available reads a setting of runtime.tools.settings
   owner-without-agent     the owner of a function or tool is not an agent

@@ -30,6 +30,7 @@ const (
 	SimilarName           = "similar-name"           // warning
 	SimilarDescription    = "similar-description"    // warning
 	CostlyTool            = "costly-tool"            // warning
+	RefusedSchema         = "refused-schema"         // warning: model providers refuse the parameters
 )
 
 var errorRules = []string{NoDescription, Instructions, HiddenText, AsksForSecrets, Shadowing, DisguisedName}
@@ -84,6 +85,7 @@ func Check(definitions []*tools.Definition) []Finding {
 		if !builtIn(d) {
 			found = append(found, checkDescription(d)...)
 			found = append(found, checkParameters(d)...)
+			found = append(found, checkSchema(d)...)
 			found = append(found, checkTexts(d)...)
 			found = append(found, checkCost(d)...)
 		}

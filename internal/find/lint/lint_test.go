@@ -57,14 +57,21 @@ func TestRules(t *testing.T) {
 		},
 		{
 			"parameters", tool("f", good, object(`"b":{"type":"string"},"a":{"description":" "},"c":{"$ref":"#/$defs/c"},"d":{"description":"D."},"e":true`)),
-			[]string{`undescribed-parameters: no description of "a", "b"`},
+			[]string{
+				`refused-schema: model providers refuse the schema of its parameters: the reference "#/$defs/c" to nothing`,
+				`undescribed-parameters: no description of "a", "b"`,
+			},
 		},
 		{
 			"many parameters", tool("f", good, object(`"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{},"i":{},"j":{}`)),
 			[]string{`undescribed-parameters: no description of "a", "b", "c", "d", "e", "f", "g", "h" and 2 more`},
 		},
-		{"an invalid schema", tool("f", good, `[1]`), []string{}},
-		{"no JSON", tool("f", good, `{`), []string{}},
+		{"an invalid schema", tool("f", good, `[1]`), []string{"refused-schema: model providers refuse the schema of its parameters: no object"}},
+		{"no JSON", tool("f", good, `{`), []string{"refused-schema: model providers refuse the schema of its parameters: no object"}},
+		{
+			"many faults", tool("f", good, `{"anyOf":[{}],"type":"object","required":null,"properties":{"a b":{"description":"A.","items":[]},"b":{"description":"A.","type":"int","minimum":"1","enum":{},"uniqueItems":1,"maxItems":-1,"pattern":7}}}`),
+			[]string{`refused-schema: model providers refuse the schema of its parameters: "enum" is an object; "maxItems" is a number; "minimum" is a text; "pattern" is a number; "required" is null; "type" is a text; "uniqueItems" is a number; a list in items, which draft 2020-12 writes as prefixItems; and 2 more`},
+		},
 	} {
 		if diff := cmp.Diff(c.want, said(lint.Check([]*tools.Definition{c.tool}))); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -91,7 +98,7 @@ func TestOrders(t *testing.T) {
 	} {
 		for where, d := range map[string]*tools.Definition{
 			"description": tool("f", good+" "+text, `{}`),
-			"parameter":   tool("f", good, fmt.Sprintf(`{"properties":{"a":{"description":"A.","items":[{"description":%q}]}}}`, text)),
+			"parameter":   tool("f", good, fmt.Sprintf(`{"type":"object","properties":{"a":{"description":"A.","items":{"description":%q}}}}`, text)),
 		} {
 			found := lint.Check([]*tools.Definition{d})
 			got := slices.ContainsFunc(found, func(f lint.Finding) bool { return f.Rule == lint.Instructions && f.Severity == spicepod.Error })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
 // checkParameters reports parameters without a description, all in one finding. One
@@ -35,6 +36,25 @@ func checkParameters(d *tools.Definition) []Finding {
 	slices.Sort(names)
 	return []Finding{finding(UndescribedParameters, d, "no description of "+list(names),
 		"say what each means, in which unit or form")}
+}
+
+// checkSchema reports parameters that model providers refuse, all in one finding. Models are
+// sent others: see package dialect.
+func checkSchema(d *tools.Definition) []Finding {
+	if len(d.Parameters) == 0 {
+		return nil
+	}
+	faults := dialect.Say(d.Parameters, dialect.Anthropic).Faults
+	if len(faults) == 0 {
+		return nil
+	}
+	shown := faults[:min(len(faults), maxListed)]
+	text := "model providers refuse the schema of its parameters: " + strings.Join(shown, "; ")
+	if more := len(faults) - len(shown); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return []Finding{finding(RefusedSchema, d, text,
+		"write draft 2020-12, with type object and properties at the top; until then models get a schema without it, and the rest in the description")}
 }
 
 // list joins the first of several names.

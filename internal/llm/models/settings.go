@@ -7,10 +7,12 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
 // settings are the parsed params of a model.
@@ -19,10 +21,11 @@ type settings struct {
 	wish      wish
 	limits    toolloop.Limits
 	xml       bool
-	responses bool // use POST /v1/responses
-	cache     bool // cache prompts, where it must be requested
-	thinking  bool // with a token budget
-	formats   bool // the provider takes a JSON Schema of the answer
+	responses bool            // use POST /v1/responses
+	cache     bool            // cache prompts, where it must be requested
+	thinking  bool            // with a token budget
+	formats   bool            // the provider takes a JSON Schema of the answer
+	dialect   dialect.Dialect // of the schemas of tools; "": they are sent as text
 	defaults  map[string]json.RawMessage
 
 	endpoint      *url.URL
@@ -69,6 +72,7 @@ func (e *entry) form(s *settings) {
 	}
 	s.responses = e.kind.responses && (asked || s.wish.native)
 	s.defaults = e.overridden(s.responses)
+	s.dialect = e.dialect(s)
 	s.thinking = thinks(s.defaults[paramThinking])
 	s.formats = e.kind.name == "openai"
 	if e.kind.name != "openai" { // others have no cache keys
@@ -79,6 +83,28 @@ func (e *entry) form(s *settings) {
 			s.defaults[key], _ = json.Marshal(text) // of text
 		}
 	}
+}
+
+// subsetHosts are the hosts whose models take a subset of JSON Schema.
+var subsetHosts = []string{"generativelanguage.googleapis.com", "aiplatform.googleapis.com"}
+
+// dialect parses tool_schemas.
+func (e *entry) dialect(s *settings) dialect.Dialect {
+	words := []string{"full", "subset"}
+	if s.endpoint != nil && slices.ContainsFunc(subsetHosts, func(host string) bool {
+		return s.endpoint.Hostname() == host || strings.HasSuffix(s.endpoint.Hostname(), "-"+host)
+	}) {
+		words = []string{"subset", "full"}
+	}
+	switch {
+	case e.Word("tool_schemas", words...) == "subset":
+		return dialect.Subset
+	case s.xml:
+		return ""
+	case e.kind.name == "anthropic":
+		return dialect.Anthropic
+	}
+	return dialect.OpenAI
 }
 
 // wish parses the declared tools. `tools` takes precedence over the older name.

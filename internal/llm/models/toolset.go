@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
 // useTools gives the model the tools of the plan.
@@ -22,7 +24,7 @@ func (m *Model) useTools(p *plan, o offer) {
 	if p.mode == ModePlanner {
 		m.planned = p.set
 	}
-	m.tools = p.advertised(o, m.settings.wish.hosted)
+	m.tools = m.settings.said(p.advertised(o, m.settings.wish.hosted))
 	i := &m.info
 	i.Mode, i.Reason, i.Count, i.EmbeddingModel = p.mode, p.reason, len(p.set), p.embedding
 	i.Pinned, i.Advertised = p.pinned, []string{}
@@ -136,6 +138,24 @@ func plain(defs []*tools.Definition) []toolloop.Tool {
 			Tool:          chat.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters},
 			AfterResponse: d.AfterResponse(), Serial: d.Serial(),
 		}
+	}
+	return list
+}
+
+// said writes the schemas of tools as the provider takes them; "" means that it reads them
+// as text.
+func (s *settings) said(list []toolloop.Tool) []toolloop.Tool {
+	if s.dialect == "" {
+		return list
+	}
+	for i := range list {
+		t := &list[i]
+		said := dialect.Say(t.Parameters, s.dialect)
+		if bytes.Equal(said.Schema, t.Parameters) {
+			continue
+		}
+		t.Declared, t.Names = t.Parameters, said.Names
+		t.Parameters, t.Description = said.Schema, said.Describe(t.Description)
 	}
 	return list
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
 // start runs a call in a separate goroutine.
 func (s *session) start(ctx context.Context, c *call) {
 	s.report.Calls++
-	made, arguments := c.Call, json.RawMessage(c.arguments.String())
+	made, arguments := c.Call, dialect.Restore(c.names, json.RawMessage(c.arguments.String()))
 	s.workers.Go(func() {
 		result := s.invoke(ctx, made.Name, arguments)
 		s.send(note{call: c, result: s.render(&made, result)})

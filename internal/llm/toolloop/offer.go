@@ -14,6 +14,12 @@ type Tool struct {
 	chat.Tool
 	AfterResponse bool // its calls wait until the answer ends
 	Serial        bool // its calls run one after another
+
+	// Declared are the parameters that arguments are checked against, where the model is
+	// sent others, and Names the declared names of arguments by those that it is sent: see
+	// package dialect.
+	Declared json.RawMessage
+	Names    map[string]string
 }
 
 // offer is the set of tools that a model may call in one chat.
@@ -34,7 +40,11 @@ func newOffer(client []chat.Tool, runtime []Tool) offer {
 		o.add(t, traits{client: true})
 	}
 	for _, t := range runtime {
-		o.add(t.Tool, traits{serial: t.Serial, late: t.AfterResponse, parameters: t.Parameters})
+		tr := traits{serial: t.Serial, late: t.AfterResponse, parameters: t.Parameters, names: t.Names}
+		if t.Declared != nil {
+			tr.parameters = t.Declared
+		}
+		o.add(t.Tool, tr)
 	}
 	slices.SortStableFunc(o.tools, func(a, b chat.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return o

@@ -38,6 +38,7 @@ type traits struct {
 	serial     bool
 	late       bool // waits until the answer ends
 	parameters json.RawMessage
+	names      map[string]string // declared, by those that the model knows
 }
 
 // ending is how an answer ended.

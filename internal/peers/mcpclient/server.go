@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
 // Approvals are the approved tools: see pin in the Spicepod.
@@ -78,6 +79,7 @@ const (
 	wrongUnknown = "are left out: they were never approved"
 	wrongTexts   = "count as destructive and have no tags: an earlier version pinned them without their annotations"
 	wrongSchema  = "take any arguments: their schemas are too large, or no JSON objects"
+	wrongDialect = "have schemas that model providers refuse; models are sent others, and descriptions say what these lack (`spiced lint` says what is wrong)"
 	wrongText    = "have descriptions that are too long, which are cut"
 )
 
@@ -214,6 +216,9 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	if err != nil {
 		return m.leave(wrongMade, t.Name)
 	}
+	if len(dialect.Say(def.Parameters, dialect.Anthropic).Faults) > 0 {
+		m.leave(wrongDialect, t.Name)
+	}
 	return &tool{def: def, name: t.Name, link: m.link, wrapped: wrapped}
 }
 
@@ -280,7 +285,7 @@ func validName(name string) bool { return name != "" && utf8.RuneCountInString(n
 
 // report makes one problem of all tools with the same fault.
 func (m *maker) report() {
-	for _, why := range []string{wrongName, wrongTwice, wrongMade, wrongSchema, wrongText} {
+	for _, why := range []string{wrongName, wrongTwice, wrongMade, wrongSchema, wrongDialect, wrongText} {
 		if names := m.left[why]; len(names) > 0 {
 			m.warn("", fmt.Sprintf("tools of the server %s: %s", why, named(names)))
 		}

@@ -378,7 +378,7 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %s, want %s", d.Name, d.Parameters, want)
 		}
 	}
-	if len(servers[0].Tools()) != 7 || len(problems) != 1 || !strings.Contains(problems[0].Message, `"schema1", "schema2", "schema3"`) {
+	if len(servers[0].Tools()) != 7 || len(problems) != 2 || !strings.Contains(problems[0].Message, `"schema1", "schema2", "schema3"`) || !strings.Contains(problems[1].Message, `providers refuse`) || !strings.Contains(problems[1].Message, `"schema4", "schema5", "schema6"`) {
 		t.Errorf("%d tools, %v", len(servers[0].Tools()), problems)
 	}
 }

@@ -22,6 +22,7 @@ const (
 	faultRate
 	faultServer
 	faultOverload
+	faultRequest
 )
 
 // faults are the errors by kind. OpenAI's two APIs have the same errors.
@@ -36,6 +37,7 @@ var faults = [...]struct {
 	faultRate:     {429, "requests", "rate_limit_exceeded", 429, "rate_limit_error"},
 	faultServer:   {500, "server_error", nil, 500, "api_error"},
 	faultOverload: {503, "server_error", nil, 529, "overloaded_error"},
+	faultRequest:  {400, "invalid_request_error", "invalid_function_parameters", 400, "invalid_request_error"},
 }
 
 func (f fault) status(form chat.Form) int {

@@ -33,6 +33,8 @@ type Server struct {
 	script   func(Request) Answer
 	requests []Request
 	busy     sync.WaitGroup
+
+	strictness Strictness // about tools
 }
 
 // Start starts a server on a free port. Until it has a script, it answers every request
@@ -128,7 +130,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	r.Body = body
 	r.decode()
 	script := s.record(&r)
-	e := &exchange{ctx: hr.Context(), w: w, request: r, answer: script(r)}
+	answer, refused := s.judged(r)
+	if !refused {
+		answer = script(r)
+	}
+	e := &exchange{ctx: hr.Context(), w: w, request: r, answer: answer}
 	if err := e.run(); err != nil {
 		panic(http.ErrAbortHandler)
 	}
