@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -213,7 +214,7 @@ func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
 			return err
 		}
 	}
-	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), "search for one with "+ToolSearch)
+	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), SearchHint)
 	if h := c.hidden(name); h != nil && c.seesFunction(name, scope) {
 		err.Hint = "it is declared, but not a tool: " + h.Reason
 		return err
@@ -225,8 +226,29 @@ func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
 			names = append(names, def.Name)
 		}
 	}
-	err.Hint = nearest.Hint(fold(name), names, err.Hint)
-	return err.Suggest(fold(name), names)
+	if near := meant(fold(name), names); near != "" {
+		err.Hint, err.DidYouMean = fmt.Sprintf("did you mean %q?", near), []string{near}
+	}
+	return err
+}
+
+// SearchHint is the hint of an unknown name that is near no other.
+const SearchHint = "search for one with " + ToolSearch
+
+// meant returns the name that an unknown one most likely means, or "". Models put prefixes
+// before names: functions.add, default_api.add, mcp__server__add.
+func meant(name string, names []string) string {
+	for rest := name; rest != ""; {
+		if near := nearest.Name(rest, names); near != "" {
+			return near
+		}
+		at := strings.IndexAny(rest, "._:")
+		if at < 0 {
+			return ""
+		}
+		rest = strings.TrimLeft(rest[at:], "._:")
+	}
+	return ""
 }
 
 // arguments parses, repairs and checks the arguments.

@@ -65,6 +65,10 @@ func TestFailures(t *testing.T) {
 		retryable  bool
 	}{
 		{"gret", `{}`, errcode.ToolNotFound, `there is no tool "gret"; did you mean "greet"?`, false},
+		{"functions.greet", `{}`, errcode.ToolNotFound, `there is no tool "functions.greet"; did you mean "greet"?`, false},
+		{"default_api:greet", `{}`, errcode.ToolNotFound, `there is no tool "default_api:greet"; did you mean "greet"?`, false},
+		{"mcp__spiced__gret", `{}`, errcode.ToolNotFound, `there is no tool "mcp__spiced__gret"; did you mean "greet"?`, false},
+		{"functions.nosuchtool", `{}`, errcode.ToolNotFound, `there is no tool "functions.nosuchtool"; search for one with tool_search`, false},
 		{"secret_function", `{}`, errcode.ToolNotFound, `there is no tool "secret_function"; it is declared, but not a tool: it has as_tool: false`, false},
 		{strings.Repeat("x", 1000), `{}`, errcode.ToolNotFound, "…", false},
 		{"greet", `{"times":1}`, errcode.InvalidArguments, "name", false},

@@ -69,7 +69,20 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 			result.Error = vanished(name, what, result.Error)
 		}
 	}
+	if _, searches := s.offer.byName[registry.ToolSearch]; !searches {
+		result.Error = unsearched(result.Error)
+	}
 	return result
+}
+
+// unsearched replaces the hint to search for a tool, for a model that has no search.
+func unsearched(e *tools.Error) *tools.Error {
+	if e == nil || e.Hint != registry.SearchHint {
+		return e
+	}
+	shown := *e
+	shown.Hint = "call one of the tools that you were given"
+	return &shown
 }
 
 // maxSchema limits the schema in an error, in bytes.

@@ -323,6 +323,11 @@ func TestUnknownToolsAreInvoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Publish(catalog)
+	for search, hint := range map[string]string{registry.ToolSearch: "search for one with tool_search", "other": "call one of the tools that you were given"} {
+		m := &model{scripts: []script{asks("nosuchtool {}"), says("done")}}
+		run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered(search), nil)
+		equal(t, "hint", transcript(m.requests[1].Messages[2:]), `tool: id_nosuchtool_0→Failed to call the tool nosuchtool. An error occurred: there is no tool "nosuchtool"; `+hint)
+	}
 	m := &model{scripts: []script{asks("greet {}", "gret {}"), says("done")}}
 	run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered(registry.ToolSearch), nil)
 	equal(t, "results", transcript(m.requests[1].Messages[2:]),
