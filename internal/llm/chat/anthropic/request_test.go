@@ -91,6 +91,10 @@ func requests(t *testing.T) map[string]*chat.Request {
 			Tools:    []chat.Tool{tool("add"), tool("sub"), deferred("zeta")},
 			Choice:   chat.Choice{Mode: chat.ChoiceRequired}, Settings: chat.Settings{ParallelCalls: &no},
 		},
+		"failure without content": {
+			Messages: messages(chat.Text(chat.RoleUser, "hi"), assistant(call("toolu_1", "add", "{}"), call("toolu_2", "add", "{}")), failed("toolu_1", ""), failed("toolu_2", "no")),
+			Tools:    []chat.Tool{tool("add")},
+		},
 		"bare tools": {
 			Messages: messages(chat.Text(chat.RoleUser, "hi")),
 			Tools:    []chat.Tool{{Name: "now"}, {Name: "any", Parameters: json.RawMessage(`{}`), Strict: &no}},
