@@ -65,6 +65,12 @@ func (p *protocol) failed(w http.ResponseWriter, err error) error {
 func (p *protocol) errorBody(e *requestError) any {
 	code := errcode.InvalidRequest
 	switch status := e.sentStatus(); {
+	case status == http.StatusUnauthorized:
+		code = codeUnauthorized
+	case status == http.StatusForbidden:
+		code = codeDenied
+	case status == http.StatusTooManyRequests:
+		code = errcode.RateLimited
 	case status == http.StatusNotFound:
 		code = errcode.ModelNotFound
 	case status == http.StatusRequestEntityTooLarge:

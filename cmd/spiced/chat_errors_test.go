@@ -196,3 +196,20 @@ func TestChatBadCalls(t *testing.T) {
 		})
 	}
 }
+
+// TestWrongKeys: a request without a key that is known has the words of the API that it is
+// for, as the vendor's own server answers.
+func TestWrongKeys(t *testing.T) {
+	t.Parallel()
+	model := startModel(t)
+	p := start(t, folder(t, "spicepod.yaml", strings.Replace(directPod.text(t, model.URL), "runtime: {", "runtime: { auth: { api-key: { keys: [known-key-0123456789] } },", 1)))
+	for form, want := range map[chat.Form]struct{ kind, code string }{
+		chat.FormOpenAI: {"invalid_request_error", `"code":"invalid_api_key"`}, chat.FormResponses: {"invalid_request_error", `"code":"invalid_api_key"`},
+		chat.FormAnthropic: {"authentication_error", `"type":"authentication_error"`},
+	} {
+		_, err := goClients[form](p, question{model: modelOf[form], text: "hi"})
+		if e := wantError(t, err, 401); e.kind != want.kind || !strings.Contains(e.raw, want.code) {
+			t.Errorf("%s: %s %s", form, e.kind, e.raw)
+		}
+	}
+}

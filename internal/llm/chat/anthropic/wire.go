@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
@@ -65,6 +66,8 @@ var errorTypes = map[errcode.Code]string{
 	errcode.RequestTooLarge: "request_too_large",
 	errcode.RateLimited:     "rate_limit_error",
 	errcode.ProviderTimeout: "timeout_error",
+	audit.Unauthorized:      "authentication_error",
+	audit.Denied:            "permission_error",
 }
 
 // errorCodes maps the error types of providers.

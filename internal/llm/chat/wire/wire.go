@@ -16,6 +16,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
@@ -206,6 +207,8 @@ var openAIErrors = map[errcode.Code]struct{ kind, code string }{
 	errcode.ModelNotFound:   {"invalid_request_error", "model_not_found"},
 	errcode.RequestTooLarge: {"invalid_request_error", "request_too_large"},
 	errcode.RateLimited:     {"rate_limit_error", "rate_limit_exceeded"},
+	audit.Unauthorized:      {"invalid_request_error", "invalid_api_key"},
+	audit.Denied:            {"invalid_request_error", "insufficient_permissions"},
 }
 
 // NewError returns an error in OpenAI's form.
