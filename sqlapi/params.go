@@ -92,7 +92,7 @@ func mismatch(value string, s schema.Schema) string {
 			return orList(choices)
 		}
 	case []any: // boolean
-		if value != "true" && value != "false" && value != "" {
+		if _, ok := parseFlag(value); !ok {
 			return "true or false"
 		}
 	}
@@ -124,8 +124,22 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// flag is a parameter of the query that is true or false, false if it is left out.
+// flag is a parameter of the query that is true or false, false if it is left out. Its value
+// was checked before.
 func flag(r *http.Request, name string) bool {
 	q := r.URL.Query()
-	return q.Has(name) && q.Get(name) != "false"
+	on, _ := parseFlag(q.Get(name))
+	return on && q.Has(name)
+}
+
+// parseFlag parses the value of a parameter that is true or false: without a value, as in
+// ?explain, it is true.
+func parseFlag(value string) (on, ok bool) {
+	switch value {
+	case "", "true", "1":
+		return true, true
+	case "false", "0":
+		return false, true
+	}
+	return false, false
 }

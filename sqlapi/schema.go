@@ -131,7 +131,7 @@ func schemas() schema.Schema {
 // The schemas of parameters.
 var (
 	text    = schema.Schema{"type": "string"}
-	boolean = schema.Schema{"enum": []any{true, false, ""}} // ?explain is ?explain=true
+	boolean = schema.Schema{"enum": []any{true, false, "", 1, 0}} // ?explain and ?explain=1 are ?explain=true
 	object  = schema.Schema{"type": "object"}
 )
 

@@ -280,6 +280,8 @@ func TestDefinitions(t *testing.T) {
 func TestExplain(t *testing.T) {
 	f := serveTools(t, nil)
 	f.want(f.send("GET", "/v1/tools/haversine_km?explain=true", ""), 200, `{"name":"haversine_km","callable":true`)
+	f.want(f.send("GET", "/v1/tools/haversine_km?explain=1", ""), 200, `{"name":"haversine_km","callable":true`)
+	f.want(f.send("GET", "/v1/tools/haversine_km?explain=0", ""), 200, `{"name":"haversine_km","description"`)
 	f.want(f.send("GET", "/v1/tools/jump?explain", ""), 200, `"callable":false,"hidden_by":"available","reason":"only in the space hawken"`)
 	f.want(f.send("GET", "/v1/tools/internal_hash?explain", ""), 200, `"hidden_by":"as_tool","reason":"as_tool is false"`)
 	f.want(f.send("GET", "/v1/tools/haversine_km?explain=perhaps", ""), 400, "use true or false")
