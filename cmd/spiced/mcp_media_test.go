@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"image"
 	"image/png"
 	"net/http"
@@ -87,5 +88,40 @@ func TestMediaOfResults(t *testing.T) {
 	}
 	if got := p.call("web__shoot", "{}"); !strings.Contains(string(got.Result), `{"type":"image","mimeType":"image/jpeg","data":"`+data+`"}`) {
 		t.Errorf("%s", got.Result)
+	}
+}
+
+// TestReferenceServersWithStrictProviders offers the tools of the reference servers to
+// providers that refuse what they are reported to refuse, and calls those with media.
+func TestReferenceServersWithStrictProviders(t *testing.T) {
+	t.Parallel()
+	npm := mcpPeers(t)
+	model := startModel(t)
+	pod := podHead + "tools:\n"
+	for name, script := range map[string]string{"everything": "server-everything/dist/index.js", "memory": "server-memory/dist/index.js", "thinking": "server-sequential-thinking/dist/index.js"} {
+		pod += fmt.Sprintf("  - { name: %s, from: 'mcp:%s', params: { mcp_args: '%s' } }\n", name, npm.node, npm.entry(script))
+	}
+	pod += strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "all", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml")) +
+		fmt.Sprintf("  - { name: gemini, from: 'openai:gemini-test', params: { endpoint: '%s/v1', tools: all, tool_schemas: subset } }\n", model.URL)
+	p := start(t, folder(t, "spicepod.yaml", pod))
+	p.connected("everything", "memory", "thinking")
+	for name, how := range map[string]chattest.Strictness{"helper": chattest.AsVendor, "responder": chattest.AsVendor, "claude": chattest.AsVendor, "gemini": chattest.AsGemini} {
+		model.Judge(how)
+		model.Script(chattest.InTurn(chattest.Say(
+			chattest.Call("c1", "everything__get-tiny-image", "{}"), chattest.Call("c2", "everything__get-resource-links", `{"count":2}`),
+			chattest.Call("c3", "everything__get-annotated-message", `{"messageType":"error","includeImage":true}`),
+		), chattest.Say(chattest.Text("Seen."))))
+		if got, err := askOpenAI(p, question{model: name, text: "look"}); err != nil || got.text != "Seen." {
+			t.Errorf("%s: %+v %v", name, got, err)
+			continue
+		}
+		requests := model.Requests()
+		body := string(requests[len(requests)-1].Body)
+		if n := strings.Count(body, `"data:image/png;base64,iVBOR`) + strings.Count(body, `"media_type":"image/png","data":"iVBOR`); n != 2 {
+			t.Errorf("%s: %d images in %.3000s", name, n, body[max(0, len(body)-3000):])
+		}
+		if !strings.Contains(body, "Link to the resource demo://") {
+			t.Errorf("%s: no link in %s", name, body[max(0, len(body)-3000):])
+		}
 	}
 }
