@@ -31,7 +31,8 @@ fuzz:
 crash-fuzz:
 	go run ./internal/test/crashfuzz $(CRASHFUZZ)
 
-# Compares generated statements with plain DuckDB, once or as DIFFTEST='-time 1h -seed 7' says.
+# Compares generated statements with plain DuckDB, once or as DIFFTEST='-time 1h -seed 7' says;
+# with PostgreSQL: DIFFTEST='-postgres -time 10m'.
 diff-test:
 	go run ./internal/test/difftest $(DIFFTEST)
 

@@ -271,6 +271,7 @@ var largeTypes = map[string]string{
 	"internal/sql/engine.DB":                       "the one entrance to DuckDB",
 	"internal/sql/engine.Rows":                     "one statement's result, read by one caller",
 	"internal/sql/engine.producer":                 "one statement while it runs",
+	"internal/test/diff/portable.generator":        "one method a form of SQL",
 	"internal/sql/isolate.worker":                  "one worker process",
 	"spicepod.Pod":                                 "the keys of a Spicepod, and its index of positions",
 	"spicepod.decoder":                             "one method a kind of value",
@@ -293,6 +294,7 @@ var storedContexts = map[string]string{
 	"internal/sql/isolate.rows":               "a stream whose life is the request",
 	"internal/sql/isolate.statement":          "a statement of a worker, which ends with it",
 	"internal/sql/query.Rows":                 "a stream whose life is the request",
+	"internal/test/program.outside":           "its own life: of a command's servers",
 	"internal/test/chattest.exchange":         "an HTTP exchange, whose life is the request",
 	"sqlapi.resultCache":                      "its own life, until close",
 }

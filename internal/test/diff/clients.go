@@ -39,11 +39,7 @@ const (
 
 // connect opens the clients of a server.
 func (s *server) connect(ctx context.Context, paths []string) (clients []client, closeAll func(), err error) {
-	config, err := pgconn.ParseConfig(strings.Replace(s.url("postgres"), "postgresql://", "postgres://spice@", 1) + "/spice?sslmode=disable")
-	if err != nil {
-		return nil, nil, err
-	}
-	pg, err := pgconn.ConnectConfig(ctx, config)
+	pg, err := s.postgres(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,6 +59,11 @@ func (s *server) connect(ctx context.Context, paths []string) (clients []client,
 	}
 	clients = slices.DeleteFunc(clients, func(c client) bool { return len(paths) > 0 && !slices.Contains(paths, c.name) })
 	return clients, func() { fl.Close(); pg.Close(context.WithoutCancel(ctx)) }, nil
+}
+
+// postgres opens a connection over the PostgreSQL protocol.
+func (s *server) postgres(ctx context.Context) (*pgconn.PgConn, error) {
+	return pgconn.Connect(ctx, strings.Replace(s.url("postgres"), "postgresql://", "postgres://spice@", 1)+"/spice?sslmode=disable")
 }
 
 // body is the statement as a request to the HTTP API.

@@ -126,7 +126,12 @@ func (tx *Transaction) Exec(statements ...string) {
 }
 
 func (s *Server) connect(database string) (*pgx.Conn, error) {
-	return pgx.Connect(context.Background(), fmt.Sprintf("host='%s' port=%d user=postgres dbname=%s sslmode=disable", s.home.Dir, s.Port, database))
+	return pgx.Connect(context.Background(), s.Superuser(database))
+}
+
+// Superuser is how the superuser connects to a database.
+func (s *Server) Superuser(database string) string {
+	return fmt.Sprintf("host='%s' port=%d user=postgres dbname=%s sslmode=disable", s.home.Dir, s.Port, database)
 }
 
 // Exec runs statements as the superuser.

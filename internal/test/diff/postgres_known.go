@@ -1,0 +1,55 @@
+package diff
+
+import "regexp"
+
+// The kinds of differences.
+const (
+	values  = "other rows"
+	refused = "an error"
+	accepts = "rows where PostgreSQL has an error"
+)
+
+// The lists of differences.
+const (
+	dialect = "the dialect"       // docs/sql.md, "What differs from PostgreSQL"
+	fault   = "DuckDB's faults"   // docs/sql.md, "Faults of DuckDB"
+	missing = "what DuckDB lacks" // an error that names it
+)
+
+// knownDifference is a difference that is understood.
+type knownDifference struct {
+	list, name string
+	message    *regexp.Regexp // of the error
+	sql        *regexp.Regexp // in the smallest statement; nil: any
+}
+
+// correlatedWith is a WITH inside of a statement, and throughFrom one that a subquery in FROM
+// reads.
+var (
+	correlatedWith = regexp.MustCompile(`(?s)\(\s*WITH \w+ .*\bFROM \w`)
+	throughFrom    = regexp.MustCompile(`(?s)\(\s*WITH \w+ .*\bFROM \(SELECT [^()]*\bFROM w\d+`)
+)
+
+// known are the differences that are understood.
+var known = []knownDifference{
+	{list: fault, name: "a correlated WITH that a subquery reads", sql: throughFrom},
+	{list: fault, name: "a correlated WITH: an internal error", message: regexp.MustCompile(`Attempted to access index \d+ within vector of size`), sql: correlatedWith},
+	{list: fault, name: "a correlated WITH: DuckDB ends", message: regexp.MustCompile(`^spiced ended: .*\n.*\n?.*(SEGV|segmentation)|has ended its worker|the worker (process )?ended`), sql: correlatedWith},
+	{list: missing, name: "IN of several columns with a correlated subquery", message: regexp.MustCompile(`Correlated IN/ANY/ALL with multiple columns not yet supported`)},
+	{list: missing, name: "a subquery in ON of an outer join, such as = ANY (ARRAY[…])", message: regexp.MustCompile(`Cannot perform non-inner join on subquery!`)},
+	{list: missing, name: "a condition of an outer join with columns from outside of its query", message: regexp.MustCompile(`Non-inner join on correlated columns not supported`)},
+	{list: missing, name: "a correlated FULL JOIN", message: regexp.MustCompile(`Unsupported join type for flattening correlated subquery`)},
+}
+
+// match finds the known difference of a statement.
+func match(sql string, d difference) *knownDifference {
+	for i, k := range known {
+		if (k.message != nil) != (d.kind == refused) || k.message != nil && !k.message.MatchString(d.message) {
+			continue
+		}
+		if k.sql == nil || k.sql.MatchString(sql) {
+			return &known[i]
+		}
+	}
+	return nil
+}
