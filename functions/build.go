@@ -39,7 +39,7 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
 	problems := slices.Clone(f.warnings)
-	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.locate, b.edits, b.size, b.putInPlace, b.findArguments, b.findLookup} {
+	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.perRow, b.locate, b.edits, b.size, b.putInPlace, b.findArguments, b.findLookup} {
 		if err := check(); err != nil {
 			return nil, append(problems, f.bodyProblem(c.pod, err))
 		}
@@ -218,9 +218,11 @@ func (b *builder) size() error {
 	for _, call := range st.Calls {
 		g := b.c.done[fold(call.Name)]
 		if g == nil {
-			facts.random = facts.random || b.c.db.Builtins().Random(call.Name)
+			facts.draws = facts.draws || b.draws(call, nil)
+			facts.random = facts.random || facts.draws
 			continue
 		}
+		facts.draws = facts.draws || g.facts.draws
 		facts.random = facts.random || g.facts.random
 		facts.subquery = facts.subquery || g.facts.subquery
 		facts.inner = facts.inner || g.facts.inner

@@ -44,6 +44,8 @@ func TestFaultsInBodies(t *testing.T) {
 		{"narrowing", "x / 2", "11:5 function f: body expression evaluates to type Float64"},
 		{"aggregate", "1 + sum(x)", "11:9 function f: sum is an aggregate, and a scalar function sees one row"},
 		{"window", "row_number() OVER ()", "11:5 function f: row_number is a window function"},
+		{"several rows", "x + unnest([1, 2])", "11:9 function f: unnest returns several rows, and a scalar function returns one value (return the list itself"},
+		{"several rows of a text", "length(regexp_split_to_table('a b', ' ')) + x", "11:12 function f: regexp_split_to_table returns several rows"},
 		{"unknown table", "(SELECT max(id) FROM ordres)", `11:26 function f: table "ordres" is not declared in the Spicepod (did you mean "orders"?)`},
 		{"unknown column", "(SELECT max(id) FROM orders WHERE custmer = x)", "11:39 function f: Referenced column \"custmer\" not found in FROM clause!"},
 		{"argument named as a column", "(SELECT max(id) FROM orders o WHERE o.id = (SELECT max(x) FROM (SELECT 1 AS x)))", `argument "x" has the name of a column`},

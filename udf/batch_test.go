@@ -117,7 +117,7 @@ const parse = `
 - { name: parse, from: sql, signature: { args: [{ name: v, type: utf8 }], returns: int64 }, body: v::BIGINT }
 - { name: inverse, from: sql, signature: { args: [{ name: v, type: float64 }], returns: float64 }, body: 1 / v }
 - { name: dice, from: sql, signature: { args: [], returns: float64 }, body: random() }
-- { name: hidden, from: sql, signature: { args: [], returns: float64 }, body: (SELECT random()) }
+- { name: hidden, from: sql, volatility: stable, signature: { args: [], returns: float64 }, body: (SELECT random()) }
 - { name: caller, from: sql, signature: { args: [], returns: float64 }, body: hidden() }
 `
 

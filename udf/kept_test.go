@@ -19,7 +19,7 @@ const risky = `
 - { name: noted, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT CAST(note AS BIGINT) FROM items WHERE id = k)" }
 - { name: several, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT amount FROM items WHERE kind = k)" }
 - { name: slow, from: sql, signature: { args: [{ name: k, type: int64 }], returns: int64 }, body: "(SELECT sum(hash(i.amount + r.range + k)) % 7 FROM items i, range(100000000000) r WHERE i.id = k)::BIGINT" }
-- { name: now_of, from: sql, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT note || random() FROM items WHERE id = k)" }
+- { name: now_of, from: sql, volatility: stable, signature: { args: [{ name: k, type: int64 }], returns: utf8 }, body: "(SELECT note || random() FROM items WHERE id = k)" }
 - { name: kind_rows, from: sql, kind: table, as_tool: true, signature: { args: [{ name: k, type: int64 }], returns: [{ name: id, type: int64 }, { name: k, type: int64 }] }, body: "SELECT i.id, args.k FROM items i, args WHERE i.kind = args.k ORDER BY i.id" }
 - { name: rows_of, from: sql, kind: table, as_tool: true, signature: { args: [{ name: k, type: int64 }], returns: [{ name: note, type: utf8 }] }, body: "SELECT note FROM items WHERE id = (SELECT k FROM args)" }
 `
