@@ -204,7 +204,8 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 	}
 	message, _, _ := strings.Cut(e.message, "\n\nLINE ")
 	message, _, _ = strings.Cut(message, "\nDid you mean ")
-	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings that are locked
+	message, _, _ = strings.Cut(message, "\n\nPossible solutions:") // settings, which are locked
+	message, _, _ = strings.Cut(message, "\n\nUse \"SET ")
 	message, hint := withoutCandidates(withoutConnection(strings.TrimSpace(message)))
 	out := NewError(code, hint, "%s", message)
 	out.Class = e.kind

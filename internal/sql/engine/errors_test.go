@@ -148,3 +148,12 @@ func TestErrorsOfExtensions(t *testing.T) {
 		}
 	}
 }
+
+// Settings are locked, so that advice to set one is left out.
+func TestErrorsDoNotAdviseSet(t *testing.T) {
+	db := fixture(t, Options{})
+	_, err := texts(t.Context(), db, "SELECT (SELECT unnest([1, 2]))")
+	if e := asError(t, err); !strings.HasPrefix(e.Message, "More than one row returned by a subquery") || strings.Contains(e.Message+e.Hint, "SET") {
+		t.Errorf("%q, %q", e.Message, e.Hint)
+	}
+}
