@@ -217,7 +217,7 @@ func TestFlightSQLErrors(t *testing.T) {
 	}{
 		"SELECT nosuch FROM people":             {codes.NotFound, "nosuch"},
 		"SELEKT 1":                              {codes.InvalidArgument, "SELEKT"},
-		"SELECT 1; SELECT 2":                    {codes.PermissionDenied, "one statement"},
+		"SELECT 1; SELECT 2":                    {codes.InvalidArgument, "one statement"},
 		"SELECT * FROM nosuch":                  {codes.NotFound, "nosuch"},
 		"SELECT * FROM read_csv('/etc/passwd')": {codes.PermissionDenied, "read_csv"},
 		"SELECT error('the ferry is late')":     {codes.FailedPrecondition, "the ferry is late"},
