@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/protocols/flightsql"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
@@ -81,6 +82,17 @@ func (s *server) openFlight() error {
 	return nil
 }
 
+// remarks returns the descriptions of the columns of a table.
+func remarks(t *tables.Table) map[string]string {
+	all := map[string]string{}
+	if v := t.Current(); v != nil {
+		for _, c := range v.Columns {
+			all[c.Name] = c.Description
+		}
+	}
+	return all
+}
+
 // tables returns the current tables, for clients that list them.
 func (s *server) tables() []flightsql.Table {
 	g := s.Current()
@@ -89,10 +101,10 @@ func (s *server) tables() []flightsql.Table {
 	}
 	var list []flightsql.Table
 	for _, d := range g.Datasets {
-		list = append(list, flightsql.Table{Schema: d.Relation.Schema, Name: d.Relation.Name})
+		list = append(list, flightsql.Table{Schema: d.Relation.Schema, Name: d.Relation.Name, Remarks: remarks(&d.Table)})
 	}
 	for _, v := range g.Views {
-		list = append(list, flightsql.Table{Schema: v.Relation.Schema, Name: v.Relation.Name, View: true})
+		list = append(list, flightsql.Table{Schema: v.Relation.Schema, Name: v.Relation.Name, View: true, Remarks: remarks(&v.Table)})
 	}
 	for _, r := range runtime.SystemRelations() {
 		list = append(list, flightsql.Table{Schema: r.Schema, Name: r.Name, View: true})

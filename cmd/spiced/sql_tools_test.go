@@ -36,7 +36,7 @@ functions:
 datasets:
   - { name: customers, from: "duckdb:shop.db", access: read_write }
   - { name: orders, from: "duckdb:shop.db", access: read_write }
-  - { name: wares, from: "duckdb:shop.db" }
+  - { name: wares, from: "duckdb:shop.db", columns: [{ name: id, description: The number of the ware. }] }
 `
 
 // keyed makes a folder with keyedPod and the file of the tables.

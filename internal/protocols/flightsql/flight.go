@@ -78,6 +78,7 @@ const (
 type Table struct {
 	Schema, Name string
 	View         bool
+	Remarks      map[string]string // descriptions of columns, by name
 }
 
 // Options configures [New]. Query is required.

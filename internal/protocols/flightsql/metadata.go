@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql/schema_ref"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -50,8 +51,8 @@ func metadataSchema(command proto.Message) (*arrow.Schema, error) {
 	return nil, unsupported("the command %s is not supported", nameOf(command))
 }
 
-// sendMetadata sends the rows of a command that asks about the server and its
-// tables. Of keys there are none.
+// sendMetadata sends the rows of a command that asks about the server and its tables.
+// Foreign keys are not known.
 func (s *service) sendMetadata(command proto.Message, stream grpc.ServerStream) error {
 	schema, err := metadataSchema(command)
 	if err != nil {
@@ -73,6 +74,8 @@ func (s *service) sendMetadata(command proto.Message, stream grpc.ServerStream) 
 		addSQLInfo(b, command.GetInfo(), sqlInfo(s.opts.Version, !clientOf(stream.Context()).Write))
 	case *pb.CommandGetXdbcTypeInfo:
 		addTypeInfo(b, command.DataType)
+	case *pb.CommandGetPrimaryKeys:
+		err = s.addPrimaryKeys(stream.Context(), b, command)
 	}
 	if err != nil {
 		return err
@@ -167,7 +170,52 @@ func (s *service) tableSchema(ctx context.Context, t Table) (*arrow.Schema, erro
 	case err != nil:
 		return arrow.NewSchema(nil, nil), nil
 	}
-	return clientOf(ctx).types.Schema(settled(d.Columns)), nil
+	schema := clientOf(ctx).types.Schema(settled(d.Columns))
+	fields := schema.Fields()
+	for i, f := range fields {
+		if remarks := t.Remarks[f.Name]; remarks != "" {
+			fields[i].Metadata = flightsql.NewColumnMetadataBuilder().Remarks(remarks).Metadata()
+		}
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+// primaryKeys are those in the catalog of PostgreSQL, too: of datasets that can be written.
+const primaryKeys = `SELECT "schema", dataset, unnest("columns"), generate_subscripts("columns", 1), "name"
+	FROM spiced.dataset_constraints WHERE kind = 'PRIMARY KEY' AND dataset = $1 AND "schema" = coalesce($2, "schema") ORDER BY 1, 4`
+
+func (s *service) addPrimaryKeys(ctx context.Context, b *array.RecordBuilder, command *pb.CommandGetPrimaryKeys) error {
+	if !inCatalog(command.Catalog) {
+		return nil
+	}
+	leave, err := s.room(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var schema any
+	if command.DbSchema != nil {
+		schema = command.GetDbSchema()
+	}
+	req := clientOf(ctx).request(primaryKeys, engine.Params{Positional: []any{command.GetTable(), schema}})
+	req.Probe = true
+	rows, err := s.opts.Query.Query(ctx, req)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return err
+		}
+		text := func(column, row int) string { return string(chunk.Column(column).Bytes(row)) }
+		for i := range chunk.Len() {
+			add(b, engine.CatalogName, text(0, i), text(1, i), text(2, i))
+			b.Field(4).(*array.Int32Builder).Append(int32(engine.Value[int64](chunk.Column(3), i)))
+			b.Field(5).(*array.StringBuilder).Append(text(4, i))
+		}
+	}
+	return nil
 }
 
 // matches reports whether a name matches a pattern, in which % matches any text

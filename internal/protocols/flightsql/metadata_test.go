@@ -133,14 +133,32 @@ func TestTypeInfo(t *testing.T) {
 	}
 }
 
-func TestThereAreNoKeysOfTables(t *testing.T) {
+func TestKeysOfTables(t *testing.T) {
 	c := serve(t).client(t)
-	ctx, table := t.Context(), flightsql.TableRef{Table: "orders"}
+	ctx, other, public := t.Context(), "other", "public"
+	orders := flightsql.TableRef{Table: "orders"}
+	const key = `{"catalog_name":"spice","column_name":"name","db_schema_name":"public","key_name":"orders_pkey","key_sequence":1,"table_name":"orders"}` + "\n" +
+		`{"catalog_name":"spice","column_name":"id","db_schema_name":"public","key_name":"orders_pkey","key_sequence":2,"table_name":"orders"}` + "\n"
+	for _, test := range []struct {
+		of   flightsql.TableRef
+		want string
+	}{
+		{orders, key},
+		{flightsql.TableRef{Table: "orders", DBSchema: &public}, key},
+		{flightsql.TableRef{Table: "orders", DBSchema: &other}, ""},
+		{flightsql.TableRef{Table: "orders", Catalog: &other}, ""},
+		{flightsql.TableRef{Table: "cheap"}, ""},
+		{flightsql.TableRef{Table: "x' OR true --"}, ""},
+	} {
+		info, err := c.GetPrimaryKeys(ctx, test.of)
+		if got := rows(t, c, ctx, info, err); got != test.want {
+			t.Errorf("%v: got %s, want %s", test.of, got, test.want)
+		}
+	}
 	for _, ask := range []func() (*arrowflight.FlightInfo, error){
-		func() (*arrowflight.FlightInfo, error) { return c.GetPrimaryKeys(ctx, table) },
-		func() (*arrowflight.FlightInfo, error) { return c.GetImportedKeys(ctx, table) },
-		func() (*arrowflight.FlightInfo, error) { return c.GetExportedKeys(ctx, table) },
-		func() (*arrowflight.FlightInfo, error) { return c.GetCrossReference(ctx, table, table) },
+		func() (*arrowflight.FlightInfo, error) { return c.GetImportedKeys(ctx, orders) },
+		func() (*arrowflight.FlightInfo, error) { return c.GetExportedKeys(ctx, orders) },
+		func() (*arrowflight.FlightInfo, error) { return c.GetCrossReference(ctx, orders, orders) },
 	} {
 		info, err := ask()
 		if got := rows(t, c, ctx, info, err); got != "" {

@@ -1,6 +1,7 @@
 import java.math.BigDecimal;
 import java.sql.Array;
 import java.sql.Connection;
+import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -35,6 +36,7 @@ public class FlightSession {
             types(c);
             parameters(c);
             transaction(c);
+            catalog(c);
         }
         login.setProperty("x-spiced-autocommit", "true");
         try (Connection c = DriverManager.getConnection(url, login)) {
@@ -135,5 +137,19 @@ public class FlightSession {
             say("deleted", s.executeUpdate("DELETE FROM customers WHERE id >= 70"));
         }
         count(c);
+    }
+
+    static void catalog(Connection c) throws SQLException {
+        DatabaseMetaData m = c.getMetaData();
+        try (ResultSet r = m.getPrimaryKeys(null, "public", "orders")) {
+            while (r.next()) {
+                say("primary key", r.getString("TABLE_NAME") + "." + r.getString("COLUMN_NAME") + " " + r.getShort("KEY_SEQ"));
+            }
+        }
+        try (ResultSet r = m.getColumns(null, "public", "wares", null)) {
+            while (r.next()) {
+                say("column", r.getString("COLUMN_NAME") + " " + r.getString("TYPE_NAME") + " " + r.getString("REMARKS"));
+            }
+        }
     }
 }
