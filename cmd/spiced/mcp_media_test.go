@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,10 @@ func TestMediaOfResults(t *testing.T) {
 	p.connected("web")
 	peer := start(t, folder(t, "spicepod.yaml", strings.Replace(pod, httpServer("web", url), "  - { name: web, from: 'spiced:"+strings.TrimSuffix(p.mcpURL(), "/v1/mcp")+"' }\n", 1)))
 	peer.connected("web")
+	passed := slices.DeleteFunc(peer.toolNames("?source=mcp:web"), func(name string) bool { return !strings.Contains(name, "shoot") })
+	if len(passed) != 1 {
+		t.Fatalf("the other runtime has %q", passed)
+	}
 	data := base64.StdEncoding.EncodeToString(picture)
 	images := map[chat.Form]string{
 		chat.FormOpenAI:    `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + data + `"}}`,
@@ -69,7 +74,7 @@ func TestMediaOfResults(t *testing.T) {
 		chat.FormAnthropic: `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data + `"}}`,
 	}
 	for form, image := range images {
-		for name, ask := range map[string]*program{"web__shoot": p, "web__web_-_shoot": peer} {
+		for name, ask := range map[string]*program{"web__shoot": p, passed[0]: peer} {
 			model.Script(chattest.InTurn(chattest.Say(chattest.Call("c1", name, "{}")), chattest.Say(chattest.Text("I see."))))
 			if got, err := goClients[form](ask, question{model: modelOf[form], text: "look"}); err != nil || got.text != "I see." {
 				t.Fatalf("%s %s: %+v %v", form, name, got, err)
