@@ -101,7 +101,7 @@ func (v *versus) run(ctx context.Context, url string) (err error) {
 	if v.plain, err = newOracle(ctx); err != nil {
 		return err
 	}
-	defer v.plain.db.Close()
+	defer func() { v.plain.db.Close() }()
 	if err := v.fill(ctx, dir); err != nil {
 		return err
 	}
@@ -238,6 +238,9 @@ func (s *restarted) targets() []target {
 		if err == nil || ctx.Err() != nil {
 			return rows, err
 		}
+		if invalidated(err) {
+			return nil, errors.Join(err, s.conn.Close(ctx), s.stop(), s.start(ctx))
+		}
 		select {
 		case ended := <-s.done:
 			log := s.logged()
@@ -265,6 +268,11 @@ func (s *restarted) targets() []target {
 	}
 }
 
+// invalidated reports whether DuckDB refuses everything after a fault of its own.
+func invalidated(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "database has been invalidated")
+}
+
 // endWait is how long a process may take to end after it closed its connections.
 func endWait(conn *pgconn.PgConn) time.Duration {
 	if conn.IsClosed() {
@@ -280,7 +288,7 @@ func (v *versus) refusedBody(name, message string) {
 	if at >= 0 {
 		body = v.catalog.Functions[at].Body
 	}
-	if strings.Contains(message, "calls a function that is not served") {
+	if strings.Contains(message, "which could not be registered") {
 		return // its callee is reported
 	}
 	if k := match(body, difference{kind: refused, message: message}); k != nil {

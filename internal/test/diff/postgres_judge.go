@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -139,8 +140,23 @@ func (v *versus) inDuckDB(ctx context.Context, t target, s portable.Statement, d
 func (v *versus) duckDB() target {
 	return target{"duckdb", false, func(ctx context.Context, sql string) ([][]any, error) {
 		forms, err := v.plain.query(ctx, sql)
+		if invalidated(err) {
+			err = errors.Join(err, v.again(ctx))
+		}
 		return textValues(forms[formText].rows), err
 	}}
+}
+
+// again makes plain DuckDB again.
+func (v *versus) again(ctx context.Context) (err error) {
+	v.plain.db.Close()
+	if v.plain, err = newOracle(ctx); err != nil {
+		return err
+	}
+	for _, t := range v.catalog.Tables {
+		err = errors.Join(err, v.plain.exec(ctx, t.Create(t.Name)), v.plain.exec(ctx, t.Insert(t.Name)))
+	}
+	return err
 }
 
 func shownRows(rows [][]any) string {

@@ -166,7 +166,7 @@ func (g *generator) text(depth int, s scope) string {
 	small := func() string { return choose(g, "1", "0", "2", "3", "5") }
 	g.use("text function")
 	return choose(g,
-		func() string { return fmt.Sprintf("(%s || %s)", e(), g.leaf(Text, s)) },
+		func() string { return cast(fmt.Sprintf("%s || %s", e(), g.leaf(Text, s)), Text) }, // without the cast, a constant NULL has no type
 		func() string {
 			return fmt.Sprintf("%s(%s)", choose(g, "upper", "lower", "trim", "reverse", "md5"), e())
 		},
@@ -175,7 +175,7 @@ func (g *generator) text(depth int, s scope) string {
 			return fmt.Sprintf("%s(%s, %s)", choose(g, "left", "right"), e(), choose(g, "1", "2", "-1", "0"))
 		},
 		func() string { return fmt.Sprintf("%s(%s, %s, '*')", choose(g, "lpad", "rpad"), e(), small()) },
-		func() string { return fmt.Sprintf("repeat(%s, %s)", e(), choose(g, "2", "0", "1")) },
+		func() string { return fmt.Sprintf("repeat(%s, %s)", cast(e(), Text), choose(g, "2", "0", "1")) },
 		func() string { return fmt.Sprintf("replace(%s, %s, 'z')", e(), choose(g, "'a'", "' '", "'é'")) },
 		func() string { return fmt.Sprintf("translate(%s, 'abc', 'xy')", e()) },
 		func() string { return fmt.Sprintf("split_part(%s, ' ', %s)", e(), choose(g, "1", "2", "-1")) },

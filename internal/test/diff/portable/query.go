@@ -125,10 +125,10 @@ func (g *generator) orderBy(n, from int) string {
 // first makes a query with LIMIT over a total order.
 func (g *generator) first(kinds []Kind, depth int, outer []field) string {
 	g.use("LIMIT")
-	sql := g.totalOrder(g.query(kinds, depth-1, outer), kinds) + choose(g, " LIMIT 3", " LIMIT 1", " LIMIT 0", " OFFSET 2")
+	sql := g.totalOrder(g.query(kinds, depth-1, outer), kinds) + choose(g, " LIMIT 3", " LIMIT 1", " LIMIT 0", "")
 	if g.chance(3) {
 		g.use("OFFSET")
-		return strings.Replace(sql, " OFFSET 2", "", 1) + " OFFSET 1"
+		sql += " OFFSET 1"
 	}
 	return sql
 }
@@ -163,6 +163,10 @@ func (g *generator) recursive(kinds []Kind, depth int, outer []field) string {
 	fields := fieldsOf(w, kinds)
 	for i, k := range kinds {
 		first = append(first, cast(g.expr(k, depth-1, scope{outer: outer, flat: true}), k))
+		if k == Numeric { // no product, which would grow
+			next = append(next, cast(fields[i].sql+" + 1.5", k))
+			continue
+		}
 		next = append(next, cast(g.operator(k, 0, scope{inner: []field{fields[i]}, flat: true}), k))
 	}
 	return fmt.Sprintf("WITH RECURSIVE %[1]s (n, %[2]s) AS (SELECT 1, %[3]s UNION ALL SELECT %[1]s.n + 1, %[4]s FROM %[1]s WHERE %[1]s.n < %[5]s) SELECT %[6]s FROM %[1]s",
