@@ -164,8 +164,8 @@ func (w *Writer) judge(ctx context.Context, text string, allow func(engine.Relat
 func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relation) bool) (sql string, err error) {
 	for i, part := range Candidates(text) {
 		e := w.Check(ctx, engine.Request{SQL: part, Allow: allow})
-		if e == nil || engine.AsError(e).Code != errcode.Parse {
-			return part, e
+		if e == nil || engine.AsError(e).Code != errcode.Parse || engine.AsError(e).Class == engine.NotOneStatement {
+			return part, e // of several statements, none is left out
 		}
 		if i == 0 {
 			sql, err = part, e

@@ -32,12 +32,15 @@ const (
 	ObjectFunction Object = "function"
 )
 
+// NotOneStatement is the [Error.Class] of a text that is SQL, but not exactly one statement.
+const NotOneStatement = "Count"
+
 // Error is a statement's failure, for its author.
 type Error struct {
 	Code    errcode.Code
 	Message string
 	Hint    string // what would be right; may be ""
-	Class   string // of DuckDB's exception, such as "Conversion"; "": an error of the engine's own
+	Class   string // of DuckDB's exception, such as "Conversion"; [NotOneStatement]; "": another error of the engine's own
 	State   string // SQLSTATE of a server that a [Writer] writes to; else ""
 	Missing Object // of [errcode.NotFound]; "" if unknown
 	Offset  int    // byte offset in the statement, -1 when unknown

@@ -324,7 +324,9 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	case syntax.Type == "parser":
 		return syntaxError(text, syntax)
 	case syntax.Type == "count" || len(tokens) == 0 || tokens[0].Kind != sqltree.Ident:
-		return NewError(errcode.Parse, "send one SELECT at a time", "%s", syntax.Message)
+		e := NewError(errcode.Parse, "send one SELECT at a time", "%s", syntax.Message)
+		e.Class = NotOneStatement
+		return e
 	}
 	word := strings.ToUpper(tokens[0].Text(text))
 	hint := "only one SELECT-like statement (SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN) may run"
