@@ -119,6 +119,9 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.faultOf("function " + f.Name)})
 	}
 	for _, name := range builtin.Names() {
+		if definition(a.builtins, name) != nil { // a caller who does not see it gets no reason
+			continue
+		}
 		list = append(list, registry.Hidden{
 			Name: name, Stage: registry.StageEnabled,
 			Reason: fmt.Sprintf("it is in none of the enabled domains: %s", strings.Join(a.s.tools.domains, ", ")),

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -215,6 +216,19 @@ func TestHiddenToolsSayWhy(t *testing.T) {
 	}
 	if _, err := r.Tools().Status("god", tools.Scope{}, false); err == nil || !strings.Contains(err.Error(), `did you mean "good"?`) {
 		t.Error(err)
+	}
+}
+
+// TestToolThatAnAgentWasNotGiven checks that the error gives no reason that is not true: the
+// domain of the tool is enabled.
+func TestToolThatAnAgentWasNotGiven(t *testing.T) {
+	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("good", "x", "x")})
+	scope := tools.Scope{Callable: func(name string) bool { return name == "good" }}
+	for _, name := range []string{"list_udfs", "sql", "nothing_like_it"} {
+		got := r.Tools().Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage("{}"), Scope: scope})
+		if got.Error == nil || got.Error.Code != errcode.ToolNotFound || got.Error.Message != fmt.Sprintf("there is no tool %q", name) || strings.Contains(got.Error.Hint, "declared") {
+			t.Errorf("%s: %+v", name, got.Error)
+		}
 	}
 }
 
