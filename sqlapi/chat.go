@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -62,6 +63,7 @@ func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) 
 	}
 	defer end()
 	events, err := c.chats.Chat(ctx, t.request, who)
+	reportIgnored(w, t.request.Ignored)
 	switch {
 	case err != nil:
 	case t.request.Stream:
@@ -72,6 +74,19 @@ func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) 
 		err = writeChat(ctx, w, t, events)
 	}
 	return blame(ctx, err)
+}
+
+// headerIgnored names the fields of a chat that have no effect at the model's provider.
+const headerIgnored = "X-Spiced-Ignored"
+
+// reportIgnored names them in the answer's header and in the request's line of the log.
+func reportIgnored(w http.ResponseWriter, fields []string) {
+	if len(fields) == 0 {
+		return
+	}
+	list := strings.Join(fields, ", ")
+	w.Header().Set(headerIgnored, list)
+	note(w, slog.String("ignored", list))
 }
 
 // errStopped is the error of a chat that another request has cancelled.

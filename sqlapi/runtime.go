@@ -50,8 +50,8 @@ type Chats interface {
 	// Agents are the declared agents that the caller may see, in the same order. They are
 	// models, too.
 	Agents(who caller.Caller) []models.AgentInfo
-	// Chat asks the model that r names. An error is one of the request; what
-	// fails later is the last pair. To stop early, or end ctx, ends the chat.
+	// Chat asks the model that r names, and sets r.Ignored. An error is one of the request;
+	// what fails later is the last pair. To stop early, or end ctx, ends the chat.
 	Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error)
 	// NSQL has the named model write a statement, which has been checked.
 	NSQL(ctx context.Context, model string, r nsql.Request, who caller.Caller) (nsql.Answer, error)

@@ -41,6 +41,20 @@ type Request struct {
 	// provider gets it.
 	Session string `json:"-"`
 	Extra   map[string]json.RawMessage
+
+	// Uses are the fields of the client's request that providers of other forms do not
+	// take as they are: see package translation.
+	Uses []Use `json:"-"`
+	// Ignored are those of Uses that have no effect at the model's provider, by their
+	// names in the table of package translation.
+	Ignored []string `json:"-"`
+}
+
+// Use is a field of a client's request, or a part of its content.
+type Use struct {
+	Field string // its name in the table of package translation; "" is unknown
+	Path  string // in the request, as errors show it
+	Value string // as JSON, if it is short
 }
 
 // Clone returns a copy whose slices can be modified.
@@ -66,9 +80,14 @@ type Settings struct {
 type Choice struct {
 	Mode ChoiceMode
 	Name string // with [ChoiceTool]
+	// Allowed are the tools that the model may call, by name; nil means all of them.
+	Allowed []string `json:",omitempty"`
 	// Raw is a choice in the request's form that no mode covers.
 	Raw json.RawMessage
 }
+
+// Allows reports whether the model may call a tool.
+func (c Choice) Allows(tool string) bool { return c.Allowed == nil || slices.Contains(c.Allowed, tool) }
 
 // ChoiceMode is a kind of [Choice].
 type ChoiceMode string
@@ -156,6 +175,7 @@ type PartKind string
 const (
 	PartText     PartKind = "text"
 	PartImage    PartKind = "image"
+	PartFile     PartKind = "file"
 	PartThinking PartKind = "thinking" // Text, which may be empty; Raw has the rest
 	PartRefusal  PartKind = "refusal"  // Text
 	PartCall     PartKind = "call"
@@ -168,6 +188,7 @@ type Part struct {
 	Kind   PartKind
 	Text   string
 	Image  *Image
+	File   *File `json:",omitempty"`
 	Call   *Call
 	Result *CallResult
 	// Raw is the part as written by its author, in Form. A provider of that form sends
@@ -183,6 +204,17 @@ type Image struct {
 	MediaType string // image/png …, with Data
 	Data      string // base64
 	Detail    string // OpenAI's: auto, low, high
+}
+
+// File is a document, as data, by URL, or by its id at the provider.
+type File struct {
+	Name      string // as the user named it, or ""
+	MediaType string // with Data; "" is unknown
+	Data      string // base64
+	URL       string // http, https
+	ID        string // of a file that was uploaded to the provider of Form
+	Form      Form   // with ID
+	Path      string // in the client's request, for errors
 }
 
 // Call is a model's call of a tool.

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -64,6 +65,11 @@ func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) it
 		m.answer(ctx, r, scope)(yield)
 	}
 }
+
+// Translate decides what becomes of the fields of a client's request at the model's
+// provider, and sets r.Ignored. An error is a [*chat.Error] with the first field that is
+// refused.
+func (m *Model) Translate(r *chat.Request) error { return translation.Check(r, m.provider.Form()) }
 
 // answer answers a request of a chat that has begun.
 func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) iter.Seq2[toolloop.Event, error] {

@@ -35,6 +35,9 @@ func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 			pictures(p.Result.Parts)
 		}
 		pictures([]chat.Part{p})
+		if p.File != nil {
+			write(p.File.URL, p.File.ID, p.File.Data)
+		}
 	}
 	h.Sum(sum[:0])
 	return sum
@@ -67,6 +70,9 @@ func size(parts []chat.Part) int64 {
 		}
 		if p.Image != nil {
 			n += int64(len(p.Image.URL) + len(p.Image.Data))
+		}
+		if p.File != nil {
+			n += int64(len(p.File.URL) + len(p.File.Data))
 		}
 		if p.Result != nil {
 			n += size(p.Result.Parts)

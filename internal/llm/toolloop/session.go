@@ -124,7 +124,7 @@ func (s *session) request(barred bool) *chat.Request {
 	case barred:
 		r.Choice = chat.Choice{Mode: chat.ChoiceNone}
 	case forced && s.report.Rounds > 1:
-		r.Choice = chat.Choice{Mode: chat.ChoiceAuto}
+		r.Choice = chat.Choice{Mode: chat.ChoiceAuto, Allowed: r.Choice.Allowed}
 	}
 	return &r
 }

@@ -1,8 +1,10 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
@@ -27,9 +29,16 @@ type block struct {
 	Citations json.RawMessage `json:"citations,omitempty"`
 }
 
-// source is the source of an image.
+// documentBlock is a file in a request.
+type documentBlock struct {
+	Type   string  `json:"type"`
+	Source *source `json:"source"`
+	Title  string  `json:"title,omitempty"`
+}
+
+// source is the source of an image or a document.
 type source struct {
-	Type      string `json:"type"` // base64, url, file
+	Type      string `json:"type"` // base64, text, url, file
 	MediaType string `json:"media_type,omitempty"`
 	Data      string `json:"data,omitempty"`
 	URL       string `json:"url,omitempty"`
@@ -54,12 +63,38 @@ func (w *writer) part(p chat.Part) (json.RawMessage, error) {
 		return tools.Encode(block{Type: "text", Text: &p.Text})
 	case chat.PartImage:
 		return tools.Encode(block{Type: "image", Source: sourceOf(*p.Image)})
+	case chat.PartFile:
+		return document(p.File)
 	case chat.PartCall:
 		return tools.Encode(callBlock(*p.Call))
 	case chat.PartResult:
 		return w.result(p.Result)
+	case chat.PartThinking:
+		return nil, nil
 	}
-	return nil, nil
+	return nil, chat.Invalid("messages", "Anthropic's Messages has no content of type %q", wire.TypeOf(p.Raw))
+}
+
+// document returns the block of a file: PDF, or text.
+func document(f *chat.File) (json.RawMessage, error) {
+	block := documentBlock{Type: "document", Title: f.Name}
+	switch {
+	case f.URL != "":
+		block.Source = &source{Type: "url", URL: f.URL}
+	case f.Data == "":
+		return nil, chat.Invalid(f.Path, "%s has no data: send file_data", f.Path)
+	case f.MediaType == "application/pdf":
+		block.Source = &source{Type: "base64", MediaType: f.MediaType, Data: f.Data}
+	case strings.HasPrefix(f.MediaType, "text/"):
+		text, err := base64.StdEncoding.DecodeString(f.Data)
+		if err != nil || !utf8.Valid(text) {
+			return nil, chat.Invalid(f.Path, "%s must be text in UTF-8, as base64", f.Path)
+		}
+		block.Source = &source{Type: "text", MediaType: "text/plain", Data: string(text)}
+	default:
+		return nil, chat.Invalid(f.Path, "%s has the type %q: Anthropic's Messages takes application/pdf and text", f.Path, f.MediaType)
+	}
+	return tools.Encode(block)
 }
 
 // parts returns the blocks of parts.

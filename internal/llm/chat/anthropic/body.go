@@ -3,7 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -64,6 +63,13 @@ func (c *composer) settings() {
 	if s.User != "" {
 		c.Set("metadata", map[string]string{"user_id": s.User})
 	}
+	switch tier, ok := c.request.Extra["service_tier"]; {
+	case !ok || c.own():
+	case string(tier) == `"auto"`:
+		c.Set("service_tier", "auto")
+	default: // the only other one that package translation lets through
+		c.Set("service_tier", "standard_only")
+	}
 	c.config(s)
 }
 
@@ -77,12 +83,14 @@ func (c *composer) temperature(t float64) float64 {
 	return min(t, 1)
 }
 
-// stops returns the stop sequences without blank ones, which the API rejects.
+// stops returns the stop sequences. The API rejects those of white space.
 func (c *composer) stops(list []string) []string {
-	if c.own() {
-		return list
+	for _, s := range list {
+		if !c.own() && strings.TrimSpace(s) == "" {
+			c.Fail(chat.Invalid("stop", "stop has %q: Anthropic's Messages requires a character that is not white space", s))
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return strings.TrimSpace(s) == "" })
+	return list
 }
 
 // config sets output_config, which replaces the model's default as a whole. OpenAI's
@@ -127,7 +135,11 @@ func (c *composer) prompt() {
 	if len(p.system) > 0 {
 		c.Fields["system"] = wire.Join(p.system)
 	}
-	c.Fields["messages"] = wire.Join(p.messages())
+	messages := p.messages()
+	if len(messages) == 0 {
+		c.Fail(chat.Invalid("messages", "messages have nothing for the model to answer: Anthropic's Messages requires a message of the user or the assistant that is not empty"))
+	}
+	c.Fields["messages"] = wire.Join(messages)
 }
 
 // choiceForm is a tool_choice.
@@ -140,9 +152,12 @@ type choiceForm struct {
 // choice sets tool_choice, which the API accepts only with tools.
 func (c *composer) choice() {
 	s := c.request.Choice
-	if c.own() && s.Raw != nil {
+	switch {
+	case c.own() && s.Raw != nil:
 		c.Fields["tool_choice"] = s.Raw
 		return
+	case s.Raw != nil && s.Allowed == nil:
+		c.Fail(chat.Invalid("tool_choice", "the model's provider does not support this tool_choice; use auto, none, required or the name of a tool"))
 	}
 	form := choiceForm{Disabled: c.request.Settings.ParallelCalls != nil && !*c.request.Settings.ParallelCalls}
 	switch s.Mode {

@@ -63,7 +63,7 @@ func (p *provider) Chat(ctx context.Context, r *chat.Request) iter.Seq2[chat.Del
 
 // request returns the body and the headers that it requires.
 func (p *provider) request(r *chat.Request) (json.RawMessage, http.Header, error) {
-	c := &composer{provider: p, request: r}
+	c := &composer{provider: p, request: allowed(r)}
 	body, err := c.body()
 	if err != nil {
 		return nil, nil, err

@@ -114,7 +114,8 @@ func requests(t *testing.T) map[string]*chat.Request {
 				chat.Message{Role: chat.RoleUser, Form: chat.FormOpenAI, Raw: json.RawMessage(`{"role":"user"}`), Parts: []chat.Part{
 					says("What is it?"), picture(chat.Image{URL: "data:image/png;base64,aGk="}), picture(chat.Image{URL: "https://example.com/a.png", Detail: "low"}),
 					picture(chat.Image{MediaType: "image/gif", Data: "R0lG"}),
-					{Kind: chat.PartOther, Raw: json.RawMessage(`{"type":"input_audio"}`), Form: chat.FormOpenAI},
+					{Kind: chat.PartFile, File: &chat.File{Name: "a.pdf", MediaType: "application/pdf", Data: "JVBERi0="}},
+					{Kind: chat.PartFile, File: &chat.File{Name: "a.md", MediaType: "text/markdown", Data: "SGk="}},
 					says(" "),
 				}},
 				assistant(chat.Part{Kind: chat.PartThinking, Text: "Hm.", Raw: json.RawMessage(`{}`), Form: chat.FormOpenAI}, says(""),
@@ -128,7 +129,7 @@ func requests(t *testing.T) map[string]*chat.Request {
 			Tools:  []chat.Tool{{Name: "sql", Parameters: json.RawMessage(`{"type": "object", "properties": {"b": {}, "a": {}}}`), Raw: json.RawMessage(`{}`)}},
 			Choice: chat.Choice{Mode: chat.ChoiceTool, Name: "sql"},
 			Settings: chat.Settings{
-				MaxTokens: 77, Temperature: number(1.7), TopP: number(0.5), Stop: []string{"\n", "END"}, Effort: "minimal", User: "u1",
+				MaxTokens: 77, Temperature: number(1.7), TopP: number(0.5), Stop: []string{"END"}, Effort: "minimal", User: "u1",
 				Format: json.RawMessage(`{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{}}}}`),
 			},
 		},

@@ -47,6 +47,17 @@ func (c *composer) tools() []json.RawMessage {
 	return slices.Clone(now.forms)
 }
 
+// allowed returns the request with the tools that its choice allows: the API has no choice
+// among some of the tools that are sent.
+func allowed(r *chat.Request) *chat.Request {
+	if r.Choice.Allowed == nil {
+		return r
+	}
+	r = r.Clone()
+	r.Tools = slices.DeleteFunc(r.Tools, func(t chat.Tool) bool { return !r.Choice.Allows(t.Name) })
+	return r
+}
+
 func sameTool(a, b chat.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.Deferred == b.Deferred &&
 		bytes.Equal(a.Parameters, b.Parameters) && bytes.Equal(a.Raw, b.Raw) &&

@@ -94,7 +94,7 @@ func settings(params map[string]json.RawMessage, s chat.Settings) {
 	set("stop", len(s.Stop) > 0, s.Stop)
 	set("parallel_tool_calls", s.ParallelCalls != nil, s.ParallelCalls)
 	set("reasoning_effort", s.Effort != "", s.Effort)
-	set("user", s.User != "", s.User)
+	set("user", s.User != "" && params["safety_identifier"] == nil && params["user"] == nil, s.User)
 	if s.Format != nil {
 		params["response_format"] = s.Format
 	}
@@ -105,6 +105,12 @@ func choice(params map[string]json.RawMessage, r *chat.Request) error {
 	switch {
 	case c.Raw != nil && r.Form == chat.FormOpenAI:
 		params["tool_choice"] = c.Raw
+	case c.Allowed != nil:
+		var list []map[string]any
+		for _, name := range c.Allowed {
+			list = append(list, map[string]any{"type": "function", "function": map[string]string{"name": name}})
+		}
+		params["tool_choice"], _ = tools.Encode(map[string]any{"type": "allowed_tools", "allowed_tools": map[string]any{"mode": c.Mode, "tools": list}})
 	case c.Raw != nil:
 		return chat.Invalid("tool_choice", "the model's provider does not support this tool choice: %s", truncate.Ellipsis(string(c.Raw), maxShown))
 	case c.Mode == chat.ChoiceTool:

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -15,6 +16,10 @@ func encodeMessages(r *chat.Request) (json.RawMessage, error) {
 	var h history
 	for i, m := range r.Messages {
 		if err := h.add(m); err != nil {
+			var invalid *chat.Error
+			if errors.As(err, &invalid) {
+				return nil, invalid
+			}
 			return nil, chat.Invalid(fmt.Sprintf("messages[%d]", i), "messages[%d]: %s", i, err)
 		}
 	}
@@ -33,6 +38,13 @@ type wirePart struct {
 	Type  string     `json:"type"`
 	Text  string     `json:"text,omitempty"`
 	Image *wireImage `json:"image_url,omitempty"`
+	File  *wireFile  `json:"file,omitempty"`
+}
+
+type wireFile struct {
+	Name string `json:"filename,omitempty"`
+	Data string `json:"file_data,omitempty"`
+	ID   string `json:"file_id,omitempty"`
 }
 
 type wireImage struct {
@@ -147,6 +159,10 @@ func encodePart(p chat.Part) ([]byte, error) {
 		return tools.Encode(textOf(p.Text))
 	case p.Kind == chat.PartImage:
 		return tools.Encode(pictureOf(p.Image))
+	case p.Kind == chat.PartFile && p.File.URL != "":
+		return nil, chat.Invalid(p.File.Path, "%s is a URL: Chat Completions takes files as data only", p.File.Path)
+	case p.Kind == chat.PartFile:
+		return tools.Encode(wirePart{Type: "file", File: &wireFile{p.File.Name, wire.DataURL(p.File), p.File.ID}})
 	}
 	return nil, unknownPart(p)
 }

@@ -20,8 +20,7 @@ func parseMessage(o *wire.Object) chat.Message {
 	case "tool":
 		result := &chat.CallResult{ID: o.Required("tool_call_id"), Parts: o.Content("content", parser(orImage))}
 		m.Parts = []chat.Part{{Kind: chat.PartResult, Result: result}}
-	case "function":
-		o.Fail("role", "is %q, which is no longer supported; use tool with tool_call_id", m.Role)
+	case "function": // refused by package translation
 	default:
 		o.Fail("role", "must be system, developer, user, assistant or tool, got %q", m.Role)
 	}
@@ -48,6 +47,8 @@ func parser(may allowed) func(*wire.Object) chat.Part {
 		case kind == "refusal" && may == orRefusal:
 			o.Need("refusal", wire.String)
 			return chat.Part{Kind: chat.PartRefusal, Text: o.Text("refusal")}
+		case kind == "file" && may == anything:
+			return chat.Part{Kind: chat.PartFile, File: parseFile(o), Raw: o.Raw, Form: chat.FormOpenAI}
 		case kind == "image_url" && may >= orImage:
 			return chat.Part{Kind: chat.PartImage, Image: parseImage(o.Object("image_url"))}
 		case may != anything:
@@ -76,10 +77,19 @@ func parseImage(o *wire.Object) *chat.Image {
 	return image
 }
 
+// parseFile decodes a file: its data, as base64 or as a data: URL (RFC 2397), or its id
+// at OpenAI.
+func parseFile(o *wire.Object) *chat.File {
+	o.Need("file", "an object")
+	inner := o.Object("file")
+	file := &chat.File{Name: inner.Text("filename"), ID: inner.Text("file_id"), Form: chat.FormOpenAI, Path: inner.Path("")}
+	file.MediaType, file.Data = wire.FileData(inner.Text("file_data"), file.Name)
+	return file
+}
+
 // parseAnswer decodes an earlier answer of a model. Servers other than OpenAI's return
 // and accept reasoning_content.
 func parseAnswer(o *wire.Object) []chat.Part {
-	refuse(o, "function_call", "tool_calls")
 	var parts []chat.Part
 	if text := o.Text("reasoning_content"); text != "" {
 		parts = append(parts, chat.Part{Kind: chat.PartThinking, Text: text})
@@ -91,7 +101,7 @@ func parseAnswer(o *wire.Object) []chat.Part {
 	switch {
 	case o.Has("content"):
 		parts = append(parts, o.Content("content", parser(orRefusal))...)
-	case len(parts) == 0 && len(calls) == 0 && !o.Has("audio"):
+	case len(parts) == 0 && len(calls) == 0 && !o.Has("audio") && !o.Has("function_call"):
 		o.Fail("content", "is missing, and so is tool_calls")
 	}
 	for _, call := range calls {

@@ -1,11 +1,13 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
@@ -32,15 +34,10 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 		r.Tools = append(r.Tools, parseTool(tool))
 	}
 	parseChoice(r, o)
-	refuse(o, "functions", "tools")
-	refuse(o, "function_call", "tool_choice")
 	parseSettings(r, o)
 	o.Read("stream", wire.Bool, &r.Stream)
 	o.Object("stream_options").Read("include_usage", wire.Bool, &r.IncludeUsage)
-	n := 1
-	if o.Read("n", wire.Integer, &n); n != 1 {
-		o.Fail("n", "is %d; only 1 is supported: send another request for another answer", n)
-	}
+	r.Uses = append(translation.Find(chat.FormOpenAI, o), later(list)...)
 	if err := o.Err(); err != nil {
 		return nil, err
 	}
@@ -51,7 +48,7 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 // known are the fields that the runtime interprets.
 var known = []string{
 	"model", "messages", "tools", "tool_choice", "functions", "function_call", "temperature", "top_p", "stop",
-	"response_format", "reasoning_effort", "parallel_tool_calls", "user", "stream", "stream_options", "n",
+	"response_format", "reasoning_effort", "parallel_tool_calls", "stream", "stream_options", "n",
 }
 
 // maxTokens are the two names of the token limit. Extra has the one that the client used;
@@ -70,11 +67,20 @@ func extra(o *wire.Object) map[string]json.RawMessage {
 	return o.Fields
 }
 
-// refuse rejects a field of an older version of the API.
-func refuse(o *wire.Object, name, instead string) {
-	if o.Has(name) {
-		o.Fail(name, "is no longer supported; use %s", instead)
+// later returns the use of the first system message that follows another message: not
+// every provider has one in that position.
+func later(messages []*wire.Object) []chat.Use {
+	others := false
+	for _, m := range messages {
+		role := m.Text("role")
+		switch system := role == "system" || role == "developer"; {
+		case !system:
+			others = true
+		case others:
+			return []chat.Use{translation.Note("messages["+role+" later]", m.Path(""))}
+		}
 	}
+	return nil
 }
 
 func parseSettings(r *chat.Request, o *wire.Object) {
@@ -98,7 +104,7 @@ func parseSettings(r *chat.Request, o *wire.Object) {
 		o.Object("response_format").Required("type")
 		s.Format = o.Fields["response_format"]
 	}
-	s.Effort, s.User = o.Text("reasoning_effort"), o.Text("user")
+	s.Effort, s.User = o.Text("reasoning_effort"), cmp.Or(o.Text("user"), o.Text("safety_identifier"))
 	o.Read("parallel_tool_calls", wire.Bool, &s.ParallelCalls)
 }
 
@@ -125,7 +131,8 @@ func parseTool(o *wire.Object) chat.Tool {
 // noParameters is the schema of a tool without parameters.
 const noParameters = `{"type":"object","properties":{}}`
 
-// parseChoice decodes tool_choice; objects other than a named function stay as they are.
+// parseChoice decodes tool_choice. Objects other than a named function are sent as they
+// are to providers of this form.
 func parseChoice(r *chat.Request, o *wire.Object) {
 	switch c := &r.Choice; {
 	case !o.Has("tool_choice"):
@@ -139,5 +146,24 @@ func parseChoice(r *chat.Request, o *wire.Object) {
 		c.Mode, c.Name = chat.ChoiceTool, o.Object("tool_choice").Object("function").Required("name")
 	default:
 		c.Raw = o.Fields["tool_choice"]
+		if o.Object("tool_choice").Text("type") == "allowed_tools" {
+			parseAllowed(c, o.Object("tool_choice").Object("allowed_tools"))
+		}
+	}
+}
+
+// parseAllowed decodes a choice among some of the tools.
+func parseAllowed(c *chat.Choice, o *wire.Object) {
+	switch c.Mode = chat.ChoiceMode(o.Required("mode")); c.Mode {
+	case chat.ChoiceAuto, chat.ChoiceRequired:
+	default:
+		o.Fail("mode", "must be auto or required, got %q", c.Mode)
+	}
+	c.Allowed = []string{}
+	for _, tool := range o.Objects("tools", "tools", chat.MaxTools) {
+		if tool.Required("type") != "function" {
+			tool.Fail("type", "must be function, got %q", tool.Text("type"))
+		}
+		c.Allowed = append(c.Allowed, tool.Object("function").Required("name"))
 	}
 }

@@ -94,7 +94,7 @@ assistant: text(so) refusal(no)
 		t.Errorf("%+v", r.Tools)
 	}
 	extra, _ := json.Marshal(r.Extra)
-	if string(extra) != `{"logit_bias":null,"logprobs":true,"max_completion_tokens":100,"metadata":{"k":"v"},"seed":7}` {
+	if string(extra) != `{"logit_bias":null,"logprobs":true,"max_completion_tokens":100,"metadata":{"k":"v"},"seed":7,"user":"u"}` {
 		t.Errorf("Extra %s", extra)
 	}
 }
@@ -115,7 +115,7 @@ var bad = []struct{ body, param, says string }{
 	{`{"model":"m","messages":[null]}`, "messages[0]", "an object"},
 	{`{"model":"m","messages":[{"content":"a"}]}`, "messages[0].role", "missing"},
 	{`{"model":"m","messages":[{"role":"robot","content":"a"}]}`, "messages[0].role", `must be system, developer, user, assistant or tool, got "robot"`},
-	{`{"model":"m","messages":[{"role":"function","name":"f","content":"a"}]}`, "messages[0].role", "tool_call_id"},
+	{`{"model":"m","messages":[{"role":"function","name":"f","content":"a"}]}`, "messages[0]", "tool_call_id"},
 	{`{"model":"m","messages":[{"role":"user"}]}`, "messages[0].content", "missing"},
 	{`{"model":"m","messages":[{"role":"user","content":7}]}`, "messages[0].content", "got 7"},
 	{`{"model":"m","messages":[{"role":"user","content":[{"text":"a"}]}]}`, "messages[0].content[0].type", "missing"},
@@ -139,7 +139,7 @@ var bad = []struct{ body, param, says string }{
 	{minimal(`"tools":[{"type":"function","function":{"name":"f","parameters":"{}"}}]`), "tools[0].function.parameters", "JSON Schema"},
 	{minimal(`"tool_choice":"maybe"`), "tool_choice", `"maybe"`},
 	{minimal(`"tool_choice":{"type":"function"}`), "tool_choice.function.name", "missing"},
-	{minimal(`"functions":[]`), "functions", "use tools"},
+	{minimal(`"functions":[{"name":"f"}]`), "functions", "use tools"},
 	{minimal(`"function_call":"auto"`), "function_call", "use tool_choice"},
 	{minimal(`"max_tokens":1.5`), "max_tokens", "an integer"},
 	{minimal(`"max_tokens":0`), "max_tokens", "at least 1"},
@@ -149,6 +149,8 @@ var bad = []struct{ body, param, says string }{
 	{minimal(`"stream":"yes"`), "stream", "true or false"},
 	{minimal(`"stream_options":{"include_usage":1}`), "stream_options.include_usage", "true or false"},
 	{minimal(`"n":2`), "n", "only 1"},
+	{minimal(`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"none"}}`), "tool_choice.allowed_tools.mode", "auto or required"},
+	{minimal(`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`), "tool_choice.allowed_tools.tools[0].type", "function"},
 }
 
 func minimal(more string) string {

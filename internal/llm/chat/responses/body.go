@@ -17,7 +17,10 @@ var order = []string{
 }
 
 // shared are the keys of chat completions that mean the same in the Responses API.
-var shared = []string{"metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier"}
+var shared = []string{
+	"metadata", "moderation", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+	"safety_identifier", "service_tier", "user",
+}
 
 // body is the body to send.
 type body struct{ wire.Body }

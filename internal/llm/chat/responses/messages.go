@@ -153,12 +153,7 @@ func (t *transcript) other(role chat.Role, p chat.Part) error {
 		t.content = append(t.content, p.Raw)
 		return nil
 	}
-	file, ok := fileOf(p)
-	if !ok {
-		return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of type %q is not supported by OpenAI's Responses API; send text, images or files", wire.TypeOf(p.Raw))
-	}
-	t.content = append(t.content, file)
-	return nil
+	return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of type %q is not supported by OpenAI's Responses API; send text, images or files", wire.TypeOf(p.Raw))
 }
 
 // output returns a result: a text, or parts if it has more than text.
@@ -190,6 +185,8 @@ func callOf(c *chat.Call) callItem {
 // contentOf returns an image, a refusal of the assistant, or a text.
 func contentOf(role chat.Role, p chat.Part) any {
 	switch {
+	case p.Kind == chat.PartFile:
+		return fileOf(p.File)
 	case p.Kind == chat.PartImage && p.Image != nil:
 		url := p.Image.URL
 		if url == "" {
@@ -202,15 +199,17 @@ func contentOf(role chat.Role, p chat.Part) any {
 	return textPart{"input_text", p.Text}
 }
 
-// fileOf converts a file of chat completions, whose fields are nested one level deeper.
-func fileOf(p chat.Part) (any, bool) {
-	var part struct {
-		Type string
-		File map[string]json.RawMessage
-	}
-	if p.Form != chat.FormOpenAI || json.Unmarshal(p.Raw, &part) != nil || part.Type != "file" || part.File == nil {
-		return nil, false
-	}
-	part.File["type"] = json.RawMessage(`"input_file"`)
-	return part.File, true
+// filePart is a file.
+type filePart struct {
+	Type string `json:"type"`
+	Name string `json:"filename,omitempty"`
+	ID   string `json:"file_id,omitempty"`
+	Data string `json:"file_data,omitempty"`
+	URL  string `json:"file_url,omitempty"`
+}
+
+func fileOf(f *chat.File) filePart {
+	part := filePart{Type: "input_file", Name: f.Name, ID: f.ID, URL: f.URL}
+	part.Data = wire.DataURL(f)
+	return part
 }

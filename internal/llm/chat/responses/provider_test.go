@@ -53,7 +53,7 @@ func requests(t *testing.T) map[string]*chat.Request {
 			Form: chat.FormOpenAI,
 			Messages: []chat.Message{{Role: chat.RoleUser, Form: chat.FormOpenAI, Raw: raw(`{"role":"user"}`), Parts: []chat.Part{
 				{Kind: chat.PartText, Text: "read"},
-				{Kind: chat.PartOther, Form: chat.FormOpenAI, Raw: raw(`{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,AAAA"}}`)},
+				{Kind: chat.PartFile, File: &chat.File{Name: "a.pdf", MediaType: "application/pdf", Data: "AAAA"}},
 			}}},
 			Tools: []chat.Tool{{Name: "f", Parameters: raw(`{"type":"object"}`), Raw: raw(`{"type":"function","function":{"name":"f"}}`)}},
 			Extra: map[string]json.RawMessage{"prompt_cache_key": raw(`"k"`), "seed": raw(`7`), "verbosity": raw(`"low"`)},

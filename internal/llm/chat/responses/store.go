@@ -237,6 +237,9 @@ func partsSize(parts []chat.Part) int {
 		if p.Image != nil {
 			n += len(p.Image.Data) + len(p.Image.URL)
 		}
+		if p.File != nil {
+			n += len(p.File.Data) + len(p.File.URL)
+		}
 		if p.Call != nil {
 			n += len(p.Call.ID) + len(p.Call.Name) + len(p.Call.Namespace) + len(p.Call.Arguments)
 		}

@@ -71,17 +71,33 @@ func toolChoice(c chat.Choice, form chat.Form) (any, error) {
 	switch {
 	case c.Raw != nil && form == chat.FormResponses:
 		return c.Raw, nil
+	case c.Allowed != nil:
+		choice := allowedTools{"allowed_tools", c.Mode, []namedTool{}}
+		for _, name := range c.Allowed {
+			choice.Tools = append(choice.Tools, namedTool{"function", name})
+		}
+		return choice, nil
 	case c.Raw != nil:
 		return nil, chat.Invalid("tool_choice", `OpenAI's Responses API does not support this tool_choice; use "auto", "none", "required" or the name of one function`)
 	case c.Mode == chat.ChoiceTool:
-		return struct {
-			Type string `json:"type"`
-			Name string `json:"name"`
-		}{"function", c.Name}, nil
+		return namedTool{"function", c.Name}, nil
 	case c.Mode == "":
 		return nil, nil
 	}
 	return c.Mode, nil
+}
+
+// namedTool is a choice of a function.
+type namedTool struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+}
+
+// allowedTools is a choice among some of the tools.
+type allowedTools struct {
+	Type  string          `json:"type"`
+	Mode  chat.ChoiceMode `json:"mode"`
+	Tools []namedTool     `json:"tools"`
 }
 
 // function is a tool of type function; fields are in the order in which they are sent.

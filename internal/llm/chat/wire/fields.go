@@ -30,6 +30,7 @@ type Object struct {
 	Fields map[string]json.RawMessage
 	path   string // of the object; "" is the request
 	shared *shared
+	inner  map[string][]*Object // decoded before, by field; a list's name ends in []
 }
 
 // shared is what the objects of a request have in common.
@@ -77,12 +78,29 @@ func (o *Object) Object(name string) *Object {
 	if !o.Has(name) {
 		return inner
 	}
-	return inner.At(o.Fields[name])
+	if before := o.inner[name]; len(before) == 1 {
+		return before[0]
+	}
+	inner = inner.At(o.Fields[name])
+	o.remember(name, []*Object{inner})
+	return inner
+}
+
+// remember keeps the objects of a field, so that a body is decoded once however often it
+// is walked.
+func (o *Object) remember(name string, inner []*Object) {
+	if o.inner == nil {
+		o.inner = map[string][]*Object{}
+	}
+	o.inner[name] = inner
 }
 
 // Objects returns the objects in a list, of which there are at most limit. what is their
 // plural, for the error.
 func (o *Object) Objects(name, what string, limit int) []*Object {
+	if before, ok := o.inner[name+"[]"]; ok && len(before) <= limit {
+		return before
+	}
 	var list []json.RawMessage
 	o.Read(name, "a list", &list)
 	if len(list) > limit {
@@ -94,6 +112,7 @@ func (o *Object) Objects(name, what string, limit int) []*Object {
 		element := &Object{path: fmt.Sprintf(o.shared.element, o.Path(name), i), shared: o.shared}
 		objects = append(objects, element.At(raw))
 	}
+	o.remember(name+"[]", objects)
 	return objects
 }
 

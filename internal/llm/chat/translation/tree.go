@@ -1,0 +1,109 @@
+package translation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+)
+
+// node is a field of a form with what is inside it.
+type node struct {
+	row      *Row             // of the value; of an object, only if nothing inside has a row
+	fields   map[string]*node // of an object
+	variants map[string]*node // of a union, or of the elements of a list, by type or role; "" is every one
+}
+
+// trees are the tables by the paths of their rows.
+var trees = func() map[chat.Form]*node {
+	all := map[chat.Form]*node{}
+	for form, rows := range tables {
+		all[form] = plant(rows)
+	}
+	return all
+}()
+
+func plant(rows []Row) *node {
+	root := &node{}
+	for i := range rows {
+		n := root
+		for segment := range strings.SplitSeq(rows[i].Field, ".") {
+			name, variant, union := strings.Cut(strings.TrimSuffix(segment, "]"), "[")
+			n = grow(&n.fields, name)
+			if union {
+				n = grow(&n.variants, variant)
+			}
+		}
+		n.row = &rows[i]
+	}
+	return root
+}
+
+func grow(under *map[string]*node, name string) *node {
+	if *under == nil {
+		*under = map[string]*node{}
+	}
+	if (*under)[name] == nil {
+		(*under)[name] = &node{}
+	}
+	return (*under)[name]
+}
+
+// leaf reports whether the row of n is about everything inside it.
+func (n *node) leaf() bool { return n.fields == nil && n.variants == nil }
+
+// field returns the node of a field, or nil if it is unknown.
+func (n *node) field(name string) *node {
+	if inner := n.fields[name]; inner != nil {
+		return inner
+	}
+	return n.fields["*"]
+}
+
+// variant returns the node of an object of a union, or nil if it is unknown.
+func (n *node) variant(kind, role string) *node {
+	if n.variants == nil {
+		return n
+	}
+	for _, name := range []string{kind, role, ""} {
+		if inner := n.variants[name]; inner != nil && (name != "" || kind == "" || len(n.variants) == 1) {
+			return inner
+		}
+	}
+	return nil
+}
+
+// Known reports whether the table of a form has a row for a field, or one for what the
+// field is in. path is written as in [Row]; a row * counts for no field.
+func Known(form chat.Form, path string) bool {
+	n := trees[form]
+	for segment := range strings.SplitSeq(path, ".") {
+		name, variant, union := strings.Cut(strings.TrimSuffix(segment, "]"), "[")
+		if n = n.fields[name]; n == nil {
+			return false
+		}
+		if n.leaf() {
+			return true
+		}
+		if !union {
+			continue
+		}
+		if n = n.variant(variant, ""); n == nil {
+			return false
+		}
+		if n.leaf() {
+			return true
+		}
+	}
+	return n.row != nil
+}
+
+// Fields returns the paths of the rows of a form, sorted.
+func Fields(form chat.Form) []string {
+	var list []string
+	for _, r := range tables[form] {
+		list = append(list, r.Field)
+	}
+	slices.Sort(list)
+	return list
+}
