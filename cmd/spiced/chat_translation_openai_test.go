@@ -24,7 +24,7 @@ func toAll(openai, responses, messages string) map[chat.Form]string {
 const (
 	breakpoint = `"prompt_cache_breakpoint":{"mode":"explicit"}`
 	pdf        = `data:application/pdf;base64,JVBERi0=`
-	png        = `data:image/png;base64,aGk=`
+	pngURL     = `data:image/png;base64,aGk=`
 	called     = `{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},`
 	tooled     = `"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object","properties":{}},"strict":true}},{"type":"function","function":{"name":"g"}}],`
 )
@@ -48,7 +48,7 @@ var completionsSamples = func() []fieldSample {
 		{"messages[user].content", `"messages":[{"role":"user","content":"abc"}]`, to(`input.0.content.0.text="abc"`, `messages.0.content.0.text="abc"`)},
 		{"messages[user].content[text].text", userPart(`{"type":"text","text":"abc"}`), to(`input.0.content.0.text="abc"`, `messages.0.content.0.text="abc"`)},
 		{"messages[user].content[text].prompt_cache_breakpoint", userPart(`{"type":"text","text":"abc",` + breakpoint + `}`), nil},
-		{"messages[user].content[image_url].image_url.url", userPart(`{"type":"image_url","image_url":{"url":"` + png + `"}}`), to(`input.0.content.0.image_url="`+png+`"`, `messages.0.content.0.source={"type":"base64","media_type":"image/png","data":"aGk="}`)},
+		{"messages[user].content[image_url].image_url.url", userPart(`{"type":"image_url","image_url":{"url":"` + pngURL + `"}}`), to(`input.0.content.0.image_url="`+pngURL+`"`, `messages.0.content.0.source={"type":"base64","media_type":"image/png","data":"aGk="}`)},
 		{"messages[user].content[image_url].image_url.detail", userPart(`{"type":"image_url","image_url":{"url":"https://a/b.png","detail":"low"}}`), to(`input.0.content.0.detail="low"`, "")},
 		{"messages[user].content[image_url].prompt_cache_breakpoint", userPart(`{"type":"image_url","image_url":{"url":"https://a/b.png"},` + breakpoint + `}`), nil},
 		{"messages[user].content[input_audio]", userPart(`{"type":"text","text":"what?"},{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}`), nil},
