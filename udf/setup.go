@@ -123,16 +123,23 @@ func Setup(tx *engine.Tx, builtins *engine.Builtins) error {
 			}
 		}
 	}
-	// A declared function may have the name of a prelude function.
-	listing := fmt.Sprintf(`CREATE OR REPLACE MACRO %s() AS TABLE
+	if err := tx.Exec(ListingMacro()); err != nil {
+		return fmt.Errorf("list_udfs: %w", err)
+	}
+	return tx.Insert(engine.Core, rowsOf(tableUDFs), builtinRows(builtins))
+}
+
+// Listed is the view that list_udfs() reads; statements cannot.
+var Listed = engine.Relation{Schema: engine.System, Name: tableUDFs}
+
+// ListingMacro is the statement that creates list_udfs(). A declared function may have the
+// name of a prelude function.
+func ListingMacro() string {
+	return fmt.Sprintf(`CREATE OR REPLACE MACRO %s() AS TABLE
 		SELECT "name", "source", "kind", "volatility", "from", "description" FROM %s AS u
 		WHERE "source" = 'user' OR lower("name") NOT IN (SELECT lower("name") FROM %[2]s WHERE "source" = 'user')
 		ORDER BY lower("name")`,
 		engine.Qualified(engine.Public, functions.ListUDFs), engine.Qualified(engine.System, tableUDFs))
-	if err := tx.Exec(listing); err != nil {
-		return fmt.Errorf("list_udfs: %w", err)
-	}
-	return tx.Insert(engine.Core, rowsOf(tableUDFs), builtinRows(builtins))
 }
 
 // builtinRows lists the functions of DuckDB and the prelude, and list_udfs, once each.

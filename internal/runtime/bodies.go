@@ -43,6 +43,7 @@ type outside struct {
 	servers      []*mcpclient.Server
 	environments *environment.Set
 	bodies       acquired
+	snapshots    *snapshotTables // what workers read from this process
 	// builtins are the built-in tools, with those that entries of tools make of them.
 	builtins []tools.Tool
 }

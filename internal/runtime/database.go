@@ -27,12 +27,13 @@ import (
 type database struct {
 	*engine.DB
 	log       *slog.Logger
-	roots     []string      // folders of data files; fixed when the engine is locked
-	pgcatalog bool          // it has PostgreSQL's catalog
-	workers   *isolate.Pool // nil: no statement is isolated
-	mysql     *mysql.Proxy  // nil: no dataset is of a MySQL server
-	made      chan struct{} // closed when setup has ended
-	setupErr  error         // of setup; read after made is closed
+	roots     []string       // folders of data files; fixed when the engine is locked
+	pgcatalog bool           // it has PostgreSQL's catalog
+	workers   *isolate.Pool  // nil: no statement is isolated
+	snapshots snapshotTables // what workers read from this process
+	mysql     *mysql.Proxy   // nil: no dataset is of a MySQL server
+	made      chan struct{}  // closed when setup has ended
+	setupErr  error          // of setup; read after made is closed
 
 	publishing sync.Mutex // held while a generation, or a refresh within one, is published
 }
@@ -62,6 +63,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	if db.DB, err = engine.Open(ctx, o); err != nil {
 		return nil, err
 	}
+	db.snapshots.db = db.DB
 	if err := db.Lock(roots); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // workerSetup returns the statements that every worker runs at its start. What
@@ -26,8 +27,9 @@ func workerSetup() []string {
 }
 
 // dependencies returns what a worker needs for a statement that names the relations
-// and functions, and false if only this process has some of it: the runtime's own
-// tables, a database in memory, and one that is attached for writing.
+// and functions, and false if it cannot have some of it. What only this process can read,
+// such as the runtime's own tables, databases in memory, and those that are attached for
+// writing, is a stream there.
 func (g *Generation) dependencies(relations []engine.Relation, names []string) ([]*engine.Dependency, bool) {
 	s := &resolver{g: g, found: map[string]*engine.Dependency{}}
 	ok := !slices.ContainsFunc(relations, func(r engine.Relation) bool { return s.relation(r) == nil }) &&
@@ -54,7 +56,8 @@ func (s *resolver) add(name string, create, drop []string, uses ...*engine.Depen
 	return d
 }
 
-// relation adds a dataset or view. It returns nil if it is in this process only.
+// relation adds a dataset, a view or a table of the runtime. It returns nil if it is in this
+// process only.
 func (s *resolver) relation(r engine.Relation) *engine.Dependency {
 	name := "table " + tables.Key(r)
 	if d := s.found[name]; d != nil {
@@ -64,7 +67,10 @@ func (s *resolver) relation(r engine.Relation) *engine.Dependency {
 		return s.table(name, &s.g.Datasets[i].Table, s.g.Datasets[i].Current())
 	}
 	i := slices.IndexFunc(s.g.Views, func(v *views.View) bool { return v.Relation == r })
-	if i < 0 {
+	switch {
+	case i < 0 && r.Schema == engine.System:
+		return s.own(name, r)
+	case i < 0:
 		return nil
 	}
 	v := s.g.Views[i]
@@ -90,7 +96,7 @@ func (s *resolver) all(relations []engine.Relation, names []string) []*engine.De
 // table adds a public view over attached databases.
 func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engine.Dependency {
 	if v.Written {
-		return nil
+		return s.written(name, t, v)
 	}
 	var uses []*engine.Dependency
 	for _, r := range v.Resources {
@@ -102,7 +108,7 @@ func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engin
 		case db == nil:
 			continue // a file, which the query names
 		case db.Path == "":
-			return nil
+			return s.written(name, t, v)
 		}
 		d := s.found["database "+db.Alias]
 		if d == nil {
@@ -114,6 +120,15 @@ func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engin
 		uses = append(uses, d)
 	}
 	return s.add(name, t.DDLOf(v), t.Drop(), uses...)
+}
+
+// written adds a public view over what no other process can attach.
+func (s *resolver) written(name string, t *tables.Table, v *tables.Version) *engine.Dependency {
+	return s.snapshot(name, t.Relation, v, func(from string) []string {
+		there := *v
+		there.Query, there.ByKey, there.Writer = "SELECT * FROM "+from, nil, nil
+		return t.DDLOf(&there)
+	}, t.Drop())
 }
 
 // setup adds what makes a source readable that the query names.
@@ -139,6 +154,9 @@ func (s *resolver) function(called string) *engine.Dependency {
 			d.Batch = f.Code()
 		}
 		return d
+	}
+	if strings.EqualFold(called, functions.ListUDFs) {
+		return s.add(name, []string{udf.ListingMacro()}, nil, s.relation(udf.Listed))
 	}
 	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool { return strings.EqualFold(f.Name, called) }) {
 		return s.add(name, nil, nil) // workerSetup has it

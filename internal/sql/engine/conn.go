@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	duckdb "github.com/duckdb/duckdb-go-bindings"
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -125,6 +126,49 @@ func (c *conn) each(sql string, f func(*Chunk) error) error {
 		chunk.load(raw, columns)
 		err := f(&chunk)
 		mapping.DestroyDataChunk(&raw)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// stream runs internal SQL and calls f with every chunk, as they are computed. After an
+// error of f, the rest is not read; the transaction stays as it was.
+func (c *conn) stream(sql string, f func(*Chunk) error) error {
+	var s mapping.PreparedStatement
+	defer mapping.DestroyPrepare(&s)
+	if mapping.Prepare(c.raw, sql, &s) != mapping.StateSuccess {
+		return newDuckError(mapping.PrepareError(s))
+	}
+	var pending mapping.PendingResult
+	defer mapping.DestroyPending(&pending)
+	if duckdb.PendingPreparedStreaming(s, &pending) != mapping.StateSuccess {
+		return newDuckError(mapping.PendingError(pending))
+	}
+	w := c.helpers.begin()
+	defer w.end()
+	w.watch()
+	var res mapping.Result
+	defer mapping.DestroyResult(&res)
+	if mapping.ExecutePending(pending, &res) != mapping.StateSuccess {
+		return newDuckError(mapping.ResultError(&res))
+	}
+	columns := resultColumns(&res)
+	for {
+		var raw mapping.DataChunk
+		if duckdb.StreamFetchChunk(res, &raw) != mapping.StateSuccess {
+			if text := mapping.ResultError(&res); text != "" {
+				return newDuckError(text)
+			}
+			return nil
+		}
+		if mapping.DataChunkGetSize(raw) == 0 {
+			mapping.DestroyDataChunk(&raw)
+			return nil
+		}
+		chunk := loadChunk(raw, columns)
+		err := f(chunk)
+		chunk.Destroy()
 		if err != nil {
 			return err
 		}

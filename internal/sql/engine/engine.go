@@ -117,14 +117,15 @@ type DB struct {
 	maxRun   time.Duration // of a statement whose plan is cached; maxPlanRun except in tests
 	drain    drain
 
-	handlers sync.Map       // name → Handler
-	remote   sync.WaitGroup // statements in other processes
-	remotes  atomic.Int64   // their number
-	crashes  crashes
-	running  sync.Map       // connection id → *nativeCalls of the statement
-	native   unsafe.Pointer // see registerNative
-	streams  streams
-	batches  batches
+	handlers  sync.Map       // name → Handler
+	remote    sync.WaitGroup // statements in other processes
+	remotes   atomic.Int64   // their number
+	crashes   crashes
+	running   sync.Map       // connection id → *nativeCalls of the statement
+	native    unsafe.Pointer // see registerNative
+	streams   streams
+	snapshots snapshotConns
+	batches   batches
 
 	refs Refs // nil: no results are stored
 }
@@ -262,6 +263,7 @@ func (db *DB) Close() {
 		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
 	}
 	db.remote.Wait()
+	db.snapshots.close()
 	db.write.Lock() // until a publication has ended
 	defer db.write.Unlock()
 	if db.writer != nil {

@@ -246,3 +246,37 @@ func moveError(err error, sql string, relocate func(int) int) error {
 	}
 	return err
 }
+
+// explain converts any error of the statement to an [*Error] about its own text.
+func (p *producer) explain(err error) error {
+	if errors.Is(err, errStale) {
+		return err
+	}
+	if u := (*unopenedError)(nil); errors.As(err, &u) {
+		return u
+	}
+	if p.rows.ctx.Err() != nil {
+		return stopped(p.rows.ctx, p.rows.limits)
+	}
+	var e *duckError
+	if !errors.As(err, &e) {
+		return AsError(err)
+	}
+	origin := func(offset int) int { return offset }
+	if p.verdict != nil {
+		origin = p.verdict.origin
+	}
+	return p.explainAt(e, origin)
+}
+
+// explainAt explains an error about a text that has its origin in the statement.
+func (p *producer) explainAt(e *duckError, origin func(int) int) error {
+	if own := failedBy(p.rows.ctx, e.message); own != nil {
+		own.Ran = true
+		return p.redact(own)
+	}
+	out := e.describe(p.req.SQL, origin)
+	out.Ran = p.ran
+	p.db.improve(out, e, p.verdict, p.catalog.namesFor(p.req, p.catalog.hides(p.rows.ctx, &p.req)))
+	return p.redact(out).located(p.req.SQL)
+}

@@ -37,9 +37,7 @@ type verdict struct {
 	alone bool // it is a call of [Function.Alone], or has an [Input.Alone]
 	input bool // it has a [Request.Input]
 	parameters
-	// dependencies returns what another process needs for it; false if only this process
-	// can run it. Nil: only this one can.
-	dependencies func() ([]*Dependency, bool)
+	workerNeeds
 	// waits is what the statement may have to wait for.
 	waits waits
 	// failed is [Contents.Failed] of a statement that reads files; else nil.
@@ -107,7 +105,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		v.traits.Caller, v.traits.Volatile = true, true // not to be cached
 	}
 	if len(st.Shows) == 0 && !input {
-		v.dependencies = cat.dependencies(st)
+		v.workerNeeds = workerNeeds{cat.dependencies(st), cat.conditions(st)}
 	}
 	if cat.contents.Open != nil {
 		v.waits = cat.waits(st)
@@ -286,7 +284,7 @@ func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []s
 
 // parse returns the parse tree of text, or why it may not run.
 func parse(c *conn, text string, names Names) (*sqltree.Statement, error) {
-	return parseWith(c, text, names, sqltree.Options{})
+	return parseWith(c, text, names, sqltree.Options{Filter: true})
 }
 
 // parseWith is parse with options.

@@ -38,6 +38,9 @@ type Job struct {
 	Corrupts bool
 	// Native answers the statement's calls of [Native].
 	Native func(ctx context.Context, handler, input string) (string, error)
+	// Snapshot begins to read the tables of the Dependencies, once a process can run the
+	// job; nil if they have none. Its error is that of Run. The database closes it.
+	Snapshot func() (*Snapshot, error)
 	// Batch answers its calls of the functions in the Dependencies that are not SQL. Their
 	// arguments have the types of the [BatchFunction].
 	Batch BatchHandler
@@ -65,6 +68,9 @@ type Dependency struct {
 	File    bool     // it holds a file open
 
 	Batch *BatchFunction // that Create calls; nil: none
+	Table *SnapshotTable // whose stream Create reads; nil: none
+
+	uses []*Dependency
 }
 
 // NewDependency makes an object that uses others.
@@ -76,7 +82,26 @@ func NewDependency(name string, create, drop []string, uses ...*Dependency) *Dep
 	for _, u := range uses {
 		io.WriteString(h, u.Version)
 	}
-	return &Dependency{Name: name, Version: string(h.Sum(nil)), Create: create, Drop: drop}
+	return &Dependency{Name: name, Version: string(h.Sum(nil)), Create: create, Drop: drop, uses: uses}
+}
+
+// NewTable makes an object whose statements read the stream of a table.
+func NewTable(name string, t *SnapshotTable, create, drop []string) *Dependency {
+	columns := make([]string, 0, 2*len(t.Columns))
+	for _, c := range t.Columns {
+		columns = append(columns, c.Name, c.Type.String())
+	}
+	d := NewDependency(name, create, drop, NewDependency("", columns, nil))
+	d.Table = t
+	return d
+}
+
+// workerNeeds is what a statement needs in another process.
+type workerNeeds struct {
+	// dependencies returns what another process needs for it; false if only this process
+	// can run it. Nil: only this one can.
+	dependencies func() ([]*Dependency, bool)
+	conditions   *conditions // for the tables of the dependencies
 }
 
 // dependencies returns [verdict.dependencies] of a statement.
@@ -160,10 +185,20 @@ func (p *producer) isolate() error {
 	p.db.remote.Add(1)
 	p.db.remotes.Add(1)
 	p.disconnect()
-	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, Job{
+	job := Job{
 		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
 		Limits: p.rows.limits, Parts: p.req.Parts, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native, Batch: p.db.Batch,
-	})
+	}
+	if tables := p.tables(); len(tables) > 0 && !p.req.describe {
+		job.Snapshot = func() (s *Snapshot, err error) {
+			p.reads, err = p.snapshot(tables)
+			return p.reads, err
+		}
+	}
+	remote, err := p.db.opts.Isolator.Run(p.rows.ctx, job)
+	if errors.Is(err, errStale) {
+		return err
+	}
 	if err != nil {
 		return p.explainRemote(err)
 	}
@@ -174,6 +209,22 @@ func (p *producer) isolate() error {
 		p.rows.described.with(p.declared)
 	}
 	p.describeRows()
+	return nil
+}
+
+// reconnect takes a connection again for another attempt at the statement.
+func (p *producer) reconnect() error {
+	pool, err := p.db.poolFor(p.rows.ctx)
+	if err != nil {
+		return err
+	}
+	c, err := pool.get(p.rows.ctx)
+	if err != nil {
+		return waitError(p.rows.ctx, err, p.rows.limits)
+	}
+	p.c = pool.lend(p.rows.ctx, c, p.rows.grace)
+	p.db.remotes.Add(-1)
+	p.db.remote.Done()
 	return nil
 }
 

@@ -57,6 +57,12 @@ func (db *DB) Handle(name string, h Handler) {
 	db.handlers.Store(name, h)
 }
 
+// Handles reports whether there is a handler of that name.
+func (db *DB) Handles(name string) bool {
+	_, ok := db.handlers.Load(name)
+	return ok
+}
+
 // registerNative creates the function in DuckDB.
 func (db *DB) registerNative() error {
 	f := mapping.CreateScalarFunction()
@@ -128,6 +134,7 @@ func spiced_native_call(info, input, output unsafe.Pointer) {
 type nativeCalls struct {
 	ctx            context.Context // of the statement
 	input          *Input          // of the statement
+	memo           *memo           // of a snapshot; else nil
 	begun, dropped chan struct{}   // one of them is closed
 }
 
@@ -178,7 +185,7 @@ func (db *DB) answersFor(id uint64, chunk *Chunk) ([]*string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.answer(WithNesting(ctx, Nesting(ctx)+1), chunk)
+	return db.answer(WithNesting(ctx, Nesting(ctx)+1), chunk, natives.(*nativeCalls).memo)
 }
 
 // withoutStatement answers where no statement runs: there is no caller, and no
@@ -192,7 +199,9 @@ func withoutStatement(chunk *Chunk) ([]*string, error) {
 	return make([]*string, chunk.Len()), nil
 }
 
-func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {
+// answer calls the handlers of the rows, or takes the answers of earlier calls from m, unless
+// that is nil.
+func (db *DB) answer(ctx context.Context, chunk *Chunk, m *memo) ([]*string, error) {
 	answers := make([]*string, chunk.Len())
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(rowsAtOnce)
@@ -211,7 +220,7 @@ func (db *DB) answer(ctx context.Context, chunk *Chunk) ([]*string, error) {
 					err = fmt.Errorf("internal error in %s: %v", name, p)
 				}
 			}()
-			answer, err := h(ctx, input)
+			answer, err := m.answer(ctx, name, input, h)
 			answers[i] = &answer
 			return err
 		})

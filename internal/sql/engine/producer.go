@@ -26,6 +26,8 @@ type producer struct {
 	isolated     bool          // it runs in another process
 	dependencies []*Dependency // that the other process needs
 	remote       RemoteRows    // nil: it runs in this process
+	reads        *Snapshot     // of what only this process can read, for the other one
+	epoch        uint64        // of the catalog
 	s            *stmt         // nil until it is prepared
 	began        time.Time
 	work         *work // nil unless DuckDB executes it
@@ -64,6 +66,9 @@ func (p *producer) run() {
 	p.end()
 	p.forgetPlan(whole)
 	p.held.release()
+	if p.reads != nil {
+		p.reads.Close()
+	}
 	p.finish()
 	if p.c != nil { // last: Close waits for it
 		p.disconnect()
@@ -156,7 +161,14 @@ func (p *producer) start() error {
 			close(natives.begun)
 			switch {
 			case p.isolated:
-				return p.isolate()
+				if err = p.isolate(); !errors.Is(err, errStale) {
+					return err
+				}
+				if err = p.reconnect(); err != nil {
+					return err
+				}
+				p.restart()
+				continue
 			case p.req.describe:
 				p.rows.described = s.description(p.verdict).with(p.declared)
 				return nil
@@ -166,15 +178,20 @@ func (p *producer) start() error {
 			return p.execute(pending, s)
 		}
 		close(natives.dropped)
-		p.held.release()
 		mapping.DestroyPending(&pending)
 		p.end()
-		p.catalog.release()
-		p.catalog = nil
+		p.restart()
 		if p.rows.ctx.Err() != nil {
 			return stopped(p.rows.ctx, p.rows.limits)
 		}
 	}
+}
+
+// restart drops what belongs to the catalog of an attempt.
+func (p *producer) restart() {
+	p.held.release()
+	p.catalog.release()
+	p.catalog = nil
 }
 
 // planOnce plans the statement under the current catalog. It is not current if there was a
@@ -183,10 +200,9 @@ func (p *producer) planOnce(again bool) (pending mapping.PendingResult, s *stmt,
 	if again {
 		defer p.db.planning.begin()()
 	}
-	var epoch uint64
-	p.catalog, epoch = p.db.acquire()
+	p.catalog, p.epoch = p.db.acquire()
 	pending, s, err = p.plan()
-	return pending, s, p.db.epoch.Load() == epoch && (err != nil || p.current()), err
+	return pending, s, p.db.epoch.Load() == p.epoch && (err != nil || p.current()), err
 }
 
 // plan prepares the statement up to the start of DuckDB's transaction. It returns
@@ -458,35 +474,4 @@ func (p *producer) size(chunk *Chunk) int64 {
 		return 0
 	}
 	return chunk.Size(0)
-}
-
-// explain converts any error of the statement to an [*Error] about its own text.
-func (p *producer) explain(err error) error {
-	if u := (*unopenedError)(nil); errors.As(err, &u) {
-		return u
-	}
-	if p.rows.ctx.Err() != nil {
-		return stopped(p.rows.ctx, p.rows.limits)
-	}
-	var e *duckError
-	if !errors.As(err, &e) {
-		return AsError(err)
-	}
-	origin := func(offset int) int { return offset }
-	if p.verdict != nil {
-		origin = p.verdict.origin
-	}
-	return p.explainAt(e, origin)
-}
-
-// explainAt explains an error about a text that has its origin in the statement.
-func (p *producer) explainAt(e *duckError, origin func(int) int) error {
-	if own := failedBy(p.rows.ctx, e.message); own != nil {
-		own.Ran = true
-		return p.redact(own)
-	}
-	out := e.describe(p.req.SQL, origin)
-	out.Ran = p.ran
-	p.db.improve(out, e, p.verdict, p.catalog.namesFor(p.req, p.catalog.hides(p.rows.ctx, &p.req)))
-	return p.redact(out).located(p.req.SQL)
 }

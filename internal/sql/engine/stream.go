@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/cgo"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -29,7 +30,7 @@ import (
 )
 
 // streamTable is a table function whose rows are those of a [Stream]. Its argument is the
-// number of the stream. Statements cannot call it.
+// name of the stream. Statements cannot call it.
 const streamTable = "__spiced_stream"
 
 // Stream is a table of rows from outside of DuckDB. Each scan reads it from its beginning.
@@ -49,27 +50,30 @@ type StreamReader interface {
 
 // streams are the streams of a database.
 type streams struct {
-	byID     sync.Map     // number → *Stream
-	last     atomic.Int64 // number
+	byName   sync.Map     // → *Stream
+	last     atomic.Int64 // number, which is the name of one without
 	contexts sync.Map     // connection id → context of what runs on a stage
 }
 
 // AddStream returns the table of a stream for a FROM clause, until remove is called.
 // Other processes cannot read it.
 func (db *DB) AddStream(s *Stream) (from string, remove func()) {
-	id := db.streams.last.Add(1)
-	db.streams.byID.Store(id, s)
-	return fmt.Sprintf("%s(%d)", streamTable, id), func() { db.streams.byID.Delete(id) }
+	name := strconv.FormatInt(db.streams.last.Add(1), 10)
+	db.streams.byName.Store(name, s)
+	return streamTable + "(" + Literal(name) + ")", func() { db.streams.byName.Delete(name) }
 }
+
+// SetStream sets or replaces the stream that [SnapshotTable.Stream] names.
+func (db *DB) SetStream(name string, s *Stream) { db.streams.byName.Store(name, s) }
 
 // registerStream creates the table function in DuckDB.
 func (db *DB) registerStream() error {
 	f := mapping.CreateTableFunction()
 	defer mapping.DestroyTableFunction(&f)
-	id := mapping.CreateLogicalType(mapping.TypeBigInt)
-	defer mapping.DestroyLogicalType(&id)
+	name := mapping.CreateLogicalType(mapping.TypeVarchar)
+	defer mapping.DestroyLogicalType(&name)
 	mapping.TableFunctionSetName(f, streamTable)
-	mapping.TableFunctionAddParameter(f, id)
+	mapping.TableFunctionAddParameter(f, name)
 	mapping.TableFunctionSupportsProjectionPushdown(f, true)
 	mapping.TableFunctionSetExtraInfo(f, db.native, nil)
 	mapping.TableFunctionSetBind(f, C.spiced_stream_bind_ptr())
@@ -120,9 +124,9 @@ func spiced_stream_bind(info unsafe.Pointer) {
 	mapping.TableFunctionGetClientContext(bind, &client)
 	conn := uint64(mapping.ClientContextGetConnectionId(client))
 	mapping.DestroyClientContext(&client)
-	id := mapping.BindGetParameter(bind, 0)
-	defer mapping.DestroyValue(&id)
-	s, ok := db.streams.byID.Load(mapping.GetInt64(id))
+	name := mapping.BindGetParameter(bind, 0)
+	defer mapping.DestroyValue(&name)
+	s, ok := db.streams.byName.Load(mapping.GetVarchar(name))
 	if !ok {
 		mapping.BindSetError(bind, "the source of the table is closed")
 		return

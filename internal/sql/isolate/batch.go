@@ -83,18 +83,24 @@ func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type,
 	if err := s.sendBatch(batch{number, call, id}, args); err != nil {
 		return nil, fmt.Errorf("the arguments cannot be sent by the worker: %w", err)
 	}
+	f, rest, err := receiveValues(ctx, ch)
+	if err != nil {
+		return nil, err
+	}
+	return readChunk([]engine.Column{{Type: returns}}, f.payload, rest)
+}
+
+// receiveValues waits for the answer to a batch or a scan, and returns it with its values.
+func receiveValues(ctx context.Context, ch <-chan frame) (f frame, values []byte, err error) {
 	select {
-	case f := <-ch:
-		a, rest, err := cutHead[answer](f)
-		switch {
-		case err != nil:
-			return nil, err
-		case a.Error != nil:
-			return nil, errors.New(*a.Error)
+	case f = <-ch:
+		a, values, err := cutHead[answer](f)
+		if err == nil && a.Error != nil {
+			err = errors.New(*a.Error)
 		}
-		return readChunk([]engine.Column{{Type: returns}}, f.payload, rest)
+		return f, values, err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return f, nil, ctx.Err()
 	}
 }
 

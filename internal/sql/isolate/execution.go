@@ -18,15 +18,18 @@ import (
 // execution is a job while it has a worker. It belongs to one goroutine: that of Run
 // and then that of transfer, which gives the worker back.
 type execution struct {
-	pool    *Pool
-	worker  *worker
-	job     engine.Job
-	stop    context.CancelFunc   // ends its calls
-	created []*engine.Dependency // in the worker, by this statement
-	calls   sync.WaitGroup       // calls in progress
-	pending atomic.Int32         // number of calls in progress
-	ended   bool                 // the worker is between statements, or gone
-	err     error                // of the statement, or why it ended early; no frame is read after it
+	pool     *Pool
+	worker   *worker
+	job      engine.Job
+	stop     context.CancelFunc    // ends its calls
+	created  []*engine.Dependency  // in the worker, by this statement
+	calls    sync.WaitGroup        // calls in progress, and what is read for scans
+	snapshot *engine.Snapshot      // of what only this process can read; nil: nothing
+	scans    map[uint64]*tableScan // by number
+	reading  atomic.Int32          // of the scans, those whose rows are not all in their spools
+	pending  atomic.Int32          // number of calls in progress
+	ended    bool                  // the worker is between statements, or gone
+	err      error                 // of the statement, or why it ended early; no frame is read after it
 
 	mu     sync.Mutex
 	parted bool // the worker is given back
@@ -36,6 +39,13 @@ type execution struct {
 // the statement end with ctx.
 func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 	w := x.worker
+	if x.job.Snapshot != nil {
+		var err error
+		if x.snapshot, err = x.job.Snapshot(); err != nil {
+			x.ended, x.err = true, err
+			return frame{}, err
+		}
+	}
 	w.served++
 	q := query{
 		Number: w.served,
@@ -46,6 +56,9 @@ func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 	for _, d := range x.created {
 		if d.Batch != nil {
 			q.Batches = append(q.Batches, d.Batch.Returns)
+		}
+		if d.Table != nil {
+			q.Streams = append(q.Streams, d.Table)
 		}
 	}
 	_ = w.out.send(kindQuery, q) // if the worker is gone, receive returns the reason
@@ -143,6 +156,8 @@ func (x *execution) receive(ctx context.Context) (frame, error) {
 			case kindCall:
 			case kindBatch:
 				take = x.takeBatch
+			case kindScan:
+				take = x.takeScan
 			default:
 				return f, nil
 			}
@@ -281,12 +296,18 @@ func reply(w *worker, id uint64, output string, err error) {
 // answers.
 func (x *execution) part() {
 	x.stop()
+	if x.snapshot != nil {
+		x.snapshot.Close() // interrupts what is read for scans
+	}
 	timer := time.AfterFunc(x.pool.opts.Grace, x.overrun)
 	defer timer.Stop()
 	if !x.ended {
 		x.abort()
 	}
 	x.calls.Wait()
+	for _, t := range x.scans {
+		t.spool.close()
+	}
 	x.mu.Lock()
 	x.parted = true
 	x.mu.Unlock()
@@ -325,6 +346,11 @@ func (x *execution) abort() {
 		case kindBatch:
 			b, _, _ := cutHead[batch](f)
 			replyValues(x.worker, b.ID, nil, context.Canceled)
+		case kindScan:
+			var s scan
+			if _ = json.Unmarshal(f.payload, &s); !s.Close {
+				replyRows(x.worker, s.ID, nil, context.Canceled)
+			}
 		}
 	}
 }

@@ -69,7 +69,8 @@ type server struct {
 	statements chan statement
 
 	cancel context.CancelFunc // of the last statement; for read
-	lastID atomic.Uint64      // of a call
+	number atomic.Int64       // of the statement that runs, or ran last
+	lastID atomic.Uint64      // of a call or scan
 	calls  sync.Map           // id → chan answer, or chan frame of kindValues
 }
 

@@ -26,13 +26,14 @@ type failure struct {
 
 // query is a judged statement, after what it needs.
 type query struct {
-	Number      int            // counts the worker's statements
-	Files       []string       // statements that attach and detach files
-	Batches     []*engine.Type // of values, for which Definitions need native functions
-	Definitions []string       // statements that create views and functions
-	SQL         string         // "" runs nothing else
-	Describe    bool           // instead of running it
-	Params      []byte         // see appendParams
+	Number      int                     // counts the worker's statements
+	Files       []string                // statements that attach and detach files
+	Batches     []*engine.Type          // of values, for which Definitions need native functions
+	Streams     []*engine.SnapshotTable // of the parent's, which Definitions need
+	Definitions []string                // statements that create views and functions
+	SQL         string                  // "" runs nothing else
+	Describe    bool                    // instead of running it
+	Params      []byte                  // see appendParams
 	Tables      []engine.Table
 	Timeout     time.Duration
 	Parts       bool // see [engine.Request.Parts]

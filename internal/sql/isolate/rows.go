@@ -25,7 +25,7 @@ var _ engine.RemoteRows = (*rows)(nil)
 func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []byte) (*rows, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	working, stop := context.WithCancel(ctx)
-	x := &execution{pool: p, worker: w, job: job}
+	x := &execution{pool: p, worker: w, job: job, scans: map[uint64]*tableScan{}}
 	stopWithPool := context.AfterFunc(p.life, cancel)
 	unwatch := context.AfterFunc(ctx, func() { time.AfterFunc(p.opts.Grace, x.overrun) })
 	x.stop = func() { unwatch(); stop() }

@@ -42,9 +42,9 @@ func (b *budget) reserve(n int64) bool {
 // their reader: in memory and, after those, in a file. One goroutine puts and one
 // takes.
 type spool struct {
-	dir       string
-	budget    *budget
-	contended func() bool // whether other statements wait for a worker
+	dir    string
+	budget *budget
+	rivals
 
 	waited time.Duration // for room, in earlier calls of put
 
@@ -60,11 +60,17 @@ type spool struct {
 	more, room chan struct{}
 }
 
+// rivals are those who wait until the rows have been put.
+type rivals struct {
+	contended func() bool // whether there are any: statements for the worker, or scans for the snapshot
+	eager     bool        // rows move to the file as soon as there are
+}
+
 // extent is the bytes of a file from start to end.
 type extent struct{ start, end int64 }
 
 func newSpool(dir string, b *budget, contended func() bool) *spool {
-	return &spool{dir: dir, budget: b, contended: contended, taken: time.Now(), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &spool{dir: dir, budget: b, rivals: rivals{contended: contended}, taken: time.Now(), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
 func notify(ch chan struct{}) {
@@ -143,6 +149,7 @@ func (s *spool) relieve(waited time.Duration) error {
 	switch {
 	case s.file != nil && waited >= readerPause && s.contended():
 		return errSlowReader
+	case s.file == nil && s.eager && s.contended():
 	case s.file != nil, time.Since(s.taken) < readerPause && (s.waited+waited < readerPause || !s.contended()):
 		return nil
 	}

@@ -16,6 +16,7 @@ type numberKey struct{}
 func (s *server) serve() {
 	for st := range s.statements {
 		ctx := context.WithValue(st.ctx, numberKey{}, st.Number)
+		s.number.Store(int64(st.Number))
 		err := s.prepare(ctx, st.query)
 		unprepared := err != nil
 		if err == nil && st.SQL != "" {
@@ -98,6 +99,9 @@ func (s *server) prepare(ctx context.Context, q query) error {
 	}
 	if err := s.db.AddBatches(q.Batches...); err != nil {
 		return err
+	}
+	for _, t := range q.Streams {
+		s.db.SetStream(t.Name, &engine.Stream{Columns: t.Columns, Open: s.openTable(t)})
 	}
 	return s.db.Publish(ctx, engine.NewCatalog(engine.Contents{}), func(tx *engine.Tx) error {
 		for _, sql := range q.Definitions {

@@ -20,7 +20,7 @@ const (
 	kindQuery  kind = 'Q' // query; the next one only after kindEnd
 	kindCancel kind = 'X' // nothing: ends the statement that runs, if any
 	kindAnswer kind = 'A' // answer
-	kindValues kind = 'V' // answer to kindBatch, and a column of values
+	kindValues kind = 'V' // answer to kindBatch, and a column of values; or to kindScan, and rows
 )
 
 // The frames of a worker.
@@ -32,6 +32,7 @@ const (
 	kindRows    kind = 'D' // rows, see encoder
 	kindCall    kind = 'N' // call; may come at any time until kindEnd
 	kindBatch   kind = 'M' // batch and its rows; as kindCall
+	kindScan    kind = 'T' // scan; as kindCall
 	kindEnd     kind = 'E' // end: the statement is over
 )
 
@@ -101,28 +102,37 @@ func fromWorker(k kind) int {
 	switch k {
 	case kindRows, kindBatch:
 		return maxFrame
-	case kindReady, kindFailed, kindColumns, kindAbout, kindCall, kindEnd:
+	case kindReady, kindFailed, kindColumns, kindAbout, kindCall, kindScan, kindEnd:
 		return maxControl
 	}
 	return 0
 }
 
-func writeFrame(w io.Writer, k kind, payload []byte) error {
+// writeFrame writes a frame, whose payload may be in parts.
+func writeFrame(w io.Writer, k kind, payload ...[]byte) error {
 	most := fromWorker(k)
 	if most == 0 {
 		most = fromParent(k)
 	}
-	if len(payload) > most {
+	n := 0
+	for _, part := range payload {
+		n += len(part)
+	}
+	if n > most {
 		return tooLargeError(most)
 	}
 	var header [headerBytes]byte
-	binary.LittleEndian.PutUint32(header[:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(header[:], uint32(n))
 	header[4] = byte(k)
 	if _, err := w.Write(header[:]); err != nil {
 		return err
 	}
-	_, err := w.Write(payload)
-	return err
+	for _, part := range payload {
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decodeJSON reads the payload of a frame.
@@ -144,10 +154,10 @@ func newFrameWriter(w io.Writer) *frameWriter {
 }
 
 // write adds a frame, which is sent with the next flush or earlier.
-func (w *frameWriter) write(k kind, payload []byte) error {
+func (w *frameWriter) write(k kind, payload ...[]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return writeFrame(w.buf, k, payload)
+	return writeFrame(w.buf, k, payload...)
 }
 
 // writeJSON is write for a frame with v as JSON, or without a payload for nil.

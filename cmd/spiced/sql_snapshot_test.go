@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const thirdKey = "third-key-0000000000000"
+
+// starBomb doubles the columns of a relation with each level.
+func starBomb(relation string) string {
+	sql := "WITH c0 AS (SELECT * FROM " + relation + ")"
+	for i := 1; i < 40; i++ {
+		sql += fmt.Sprintf(", c%d AS (SELECT * FROM c%d a, c%[2]d b)", i, i-1)
+	}
+	return sql + " SELECT count(*) FROM c39"
+}
+
+// TestReadersCannotHarmTheRuntime: statements over tables of the runtime and datasets that
+// are written, which nothing in DuckDB ends or bounds, cost their caller an error. Another
+// caller is answered meanwhile, as before, and the process does not grow.
+func TestReadersCannotHarmTheRuntime(t *testing.T) {
+	notShort(t)
+	const timeout, mostDelay, mostMemory = 3 * time.Second, 100 * time.Millisecond, 600 << 10 // KiB
+	dir := shop(t)
+	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(strings.Replace(shopPod, "runtime:\n", fmt.Sprintf("runtime:\n  query: { timeout: %s, workers: 3, worker_memory: 512MiB }\n", timeout), 1),
+		`keys: ["`, `keys: ["`+thirdKey+`", "`, 1))
+	p := startProcess(t, dir, "--watch=false")
+	honest := func() time.Duration {
+		began := time.Now()
+		p.want(p.do("POST", "/v1/sql", "SELECT id FROM wares WHERE id = "+strconv.Itoa(7), "X-API-Key", thirdKey, "Cache-Control", "no-cache"), 200, `[{"id":7}]`)
+		return time.Since(began)
+	}
+	honest() // its worker starts
+	alone := median(20, honest)
+	for _, relation := range []string{"spiced.tools", "spiced.functions", "orders"} {
+		for _, sql := range []string{
+			"SELECT list_transform(range(300000000), lambda x: x*x)[1] FROM " + relation + " LIMIT 1",
+			starBomb(relation),
+			"SELECT (repeat('9', 3000000)::BIGNUM * repeat('9', 3000000)::BIGNUM)::VARCHAR FROM " + relation + " LIMIT 1",
+			"SELECT regexp_matches(repeat('9', 20000), repeat('9?', 200000)) FROM " + relation + " LIMIT 1",
+			"SELECT repeat('9', 100000) || 'x' LIKE repeat('%9', 50000) FROM " + relation + " LIMIT 1",
+		} {
+			began, ended := time.Now(), make(chan reply, 1)
+			go func() { ended <- p.do("POST", "/v1/sql", sql, "X-API-Key", readerKey) }()
+			var delays []time.Duration
+			for over := false; !over; {
+				select {
+				case r := <-ended:
+					over = true
+					if r.status == 429 || r.status == 500 || time.Since(began) > timeout+2*time.Second {
+						t.Errorf("%.100s…: after %s, %d %.200s", sql, time.Since(began), r.status, r.body)
+					}
+				default:
+					delays = append(delays, honest())
+				}
+			}
+			slices.Sort(delays)
+			if d := delays[len(delays)/2] - alone; d > mostDelay {
+				t.Errorf("%.100s…: others are delayed by %s", sql, d)
+			}
+		}
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Skip("the memory of a process cannot be read here")
+	}
+	peak, _ := strconv.Atoi(regexp.MustCompile(`VmHWM:\s+(\d+)`).FindStringSubmatch(string(status))[1])
+	if peak > mostMemory {
+		t.Errorf("the process took %d MiB", peak>>10)
+	}
+}
+
+// median is the median of n durations.
+func median(n int, measure func() time.Duration) time.Duration {
+	all := make([]time.Duration, n)
+	for i := range all {
+		all[i] = measure()
+	}
+	slices.Sort(all)
+	return all[n/2]
+}
+
+// TestReadersSeeWhatWasWritten: a statement that runs in a worker reads the rows that were
+// written before it, through each protocol, and also through views and functions.
+func TestReadersSeeWhatWasWritten(t *testing.T) {
+	notShort(t)
+	dir := shop(t)
+	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(shopPod, "\n  functions:", "\n  query: { isolate: all }\n  functions:", 1)+`views:
+  - { name: named, sql: "SELECT id, name FROM orders WHERE name IS NOT NULL" }
+`)
+	p := startProcess(t, dir, sqlProtocols()...)
+	readers := asks(t, p, readerKey)
+	writers := map[string]sqlAsk{"http": asks(t, p, writerKey)["http"], "postgres": func(sql string) (string, error) {
+		conn, err := pgx.Connect(t.Context(), pgDSN(p, writerKey, "sslmode=disable"))
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close(t.Context()) //nolint:errcheck // it was read to its end
+		_, err = conn.Exec(t.Context(), sql)
+		return "", err
+	}}
+	n := 10
+	for writer, tell := range writers {
+		for range 5 {
+			n++
+			if _, err := tell(fmt.Sprintf("INSERT INTO orders (id, name) VALUES (%d, 'order %[1]d')", n)); err != nil {
+				t.Fatalf("%s: %v", writer, err)
+			}
+			for protocol, ask := range readers {
+				for _, sql := range []string{
+					"SELECT name AS v FROM orders WHERE id = %d", "SELECT name AS v FROM orders ORDER BY id DESC LIMIT 1 -- %d",
+					"SELECT n.name AS v FROM named n JOIN orders o ON o.id = n.id WHERE n.id = %d AND twice(o.id) = 2 * n.id",
+				} {
+					sql = fmt.Sprintf(sql, n)
+					if got, err := ask(sql); err != nil || !strings.Contains(got, fmt.Sprintf("order %d", n)) {
+						t.Fatalf("%s, written over %s: %s: got %q, %v", protocol, writer, sql, got, err)
+					}
+				}
+			}
+		}
+	}
+	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM orders a JOIN spiced.datasets d ON d.name = 'orders' WHERE a.id > 10", "X-API-Key", readerKey), 200, fmt.Sprintf(`[{"n":%d}]`, n-10))
+}

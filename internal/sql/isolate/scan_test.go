@@ -1,0 +1,116 @@
+package isolate_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/isolate"
+)
+
+// home declares tables that only this process has: small, of 3 rows, and large ones, of a million
+// each, whose rows are too many for a spool's memory.
+func home(t *testing.T, w *world) {
+	t.Helper()
+	tables := []string{"small", "large", "other"}
+	var relations []engine.Relation
+	known := map[string]*engine.Dependency{}
+	for _, name := range tables {
+		relations = append(relations, engine.Relation{Schema: engine.Public, Name: name})
+	}
+	w.publish(t, engine.Contents{
+		Relations: relations, Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.small"}},
+		Dependencies: func(relations []engine.Relation, _ []string) (list []*engine.Dependency, ok bool) {
+			for _, r := range relations {
+				if !slices.Contains(list, known[r.Name]) {
+					list = append(list, known[r.Name])
+				}
+			}
+			return list, true
+		},
+	}, "CREATE TABLE spice.public.small AS SELECT i AS n, 'name ' || i AS t FROM range(3) t(i)",
+		"CREATE TABLE spice.public.large AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)",
+		"CREATE TABLE spice.public.other AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)")
+	stage, err := w.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	for i, name := range tables {
+		from := engine.Qualified(engine.Public, name)
+		columns, err := stage.Describe("SELECT * FROM " + from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := &engine.SnapshotTable{Name: "public." + name, Relation: relations[i], From: from, Columns: columns}
+		known[name] = engine.NewTable("table "+name, table, []string{"CREATE VIEW " + from + " AS SELECT * FROM " + table.Stream()}, nil)
+	}
+}
+
+func TestScansOfTheParentsTables(t *testing.T) {
+	w := newWorld(t)
+	home(t, w)
+	for sql, want := range map[string]string{
+		"SELECT * FROM small":                                                                                   `[{"n":0,"t":"name 0"},{"n":1,"t":"name 1"},{"n":2,"t":"name 2"}]`,
+		"SELECT t FROM small WHERE n = 2":                                                                       `[{"t":"name 2"}]`,
+		"SELECT count(*) AS c FROM large":                                                                       `[{"c":1000000}]`,
+		"SELECT n FROM large LIMIT 2":                                                                           `[{"n":0},{"n":1}]`,
+		"SELECT t FROM large WHERE n IN (5, 999999)":                                                            `[{"t":"name 5"},{"t":"name 999999"}]`,
+		"SELECT a.t FROM large a, large b WHERE a.n = 7 AND b.n = 8 AND a.n < b.n":                              `[{"t":"name 7"}]`,
+		"SELECT count(*) AS c, sum(a.n) AS s FROM large a JOIN other b ON a.t = b.t":                            `[{"c":1000000,"s":499999500000}]`,
+		"SELECT count(*) AS c FROM large a POSITIONAL JOIN other b WHERE a.t = b.t":                             `[{"c":1000000}]`,
+		"SELECT (SELECT t FROM large LIMIT 1) AS t, count(*) AS c FROM other":                                   `[{"t":"name 0","c":1000000}]`,
+		"SELECT count(*) AS c FROM (SELECT t FROM large UNION ALL SELECT t FROM other)":                         `[{"c":2000000}]`,
+		"WITH l AS (SELECT * FROM large WHERE n >= 999998) SELECT a.n FROM l a, l b WHERE a.n = b.n ORDER BY 1": `[{"n":999998},{"n":999999}]`,
+	} {
+		if got := w.isolated(sql, 0); got.JSON != want {
+			t.Errorf("%s: got %+v, want %s", sql, got, want)
+		}
+	}
+	if s := w.pool.Stats(); s.Started != 1 || s.Killed+s.Crashed > 0 {
+		t.Errorf("the statements took %+v", s)
+	}
+}
+
+// TestAScanIsOfOneMoment: all scans of a statement see the same rows, while others write.
+func TestAScanIsOfOneMoment(t *testing.T) {
+	w := newWorld(t)
+	home(t, w)
+	ctx, stop := context.WithCancel(t.Context())
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for ctx.Err() == nil {
+			got := w.result(engine.Request{SQL: "UPDATE small SET n = n + 1", Write: true})
+			if got.Err != nil && ctx.Err() == nil {
+				t.Error(got.Err)
+				return
+			}
+		}
+	})
+	for range 50 {
+		if got := w.isolated("SELECT sum(a.n) - (SELECT sum(n) FROM small) AS d, count(DISTINCT b.n - a.n) AS k FROM small a JOIN small b ON a.t < b.t", 0); !strings.HasPrefix(got.JSON, `[{"d":`) || !strings.HasSuffix(got.JSON, `"k":2}]`) {
+			t.Fatalf("got %+v", got)
+		}
+		if got := w.isolated("SELECT (SELECT sum(n) FROM small) - (SELECT sum(n) FROM small WHERE t <> '') AS d", 0); got.JSON != `[{"d":0}]` {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	stop()
+	writer.Wait()
+}
+
+// TestScansThatTakeTooMuchRoom: what waits for other scans of a statement is bounded.
+func TestScansThatTakeTooMuchRoom(t *testing.T) {
+	w := newWorld(t, func(o *isolate.Options) { o.Spool = 1 << 20 })
+	home(t, w)
+	got := w.isolated("SELECT count(*) AS c FROM large a POSITIONAL JOIN other b WHERE a.t = b.t", 0)
+	if got.Err == nil || !strings.Contains(got.Err.Message, "public.large that wait for others") {
+		t.Errorf("got %+v", got)
+	}
+	if got := w.isolated("SELECT count(*) AS c FROM small", 0); got.JSON != `[{"c":3}]` {
+		t.Errorf("afterwards: got %+v", got)
+	}
+}
