@@ -17,7 +17,7 @@ type pool struct {
 	slots   *fair.Queue
 	limit   int   // slots, without the extra ones
 	waiting int   // who may wait
-	memory  int64 // resident bytes of the process above which abandoned statements stop others
+	memory  int64 // resident bytes of the process above which a caller with abandoned statements gets no connection
 
 	mu        sync.Mutex
 	idle      []*conn
@@ -35,7 +35,7 @@ func newPool(opts Options, memory int64, open func() (*conn, error)) *pool {
 }
 
 // get waits for a connection. The error is an [*Error] with [errcode.Busy] when too
-// many wait already or abandoned statements hold too much, or ctx's.
+// many wait already or the caller has abandoned statements, or ctx's.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	who := caller.From(ctx)
 	slot, err := p.slots.Acquire(ctx, who.Share(), who.Weight)
@@ -74,16 +74,15 @@ func (p *pool) take(share string) (*conn, error) {
 	return p.open()
 }
 
-// overloaded returns why a caller gets no connection although one is free, or nil:
-// abandoned statements continue to use processors and memory that no limit bounds.
+// overloaded returns why a caller gets no connection although one is free, or nil: its
+// abandoned statements continue to use processors and memory that no limit bounds. Those of
+// others are never the reason.
 func (p *pool) overloaded(share string) error {
 	n := p.stuckWith[share]
-	if n <= max(p.limit/2, leastAbandoned) {
-		if n = p.stuck; n == 0 || residentBytes() <= p.memory {
-			return nil
-		}
+	if n == 0 || n <= max(p.limit/2, leastAbandoned) && residentBytes() <= p.memory {
+		return nil
 	}
-	return NewError(errcode.Busy, "try again when they have ended", "%d statements ignore their cancellation and hold memory", n)
+	return NewError(errcode.Busy, "try again when they have ended", "statements of this caller that ignore their cancellation: %d", n)
 }
 
 // put takes a connection back.
