@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,17 @@ type guard struct {
 	ranges  []netip.Prefix
 	private bool
 	lookup  func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// guard returns the one of the settings, which resolves names with lookup; nil: as the system
+// does.
+func (s settings) guard(lookup func(ctx context.Context, host string) ([]netip.Addr, error)) guard {
+	if lookup == nil {
+		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	return guard{ranges: s.ranges, private: s.private, lookup: lookup}
 }
 
 // AddressError is a connection that is refused.
@@ -158,6 +170,20 @@ func (g guard) dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("the host has no address")}
 	}
 	return nil, refuse(host, refused)
+}
+
+// literal returns why the host of a URL is an address that no call may connect to; nil for
+// names, whose addresses are known when a call resolves them. A call would learn it after
+// somebody had approved it.
+func (g guard) literal(u *url.URL) error {
+	if u == nil {
+		return nil
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	if err != nil || g.refusal(a) == "" {
+		return nil
+	}
+	return refuse(u.Hostname(), []string{fmt.Sprintf("%s is %s", a.Unmap(), g.refusal(a))})
 }
 
 // refuse is the error of a host of which every address is refused.

@@ -20,7 +20,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -84,25 +83,23 @@ func New(_ context.Context, spec body.Spec, o Options) (body.Body, error) {
 	}
 	s.target = readTarget(e, declared.From)
 	s.set = readSettings(e, s.table)
+	g := s.set.guard(o.Lookup)
+	if why := g.literal(s.target); why != nil {
+		e.Fail(".from", "", "%s", why)
+	}
 	s.forms(e, spec)
 	if e.Fault() != nil {
 		return nil, e.Problems
 	}
 	s.redact = httpx.Redaction([]string{s.set.bearer})
 	s.slots = make(chan struct{}, s.set.concurrency)
-	s.client = &http.Client{CheckRedirect: httpx.CheckRedirect, Transport: transport(s.set, o)}
+	s.client = &http.Client{CheckRedirect: httpx.CheckRedirect, Transport: transport(s.set, g, o)}
 	return s, nil
 }
 
 // transport returns one that ignores the proxies of the environment: a proxy would resolve
 // names itself, and the guard could not see their addresses.
-func transport(set settings, o Options) *http.Transport {
-	g := guard{ranges: set.ranges, private: set.private, lookup: o.Lookup}
-	if g.lookup == nil {
-		g.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		}
-	}
+func transport(set settings, g guard, o Options) *http.Transport {
 	return &http.Transport{
 		DialContext:            g.dial,
 		TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
