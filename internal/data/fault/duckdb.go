@@ -28,7 +28,20 @@ var (
 
 // RaggedHint is the hint for rows with too few or too many columns.
 const RaggedHint = "repair the file, or set params.null_padding: true to fill short rows, " +
-	"params.ignore_errors: true to skip such rows, or params.csv_quote and params.csv_escape to what the file uses"
+	"or params.csv_delimiter, params.csv_quote and params.csv_escape to what the file uses"
+
+// NotUTF8 returns a fault about text that is not UTF-8, if a row of it, or DuckDB's reason why
+// it cannot be read, shows that; else nil. A NUL byte in a row is half of a character of UTF-16.
+func NotUTF8(at, reason, row string) *Fault {
+	encoding := "latin-1"
+	switch {
+	case strings.Contains(row, "\x00"):
+		encoding = "utf-16"
+	case !strings.Contains(reason, "not utf-8"):
+		return nil
+	}
+	return New("from", "set params.encoding: "+encoding+", if that is its encoding, or convert the file to UTF-8", "%s: the file is not UTF-8", at)
+}
 
 // FromDuckDB returns an error of DuckDB about a source as a fault.
 func FromDuckDB(err error) *Fault {
@@ -77,13 +90,16 @@ func csvFault(text string) *Fault {
 		at = fmt.Sprintf("file %q, %s", file, at)
 	}
 	row := truncate.Ellipsis(group(csvText, text, 1), 80)
+	if f := NotUTF8(at, text, row); f != nil {
+		return f
+	}
 	if n := csvCount.FindStringSubmatch(text); n != nil {
 		return New("from", RaggedHint, "%s: expected %s columns, found %s: %q", at, n[1], n[2], row).
 			WithPublic(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
 	}
 	if c := csvConvert.FindStringSubmatch(text); c != nil {
-		hint := fmt.Sprintf("declare a type that fits the column (columns: name %s, type utf8), or set params.sample_size: -1, "+
-			"params.nullstr or params.ignore_errors: true", c[1])
+		hint := fmt.Sprintf("declare a type that fits the column (columns: name %s, type utf8), or set params.sample_size: -1 "+
+			"or params.nullstr", c[1])
 		return New("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], truncate.Ellipsis(c[2], 80)).
 			WithPublic(fmt.Sprintf("%s: column %q is read as %s, but a value is not", at, c[1], c[3]))
 	}

@@ -1,9 +1,11 @@
 package fileformat
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -78,8 +80,12 @@ var tsvFormat = &format{
 // readsCSV reports whether the scan is one of read_csv.
 func (s scan) readsCSV() bool { return s.format.reader == "read_csv" }
 
+// delimiters are those other than the comma that DuckDB detects.
+const delimiters = ";|\t"
+
 // detectDelimiter describes files and sets the delimiter of CSV: a comma, unless
-// only another one splits the header.
+// only another one splits the header. If it does and the rows have other numbers of values,
+// the file is refused: as one column, each row would be a text with the delimiter in it.
 func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan, []engine.Column, error) {
 	if !s.readsCSV() || s.has("delim") || s.has("sep") || s.has("auto_detect") {
 		columns, err := describe(s)
@@ -87,10 +93,15 @@ func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan
 	}
 	comma := s.with("delim", "','")
 	columns, err := describe(comma)
-	if err == nil && (len(columns) != 1 || !strings.ContainsAny(columns[0].Name, ";|\t")) {
+	if err == nil && (len(columns) != 1 || !strings.ContainsAny(columns[0].Name, delimiters)) {
 		return comma, columns, nil
 	}
 	detected, other := describe(s)
+	if err == nil && (other != nil || len(detected) < 2) {
+		at := strings.IndexAny(columns[0].Name, delimiters)
+		hint := fmt.Sprintf("set params.csv_delimiter: %q, and params.null_padding: true to fill short rows; or params.csv_delimiter: \",\" if it has one column", columns[0].Name[at:at+1])
+		return s, nil, fault.New("from", hint, "read with commas, the file has one column, %q, and no other delimiter fits all rows", columns[0].Name)
+	}
 	if other != nil || len(detected) < 2 || slices.ContainsFunc(detected, func(c engine.Column) bool { return strings.Contains(c.Name, ",") }) {
 		return comma, columns, err
 	}

@@ -232,9 +232,13 @@ func findRagged(path string, s scan) *fault.Fault {
 		switch {
 		case errors.Is(err, csv.ErrFieldCount):
 			line, _ := r.FieldPos(0)
-			return fault.New("from", fault.RaggedHint, "file %q, line %d: expected %d columns, found %d: %q",
-				path, line, expected, len(row), truncate.Ellipsis(strings.Join(row, string(r.Comma)), 80)).
-				WithPublic(fmt.Sprintf("file %q, line %d: expected %d columns, found %d", path, line, expected, len(row)))
+			at, text := fmt.Sprintf("file %q, line %d", path, line), strings.Join(row, string(r.Comma))
+			if f := fault.NotUTF8(at, "", text); f != nil {
+				return f
+			}
+			return fault.New("from", fault.RaggedHint, "%s: expected %d columns, found %d: %q",
+				at, expected, len(row), truncate.Ellipsis(text, 80)).
+				WithPublic(fmt.Sprintf("%s: expected %d columns, found %d", at, expected, len(row)))
 		case err != nil:
 			return nil
 		}
