@@ -33,6 +33,7 @@ var (
 // known are the differences that are understood.
 var known = []knownDifference{
 	{list: fault, name: "a correlated WITH that a subquery reads", sql: throughFrom},
+	{list: fault, name: "a WITH of a body that cannot be written in place of its name: refused (0072)", message: regexp.MustCompile(`DuckDB may return the values of other rows for the CTE \w+, which depends on an outer query and is read in a subquery; `), sql: regexp.MustCompile(`\(WITH `)},
 	{list: fault, name: "a correlated WITH: an internal error", message: regexp.MustCompile(`Attempted to access index \d+ within vector of size`), sql: correlatedWith},
 	{list: fault, name: "a correlated WITH: columns of another type", message: regexp.MustCompile(`Vector::Reference used on vector of different type|Expected unified vector format of type|Failed to cast value: (Could not convert string|Unimplemented type for cast)`), sql: throughFrom},
 	{list: fault, name: "an argument of a function next to a WITH of its body", message: regexp.MustCompile(`Failed to bind column reference "a\d"`), sql: regexp.MustCompile(`(?s)\bf\d+\(.*\(WITH `)},
