@@ -45,7 +45,7 @@ func TestReferencesAreNotPrinted(t *testing.T) {
 	}
 }
 
-// TestSecretsThatAreWords uses secrets that are words of ours: they are replaced where they
+// TestSecretsThatAreWords uses secrets that occur in our messages: they are replaced where they
 // are values, and a message without them stays as it is, since a gap in it would show them.
 func TestSecretsThatAreWords(t *testing.T) {
 	for _, secret := range []string{"postgres", "mode", "is", "extension"} {

@@ -84,7 +84,7 @@ func redactArgument(redact func(string) string, arg any) any {
 	return redact(fmt.Sprint(arg))
 }
 
-// Redactf formats a message of ours, with redact applied to its arguments.
+// Redactf formats a message and applies redact to its arguments. The format is not redacted.
 func Redactf(redact func(string) string, format string, args ...any) string {
 	shown := make([]any, len(args))
 	for i, arg := range args {
