@@ -217,6 +217,8 @@ func chatProbes(door int) []probe {
 	list := []probe{
 		{form.path, form.whole(), nil, 200},
 		{form.path, form.whole(), []string{headerEvents, "include"}, 200},
+		{form.path, form.whole(), []string{headerEvents, ""}, 400},
+		{form.path, form.whole(), []string{headerEvents, "all"}, 400},
 		{form.path, form.stream(), nil, 200},
 		{form.path, "{", nil, 400},
 		{form.path, form.whole(), []string{"Origin", "http://x"}, 403},

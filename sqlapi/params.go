@@ -38,10 +38,12 @@ func checkParams(rt route) func(*http.Request) error {
 	}
 	return func(r *http.Request) error {
 		for _, p := range headers {
-			if value := strings.ToLower(strings.TrimSpace(r.Header.Get(p.name))); value != "" {
-				if err := p.check([]string{value}); err != nil {
-					return err
-				}
+			var values []string
+			for _, value := range r.Header.Values(p.name) {
+				values = append(values, strings.ToLower(strings.TrimSpace(value)))
+			}
+			if err := p.check(values); err != nil {
+				return err
 			}
 		}
 		if r.URL.RawQuery == "" {
