@@ -10,6 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
@@ -19,7 +21,7 @@ import (
 // workerSetup returns the statements that every worker runs at its start. What
 // statements name is created when one first names it: see dependencies.
 func workerSetup() []string {
-	var list []string
+	list := []string{pgcatalog.CreateSchema}
 	for _, m := range prelude.Macros {
 		list = append(list, m.SQL())
 	}
@@ -27,14 +29,13 @@ func workerSetup() []string {
 }
 
 // dependencies returns what a worker needs for a statement that names the relations
-// and functions, and false if it cannot have some of it. What only this process can read,
-// such as the runtime's own tables, databases in memory, and those that are attached for
-// writing, is a stream there.
-func (g *Generation) dependencies(relations []engine.Relation, names []string) ([]*engine.Dependency, bool) {
+// and functions; the error is why it cannot have one of them. What only this process can
+// read, such as the runtime's own tables, databases in memory, and those that are attached
+// for writing, is a stream there.
+func (g *Generation) dependencies(relations []engine.Relation, names []string) ([]*engine.Dependency, error) {
 	s := &resolver{g: g, found: map[string]*engine.Dependency{}}
-	ok := !slices.ContainsFunc(relations, func(r engine.Relation) bool { return s.relation(r) == nil }) &&
-		!slices.ContainsFunc(names, func(name string) bool { return s.function(name) == nil })
-	return s.list, ok
+	s.all(relations, names)
+	return s.list, s.err
 }
 
 // resolver finds the dependencies of one statement.
@@ -42,6 +43,15 @@ type resolver struct {
 	g     *Generation
 	found map[string]*engine.Dependency // by name
 	list  []*engine.Dependency          // each after those that it uses
+	err   error                         // why a worker cannot have one of them; nil is returned instead of that one
+}
+
+// missing notes that a worker cannot have an object of the catalog.
+func (s *resolver) missing(name string) *engine.Dependency {
+	if s.err == nil {
+		s.err = engine.NewError(errcode.Internal, "report it as a bug", "no worker can have the %s", name)
+	}
+	return nil
 }
 
 // add adds a dependency after those that it uses. It returns nil if one of these is
@@ -56,8 +66,7 @@ func (s *resolver) add(name string, create, drop []string, uses ...*engine.Depen
 	return d
 }
 
-// relation adds a dataset, a view or a table of the runtime. It returns nil if it is in this
-// process only.
+// relation adds a dataset, a view or a table of the runtime.
 func (s *resolver) relation(r engine.Relation) *engine.Dependency {
 	name := "table " + tables.Key(r)
 	if d := s.found[name]; d != nil {
@@ -68,10 +77,12 @@ func (s *resolver) relation(r engine.Relation) *engine.Dependency {
 	}
 	i := slices.IndexFunc(s.g.Views, func(v *views.View) bool { return v.Relation == r })
 	switch {
-	case i < 0 && r.Schema == engine.System:
+	case i < 0 && r.Schema == engine.System, r == pgcatalog.OwnColumns:
 		return s.own(name, r)
+	case i < 0 && r.Schema == pgcatalog.Schema:
+		return s.postgres(name, r.Name)
 	case i < 0:
-		return nil
+		return s.missing(name)
 	}
 	v := s.g.Views[i]
 	current := v.Current()
@@ -142,7 +153,17 @@ func (s *resolver) setup(r *resource.Resource) *engine.Dependency {
 	return d
 }
 
-// function adds a function. It returns nil if it is in this process only.
+// postgres adds an object of PostgreSQL's catalog. It is the same for the life of the
+// runtime.
+func (s *resolver) postgres(name, object string) *engine.Dependency {
+	o := pgcatalog.Find(object)
+	if o == nil {
+		return s.missing(name)
+	}
+	return s.add(name, o.Create, nil, s.all(o.Uses, nil)...)
+}
+
+// function adds a function.
 func (s *resolver) function(called string) *engine.Dependency {
 	name := "function " + sqltree.Fold(called)
 	if d := s.found[name]; d != nil {
@@ -161,7 +182,13 @@ func (s *resolver) function(called string) *engine.Dependency {
 	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool { return strings.EqualFold(f.Name, called) }) {
 		return s.add(name, nil, nil) // workerSetup has it
 	}
-	return nil
+	if schema, macro, ok := strings.Cut(called, "."); ok {
+		if schema == pgcatalog.Schema && pgcatalog.Find(macro) != nil {
+			return s.relation(engine.Relation{Schema: schema, Name: macro})
+		}
+		return s.add(name, nil, nil) // there is none, as DuckDB will say
+	}
+	return s.missing(name)
 }
 
 // files returns the names of the dependencies that hold files open for g.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -56,11 +57,12 @@ func (s *snapshotTables) get(r engine.Relation, v *tables.Version) (*engine.Snap
 }
 
 // snapshot adds a relation that only this process can read: create returns the statements that
-// make it from its rows, in a FROM clause. It returns nil if DuckDB cannot describe it.
+// make it from its rows, in a FROM clause.
 func (s *resolver) snapshot(name string, r engine.Relation, v *tables.Version, create func(from string) []string, drop []string) *engine.Dependency {
 	t, err := s.g.snapshots.get(r, v)
 	if err != nil {
-		return nil // the statement gets the reason where it runs, in this process
+		s.err = cmp.Or(s.err, err)
+		return nil
 	}
 	d := engine.NewTable(name, t, create(t.Stream()), drop)
 	s.found[name], s.list = d, append(s.list, d)

@@ -101,10 +101,12 @@ type Contents struct {
 	Keys map[Relation][]KeyColumn
 
 	// Dependencies returns what another process needs for a statement that names the
-	// relations and functions, each after those that it uses. It reports false if
-	// only this process can run the statement. It is called while the catalog is in
-	// use. Nil: no other process can run a statement that names any.
-	Dependencies func(relations []Relation, functions []string) ([]*Dependency, bool)
+	// relations and functions, each after those that it uses. Functions that are not declared
+	// and are called by a schema of relations, which may have none of that name, are
+	// written schema.name, folded. The error is why no other process can have one of them,
+	// and what the statement's caller gets. It is called while the catalog is in use. Nil:
+	// statements that name any run in this process.
+	Dependencies func(relations []Relation, functions []string) ([]*Dependency, error)
 
 	// Unserved returns the error of a statement that names a relation, or in schema public
 	// a function, that is declared and does not serve, because it is loading or has a

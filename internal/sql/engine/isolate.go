@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -98,29 +97,31 @@ func NewTable(name string, t *SnapshotTable, create, drop []string) *Dependency 
 
 // workerNeeds is what a statement needs in another process.
 type workerNeeds struct {
-	// dependencies returns what another process needs for it; false if only this process
-	// can run it. Nil: only this one can.
-	dependencies func() ([]*Dependency, bool)
+	// dependencies returns what another process needs for it; the error is why it cannot
+	// have that. Nil: only this process can run the statement.
+	dependencies func() ([]*Dependency, error)
 	conditions   *conditions // for the tables of the dependencies
 }
 
-// dependencies returns [verdict.dependencies] of a statement.
-func (c *Catalog) dependencies(st *sqltree.Statement) func() ([]*Dependency, bool) {
-	if slices.ContainsFunc(st.Calls, c.internal) {
-		return nil
+// dependencies returns [workerNeeds.dependencies] of a statement.
+func (c *Catalog) dependencies(st *sqltree.Statement) func() ([]*Dependency, error) {
+	relations, declared := c.named(st)
+	var functions []string
+	for _, f := range declared {
+		functions = append(functions, f.Name)
 	}
-	relations, functions := c.named(st)
+	for _, call := range st.Calls {
+		if c.internal(call) {
+			functions = append(functions, sqltree.Fold(call.Schema)+"."+sqltree.Fold(call.Name))
+		}
+	}
 	if len(relations)+len(functions) == 0 {
-		return func() ([]*Dependency, bool) { return nil, true }
+		return func() ([]*Dependency, error) { return nil, nil }
 	}
 	if c.contents.Dependencies == nil {
 		return nil
 	}
-	names := make([]string, len(functions))
-	for i, f := range functions {
-		names[i] = f.Name
-	}
-	return sync.OnceValues(func() ([]*Dependency, bool) { return c.contents.Dependencies(relations, names) })
+	return sync.OnceValues(func() ([]*Dependency, error) { return c.contents.Dependencies(relations, functions) })
 }
 
 // internal reports whether a call may name a function of the runtime itself, such as
@@ -167,13 +168,13 @@ func (db *DB) Quiet(patience time.Duration) bool {
 }
 
 // isolable decides whether the statement runs in another process.
-func (p *producer) isolable() bool {
+func (p *producer) isolable() (bool, error) {
 	if !p.req.Isolate || p.db.opts.Isolator == nil || p.verdict.write || p.verdict.dependencies == nil {
-		return false
+		return false, nil
 	}
-	var ok bool
-	p.dependencies, ok = p.verdict.dependencies()
-	return ok
+	var err error
+	p.dependencies, err = p.verdict.dependencies()
+	return err == nil, err
 }
 
 // isolate begins the statement in another process, which makes the connection

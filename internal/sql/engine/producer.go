@@ -230,8 +230,8 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 			return pending, nil, err
 		}
 	}
-	if p.isolated = p.isolable(); p.isolated {
-		return pending, nil, nil
+	if p.isolated, err = p.isolable(); p.isolated || err != nil {
+		return pending, nil, err
 	}
 	if p.req.Isolate {
 		if err = p.verdict.checkUnsafe(); err != nil {

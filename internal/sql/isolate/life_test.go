@@ -305,7 +305,7 @@ func TestAWorkerReadsItsFoldersOnly(t *testing.T) {
 	}
 	w.publish(t, engine.Contents{
 		Relations: []engine.Relation{{Schema: "public", Name: "inside"}, {Schema: "public", Name: "outside"}},
-		Dependencies: func(relations []engine.Relation, _ []string) ([]*engine.Dependency, bool) {
+		Dependencies: func(relations []engine.Relation, _ []string) ([]*engine.Dependency, error) {
 			return always(definitions[relations[0].Name])(nil, nil)
 		},
 	})

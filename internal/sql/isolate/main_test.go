@@ -80,12 +80,12 @@ func newWorld(t testing.TB, change ...func(*isolate.Options)) *world {
 
 // always are dependencies that each run one of the statements, whatever a
 // statement names.
-func always(statements ...string) func([]engine.Relation, []string) ([]*engine.Dependency, bool) {
-	return func([]engine.Relation, []string) (list []*engine.Dependency, ok bool) {
+func always(statements ...string) func([]engine.Relation, []string) ([]*engine.Dependency, error) {
+	return func([]engine.Relation, []string) (list []*engine.Dependency, err error) {
 		for i, sql := range statements {
 			list = append(list, engine.NewDependency(fmt.Sprintf("statement %d", i+1), []string{sql}, nil))
 		}
-		return list, true
+		return list, nil
 	}
 }
 

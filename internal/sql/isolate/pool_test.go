@@ -129,8 +129,8 @@ func TestOutdatedFilesAreClosed(t *testing.T) {
 		view := engine.NewDependency("view", []string{"CREATE OR REPLACE VIEW spice.public.v AS FROM " + name + ".t"}, nil, data)
 		w.publish(t, engine.Contents{
 			Relations: []engine.Relation{{Schema: "public", Name: "v"}},
-			Dependencies: func([]engine.Relation, []string) ([]*engine.Dependency, bool) {
-				return []*engine.Dependency{data, view}, true
+			Dependencies: func([]engine.Relation, []string) ([]*engine.Dependency, error) {
+				return []*engine.Dependency{data, view}, nil
 			},
 		})
 		w.pool.Retain(map[string]bool{name: true})
@@ -442,4 +442,22 @@ func TestAWorkerRunsNothingAfterAVariant(t *testing.T) {
 		pids := w.pool.Pids()
 		return len(pids) == 1 && pids[0] != old
 	})
+}
+
+// TestAMissingDependencyFailsItsStatement: a statement that is to run in a worker, and names
+// what no worker can have, does not run here.
+func TestAMissingDependencyFailsItsStatement(t *testing.T) {
+	w := newWorld(t)
+	w.publish(t, engine.Contents{
+		Relations: []engine.Relation{{Schema: "public", Name: "t"}},
+		Dependencies: func([]engine.Relation, []string) ([]*engine.Dependency, error) {
+			return nil, engine.NewError(errcode.Execution, "", "no worker can have t")
+		},
+	}, "CREATE TABLE spice.public.t AS SELECT 7 AS a")
+	if got := w.isolated("SELECT * FROM t", 0); got.code() != errcode.Execution || got.Err.Message != "no worker can have t" {
+		t.Errorf("got %+v", got)
+	}
+	if got := w.result(engine.Request{SQL: "SELECT * FROM t"}); got.JSON != `[{"a":7}]` {
+		t.Errorf("got %+v", got)
+	}
 }

@@ -23,13 +23,13 @@ func home(t *testing.T, w *world) {
 	}
 	w.publish(t, engine.Contents{
 		Relations: relations, Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.small"}},
-		Dependencies: func(relations []engine.Relation, _ []string) (list []*engine.Dependency, ok bool) {
+		Dependencies: func(relations []engine.Relation, _ []string) (list []*engine.Dependency, err error) {
 			for _, r := range relations {
 				if !slices.Contains(list, known[r.Name]) {
 					list = append(list, known[r.Name])
 				}
 			}
-			return list, true
+			return list, nil
 		},
 	}, "CREATE TABLE spice.public.small AS SELECT i AS n, 'name ' || i AS t FROM range(3) t(i)",
 		"CREATE TABLE spice.public.large AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)",

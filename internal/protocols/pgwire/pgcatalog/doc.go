@@ -31,7 +31,6 @@
 package pgcatalog
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -80,8 +79,7 @@ func (m macro) sql() string {
 // They run once, in the publication that makes the tables of schema spiced and
 // after it has.
 func Setup() []string {
-	schema := fmt.Sprintf("CREATE SCHEMA %s.%s", engine.CatalogName, Schema)
-	return slices.Concat([]string{schema, ownColumns, reservedWords, typeTable(), typeFunctions()}, statements(typeMacros()), statements(declaredViews),
+	return slices.Concat([]string{CreateSchema, ownColumns, reservedWords, typeTable(), typeFunctions()}, statements(typeMacros()), statements(declaredViews),
 		statements(baseViews()), statements(macros), statements(catalogViews()))
 }
 
