@@ -14,6 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/spiced-sql/spiced/internal/kit/rpcid"
 )
 
 // The SDK passes a message through five goroutines and decodes it as often,
@@ -24,7 +26,7 @@ import (
 
 // message is a JSON-RPC request that is answered without the SDK.
 type message struct {
-	id       jsonrpc.ID
+	id       jsonrpc.ID // protected: see package rpcid
 	method   string
 	params   params
 	revision string // from the header, or ""
@@ -93,17 +95,13 @@ func plain(body []byte, header http.Header) *message {
 		return nil
 	}
 	m := &message{method: fields.text("method"), revision: header.Get(headerRevision)}
+	protected, err := rpcid.ID(fields["id"])
+	if err != nil {
+		return nil
+	}
 	var id any
-	if json.Unmarshal(fields["id"], &id) != nil {
-		return nil
-	}
-	var err error
-	if m.id, err = jsonrpc.MakeID(id); err != nil || !m.id.IsValid() {
-		return nil
-	}
-	if f, ok := id.(float64); ok && f != float64(int64(f)) {
-		return nil
-	}
+	_ = json.Unmarshal(protected, &id) // a string or a number
+	m.id, _ = jsonrpc.MakeID(id)
 	if json.Unmarshal(fields["params"], &m.params) != nil && fields["params"] != nil {
 		return nil
 	}
@@ -193,11 +191,11 @@ func (m *message) reply(w http.ResponseWriter, result mcp.Result, err error) {
 			w.WriteHeader(http.StatusBadRequest) // required by the revision
 		}
 		text, _ := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: err}) // an error always encodes
-		_, _ = w.Write(text)
+		_, _ = w.Write(rpcid.Restore(text))
 		return
 	}
 	name, _ := json.Marshal(id.Raw()) // a string or a number
-	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), name, []byte(`,"result":`), value, []byte(`}`)))
+	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), rpcid.Restore(name), []byte(`,"result":`), value, []byte(`}`)))
 }
 
 // encode encodes a result as JSON. It concatenates the encoded tools of a page:

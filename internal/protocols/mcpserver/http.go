@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/spiced-sql/spiced/internal/kit/rpcid"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -63,8 +66,20 @@ func statusOf(err error) int {
 	return http.StatusBadRequest
 }
 
-// serve passes a request to the SDK.
+// serve passes a request to the SDK, with ids that it does not change: see package rpcid.
 func (s *Server) serve(sdk http.Handler, w http.ResponseWriter, r *http.Request, sess *session) {
+	if r.Method == http.MethodPost {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			refuseBody(w, err)
+			return
+		}
+		if body, err = rpcid.Protect(body); err != nil {
+			refuseMessage(w, err)
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
 	ctx, cancel := context.WithCancel(sess.in(r.Context()))
 	defer cancel()
 	if r.Method == http.MethodDelete && s.sessions.remove(sess) {
@@ -121,6 +136,13 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	_, _ = w.Write(text)
 }
 
+// refuseMessage answers a message whose id cannot be repeated.
+func refuseMessage(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(errorLine(jsonrpc.CodeInvalidRequest, []byte("null"), err.Error()))
+}
+
 // requests are the HTTP requests in progress, by number. The SDK passes only
 // the header of a request to a handler; the number in it identifies the
 // context, which ends when the client disconnects.
@@ -160,12 +182,13 @@ func newStream(w http.ResponseWriter) *stream {
 	return &stream{ResponseWriter: w, control: http.NewResponseController(w)}
 }
 
-// Write writes within writeTimeout.
+// Write writes whole messages within writeTimeout, with the client's ids.
 func (s *stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders
-	return s.ResponseWriter.Write(p)
+	_, err := s.ResponseWriter.Write(rpcid.Restore(p))
+	return len(p), err
 }
 
 // FlushError sends what has been written.

@@ -26,7 +26,7 @@ func TestProtocolErrors(t *testing.T) {
 		{"no name", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`, nil, 200, "-32602"},
 		{"a number for a name", "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, nil, 200, "-32602"},
 		{"a call without an id", "POST", `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"greet"}}`, nil, 400, "missing id"},
-		{"an object for an id", "POST", `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`, nil, 400, "ID"},
+		{"an object for an id", "POST", `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`, nil, 400, "id must be a string or a number, got an object"},
 		{"another method's case", "POST", `{"jsonrpc":"2.0","id":1,"Method":"tools/list"}`, nil, 202, ""},
 		{"batch", "POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, nil, 400, "batching"},
 		{"batch of old", "POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`, map[string]string{"Mcp-Protocol-Version": "2025-03-26"}, 200, "result"},

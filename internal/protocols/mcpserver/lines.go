@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/spiced-sql/spiced/internal/kit/rpcid"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -74,15 +75,19 @@ func (l *lines) take(line []byte) {
 		l.refuse(jsonrpc.CodeParseError, nil, "the line is not JSON; a message is one line")
 		return
 	}
-	if line[0] != '[' {
-		if _, err := jsonrpc.DecodeMessage(line); err != nil {
-			l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
-			return
-		}
-		l.pass(line)
+	message, err := rpcid.Protect(line)
+	if err == nil && message[0] == '[' {
+		l.batch(message)
 		return
 	}
-	l.batch(line)
+	if err == nil {
+		_, err = jsonrpc.DecodeMessage(message)
+	}
+	if err != nil {
+		l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
+		return
+	}
+	l.pass(message)
 }
 
 // batch passes a batch on. The SDK takes two notifications of a batch for requests of one id, so
@@ -134,11 +139,16 @@ func (l *lines) refuse(code int, line []byte, message string) {
 	if json.Unmarshal(line, &fields) == nil && len(fields["id"]) > 0 && bytes.IndexByte([]byte(`"-0123456789`), fields["id"][0]) >= 0 {
 		id = fields["id"]
 	}
-	text, _ := json.Marshal(message) // a string
-	_, _ = fmt.Fprintf(l.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id, code, text)
+	_, _ = l.out.Write(append(errorLine(code, id, message), '\n'))
 }
 
-// lineWriter is an output to which each write is one line.
+// errorLine is a response with an error, for an id as JSON.
+func errorLine(code int, id []byte, message string) []byte {
+	text, _ := json.Marshal(message) // a string
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, text)
+}
+
+// lineWriter is an output to which each write is one line. It puts the client's ids back.
 type lineWriter struct {
 	io.WriteCloser
 	mu sync.Mutex
@@ -148,5 +158,6 @@ type lineWriter struct {
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.WriteCloser.Write(p)
+	_, err := w.WriteCloser.Write(rpcid.Restore(p))
+	return len(p), err
 }
