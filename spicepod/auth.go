@@ -5,6 +5,7 @@ import "time"
 // Auth is `runtime.auth`.
 type Auth struct {
 	APIKey *APIKey `yaml:"api-key" doc:"Authentication by API key."`
+	Former any     `yaml:"api_key" served:"renamed" instead:"'runtime.auth.api-key'" doc:"Another name of api-key."`
 	OIDC   any     `yaml:"oidc" served:"refused" instead:"'runtime.auth.api-key' with a key for each caller" doc:"Authentication by tokens of an issuer."`
 
 	Approvers []string `yaml:"approvers" doc:"Names of the principals who decide about calls that need approval. See docs/approvals.md."`
@@ -105,6 +106,7 @@ type Postgres struct {
 type Flight struct {
 	Enabled     bool   `yaml:"enabled" default:"true" doc:"Serve the protocol."`
 	MaxMessage  any    `yaml:"max_message_size" served:"no" instead:"nothing: results are sent in batches of bounded size" doc:"The largest message."`
+	WriteLimit  any    `yaml:"do_put_rate_limit_enabled" served:"no" instead:"'runtime.auth.api-key.limits'" doc:"Whether the rate of writes is limited."`
 	Address     string `yaml:"address" default:"127.0.0.1:50051" doc:"Address of the listener, as host:port. The flag --flight overrides it."`
 	Connections int    `yaml:"max_connections" min:"1" default:"1000" doc:"Concurrent connections that have sent a call with a valid key; a new one closes the oldest without calls."`
 	PerCaller   int    `yaml:"max_connections_per_caller" min:"0" doc:"Concurrent connections of one key, or of one address where no keys are required; 0: a quarter of max_connections."`

@@ -23,6 +23,7 @@ type Catalog struct {
 	Acceleration         *Acceleration  `yaml:"acceleration" doc:"Store copies of the tables in the engine, each when a statement first reads it. Tables of connectors that read into copies only have one in memory without it."`
 	RefreshCheckInterval time.Duration  `yaml:"refresh_check_interval" default:"1m" doc:"How often the server is asked for tables that are new, changed or gone."`
 	Metadata             map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
+	Metrics              any            `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the catalog."`
 	DependsOn            []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 

@@ -282,7 +282,9 @@ func (d *decoder) checkStore(s *SecretStore) {
 	switch {
 	case s.From == "" || kind == "env":
 	case slices.Contains(secretStores, kind):
-		d.index.notServed = append(d.index.notServed, pathString(d.path)+".from="+s.From)
+		d.push("from")
+		d.notServed(s.From, "the store 'env', with references such as '${env:NAME}'")
+		d.pop()
 	default:
 		d.failPath("from", fmt.Sprintf("unknown secret store %q", truncate.Runes(s.From, maxShown))+nearest.Clause(kind, secretStores), "one of "+oneOf(secretStores))
 	}

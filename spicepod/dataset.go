@@ -48,6 +48,10 @@ type Dataset struct {
 	Embeddings            []any             `yaml:"embeddings" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Older form of columns[].embeddings."`
 	Metrics               any               `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the dataset."`
 	Vectors               any               `yaml:"vectors" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Vector index."`
+	InvalidTypeAction     any               `yaml:"invalid_type_action" served:"no" instead:"a 'columns[].type', or a view that casts or leaves out the column" doc:"Older form of unsupported_type_action."`
+	HasMetadataTable      any               `yaml:"has_metadata_table" served:"no" instead:"nothing: the metadata of files is read with them" doc:"Whether a second table has the metadata of objects."`
+	TimePartitionColumn   any               `yaml:"time_partition_column" served:"no" instead:"nothing: conditions on a column of a partition skip its files" doc:"Column of the partitions by time."`
+	TimePartitionFormat   any               `yaml:"time_partition_format" served:"no" instead:"nothing: conditions on a column of a partition skip its files" doc:"Format of time_partition_column."`
 }
 
 // Qualified splits the name at its dot and returns each part as the engine knows it: in
@@ -61,6 +65,9 @@ func (d Dataset) Protected() bool { return d.RowFilter != "" || len(d.ColumnMask
 func (d Dataset) SamePolicy(o Dataset) bool {
 	return d.RowFilter == o.RowFilter && maps.Equal(d.ColumnMask, o.ColumnMask)
 }
+
+// Names are names, written as a list, or as one text with commas between them.
+type Names []string
 
 // DatasetColumn is one entry of `datasets[].columns`.
 type DatasetColumn struct {
@@ -92,15 +99,23 @@ func (c DatasetColumn) RowIDs() []string {
 
 // FullTextSearch is `columns[].full_text_search`.
 type FullTextSearch struct {
-	Enabled bool     `yaml:"enabled" default:"true" doc:"Search the column."`
-	RowID   []string `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
+	Enabled bool  `yaml:"enabled" default:"true" doc:"Search the column."`
+	RowID   Names `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
+
+	Engine         any `yaml:"engine" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Entry of search_engines."`
+	IndexStore     any `yaml:"index_store" served:"no" instead:"nothing: the index is part of the data" doc:"Where the index is."`
+	IndexDirectory any `yaml:"index_directory" served:"no" instead:"nothing: the index is part of the data" doc:"Folder of the index."`
 }
 
 // ColumnEmbedding is one entry of `columns[].embeddings`.
 type ColumnEmbedding struct {
-	From     string   `yaml:"from" required:"true" doc:"Embedding model. The search tool uses a built-in one instead."`
-	RowID    []string `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
-	Chunking any      `yaml:"chunking" served:"no" instead:"a view with a row for each part of a text" doc:"How long texts are split."`
+	From     string `yaml:"from" required:"true" doc:"Embedding model. The search tool uses a built-in one instead."`
+	RowID    Names  `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
+	Chunking any    `yaml:"chunking" served:"no" instead:"a view with a row for each part of a text" doc:"How long texts are split."`
+
+	VectorSize  any `yaml:"vector_size" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Number of dimensions."`
+	Aggregation any `yaml:"aggregation" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"How the vectors of a list become one score."`
+	MaxElements any `yaml:"max_elements_per_row" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"How many elements of a list are embedded."`
 }
 
 // Engine is where accelerated data is stored.
@@ -226,6 +241,9 @@ type View struct {
 	Acceleration *Acceleration   `yaml:"acceleration" doc:"Store the result in the engine."`
 	Columns      []DatasetColumn `yaml:"columns" doc:"Notes on columns."`
 	Metadata     map[string]any  `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
+	ReadyState   any             `yaml:"ready_state" served:"no" instead:"'ready_state' of the datasets that the view reads" doc:"When the view counts as ready."`
+	Vectors      any             `yaml:"vectors" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Vector index."`
+	Metrics      any             `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the view."`
 	DependsOn    []string        `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }
 

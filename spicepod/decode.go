@@ -143,6 +143,8 @@ func (d *decoder) value(written *yaml.Node, v reflect.Value, f *field) {
 		d.structure(node, v)
 	case shapeList:
 		d.list(node, v, f)
+	case shapeNames:
+		d.names(node, v, f)
 	case shapeMap:
 		d.mapping(node, v)
 	case shapeParams:
@@ -224,13 +226,12 @@ func (d *decoder) structure(node *yaml.Node, v reflect.Value) {
 func (d *decoder) field(f *field, e entry, v reflect.Value) {
 	d.push(f.name)
 	defer d.pop()
-	if f.service == refused && !isEmpty(target(e.value)) {
-		d.fail(e.key, pathString(d.path)+" is not served, and a runtime without it would permit what the Spicepod does not", "use "+strings.ReplaceAll(f.instead, "'", ""))
+	if d.refuses(f, e) {
 		return
 	}
 	if f.service == notServed && !d.dead {
 		if n := target(e.value); n != nil && !isEmpty(n) {
-			d.index.notServed = append(d.index.notServed, pathString(d.path))
+			d.notServed("", f.instead)
 		}
 		d.dead = true
 		defer func() { d.dead = false }()
@@ -246,6 +247,36 @@ func (d *decoder) field(f *field, e entry, v reflect.Value) {
 	if f.file != "" {
 		d.textFile(e.value, v.Field(f.index).String(), v.FieldByName(f.file))
 	}
+}
+
+// refuses reports a key that a Spicepod may not have.
+func (d *decoder) refuses(f *field, e entry) bool {
+	if isEmpty(target(e.value)) {
+		return false
+	}
+	instead := strings.ReplaceAll(f.instead, "'", "")
+	switch f.service {
+	case refused:
+		d.fail(e.key, pathString(d.path)+" is not served, and a runtime without it would permit what the Spicepod does not", "use "+instead)
+	case renamed:
+		d.fail(e.key, pathString(d.path)+" has another name here", "write "+instead)
+	default:
+		return false
+	}
+	return true
+}
+
+// notServed records that the current key, or a value of it, has no effect.
+func (d *decoder) notServed(value, instead string) {
+	path := pathString(d.path)
+	u := unserved{path: path, shown: path, hint: "instead: " + strings.ReplaceAll(instead, "'", "")}
+	if value != "" {
+		u.shown += ": " + value
+	}
+	if reason, ok := strings.CutPrefix(instead, "nothing: "); ok {
+		u.hint = strings.ReplaceAll(reason, "'", "")
+	}
+	d.index.notServed = append(d.index.notServed, u)
 }
 
 // isEmpty reports whether n is null, an empty list or an empty mapping.

@@ -25,7 +25,7 @@ func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 	case value != nil && isNull(value) && strings.Contains(name, " "):
 		hint = "inside { } a comma ends the value: put a text that has one in quotes"
 	default:
-		hint = "keys here: " + strings.Join(info.names, ", ")
+		hint = "keys here: " + strings.Join(info.served(), ", ")
 	}
 	message := fmt.Sprintf("unknown key %q%s", truncate.Runes(name, maxShown), d.where()) + nearest.Clause(name, info.names)
 	d.push(name)

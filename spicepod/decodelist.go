@@ -2,6 +2,7 @@ package spicepod
 
 import (
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -30,6 +31,21 @@ func (d *decoder) list(node *yaml.Node, v reflect.Value, f *field) {
 		d.pop()
 	}
 	v.Set(items)
+}
+
+// names decodes [Names].
+func (d *decoder) names(node *yaml.Node, v reflect.Value, f *field) {
+	if node.Kind != yaml.ScalarNode {
+		d.list(node, v, f)
+		return
+	}
+	var text string
+	d.scalar(node, reflect.ValueOf(&text).Elem(), nil, shapeString)
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			v.Set(reflect.Append(v, reflect.ValueOf(name)))
+		}
+	}
 }
 
 // mapping decodes a mapping into a Go map with string keys.

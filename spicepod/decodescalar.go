@@ -92,6 +92,8 @@ func (s shape) words() string {
 		return "a size such as 128MiB or 4GB"
 	case shapeList:
 		return "a list"
+	case shapeNames:
+		return "a name, or a list of names"
 	case shapeReturns:
 		return "a type, or a list of columns"
 	case shapeParams, shapeMap, shapeStruct:
@@ -161,7 +163,7 @@ func (d *decoder) text(node *yaml.Node, tag string, v reflect.Value, f *field) {
 		return
 	}
 	if !d.dead && slices.Contains(f.unserved, node.Value) {
-		d.index.notServed = append(d.index.notServed, pathString(d.path)+"="+node.Value)
+		d.notServed(node.Value, f.instead)
 	}
 	d.checkNotEmpty(node, f)
 }

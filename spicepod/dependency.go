@@ -155,9 +155,7 @@ func (l *dependencies) take(pod *Pod) {
 		p.Severity = Warning
 		l.pod.faults = append(l.pod.faults, p)
 	}
-	if len(pod.index.notServed) > 0 {
-		warn(pod.index.notServed[0], "not served yet: "+strings.Join(pod.index.notServed, ", "), "")
-	}
+	l.pod.faults = append(l.pod.faults, pod.NotServed()...)
 	root := pod.index.root.node
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if key := keyText(root.Content[i]); slices.Contains([]string{"runtime", "sandboxes", "search_tests"}, key) && !isEmpty(target(root.Content[i+1])) {

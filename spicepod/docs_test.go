@@ -19,7 +19,7 @@ Every key of the file, with its type, its default and its meaning. A key that
 is not in these tables is refused; the error suggests the nearest known key.
 
 - **Served** says whether this build acts on the key. Keys that are not served yet are
-  read, checked and listed in one warning; they are never ignored silently.
+  read and checked, and a warning names each with its position; none is ignored silently.
 - A key at the top whose value has an anchor, ` + "`&name`, is only text for aliases, `*name`" + `.
 - A Spicepod of Spice starts here: what this build serves is served, and each component
   that it does not serve is named with the reason and what to use instead.
@@ -32,8 +32,8 @@ is not in these tables is refused; the error suggests the nearest known key.
   ` + "`128MiB`, `4GB`" + ` or a number of bytes.
 - In ` + "`params`, `env`" + ` and the ` + "`from`" + ` of datasets, ` + "`${env:NAME}`" + ` and ` + "`${secrets:name}`" + `
   are replaced with a value from the process environment, ` + "`.env.local`" + ` or ` + "`.env`" + ` (in this
-  order), also inside longer text. ` + "`secrets`" + ` tries the name as written, then in
-  upper case. The values are never printed.
+  order), also inside longer text. ` + "`secrets:name` is `SPICE_NAME`, `name` or `NAME`; `env:NAME`" + ` is
+  ` + "`NAME` or `SPICE_NAME`" + `. The values are never printed.
 `
 
 // TestDocsAreFresh compares docs/spicepod.md with the tags: every key with its
@@ -57,7 +57,7 @@ type docsWriter struct {
 
 // alternatives writes the table of keys that are not served.
 func (d *docsWriter) alternatives(t *testing.T) {
-	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect. Those that protect something are refused: a runtime without them would permit what the Spicepod does not.\n\n| key | use instead |\n|---|---|\n")
+	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect: a warning names each with its position. Those that protect something are refused: a runtime without them would permit what the Spicepod does not. Those that are renamed are refused with the name to write.\n\n| key | use instead |\n|---|---|\n")
 	for _, u := range d.unserved {
 		if u[1] == "" {
 			t.Errorf("%s is not served, and has no tag `instead`", u[0])
@@ -89,8 +89,8 @@ func (d *docsWriter) section(title string, t reflect.Type, served bool) {
 		f := &info.fields[i]
 		below, suffix := structInside(f.typ)
 		d.row(f, served)
-		if path := strings.TrimPrefix(title+"."+f.name, "."); f.service == refused {
-			d.unserved = append(d.unserved, [2]string{path + ": refused", f.instead})
+		if path := strings.TrimPrefix(title+"."+f.name, "."); f.service == refused || f.service == renamed {
+			d.unserved = append(d.unserved, [2]string{path + ": " + string(f.service), f.instead})
 		} else if served && f.service == notServed {
 			d.unserved = append(d.unserved, [2]string{path, f.instead})
 		} else if len(f.unserved) > 0 {
@@ -141,6 +141,8 @@ func (d *docsWriter) row(f *field, served bool) {
 	switch {
 	case f.service == refused:
 		mark = "refused"
+	case f.service == renamed:
+		mark = "renamed"
 	case !served || f.service == notServed:
 		mark = "not yet"
 	case len(f.unserved) > 0:

@@ -22,6 +22,7 @@ const (
 	shapeSize            // Size
 	shapeCondition       // Condition: an expression, true or false
 	shapeParams          // Params: any mapping, strings as Text
+	shapeNames           // Names: a list, or a text with commas
 	shapeReturns         // Returns: a type or a list of columns
 	shapeList            // slice
 	shapeMap             // map with string keys
@@ -44,6 +45,8 @@ func shapeOf(t reflect.Type) shape {
 		return shapeCondition
 	case reflect.TypeFor[Params]():
 		return shapeParams
+	case reflect.TypeFor[Names]():
+		return shapeNames
 	case reflect.TypeFor[Returns]():
 		return shapeReturns
 	}
@@ -75,9 +78,11 @@ func shapeOf(t reflect.Type) shape {
 //	required   "true" if the key must be present
 //	enum       the values a string may have
 //	unserved   values of enum that are read but not served yet
-//	served     "no" when the key is read but not served yet; "refused" when a Spicepod
-//	           with it is refused, since what it protects would not be
-//	instead    what to use instead of a key or value that is not served; names in '…'
+//	served     "no" when the key is read but not served yet, which a warning reports;
+//	           "refused" when a Spicepod with it is refused, since what it protects would
+//	           not be; "renamed" when the key has another name or place here
+//	instead    what to use instead of a key or value that is not served, or the new name,
+//	           names in '…'; or "nothing: " and the reason
 //	min        the minimum
 //	component  the entries are components of this kind and may be `ref:` entries
 //	file       the value names a file; its text goes to this field
@@ -107,6 +112,7 @@ const (
 	served    service = ""
 	notServed service = "no"
 	refused   service = "refused"
+	renamed   service = "renamed"
 )
 
 // typeInfo describes one struct type.
@@ -114,6 +120,17 @@ type typeInfo struct {
 	fields []field
 	names  []string // keys in declaration order
 	byName map[string]int
+}
+
+// served returns the keys that have an effect, in declaration order.
+func (t *typeInfo) served() []string {
+	var names []string
+	for _, f := range t.fields {
+		if f.service == served {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // describer builds typeInfo once per type. It is owned by one walk.

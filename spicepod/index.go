@@ -20,9 +20,16 @@ type index struct {
 	refs      map[*yaml.Node]located // `ref:` entry to the component it names
 	texts     map[*yaml.Node]*source // body_ref or sql_ref value to its file
 	files     map[string]bool        // every path read or looked for
-	notServed []string
+	notServed []unserved
 	unset     map[string][]Unset // by component
 	variables map[string]Variable
+}
+
+// unserved is a key of a Spicepod that has no effect.
+type unserved struct {
+	path  string
+	shown string // the path, with the value if it is that which is not served
+	hint  string
 }
 
 func newIndex() *index {
@@ -73,8 +80,7 @@ func plainKey(key string) bool {
 	})
 }
 
-// parsePath parses a path written by pathString. It stops at a syntax error, and ignores
-// a trailing =value, as written by NotServed.
+// parsePath parses a path written by pathString. It stops at a syntax error.
 func parsePath(path string) []segment {
 	var segments []segment
 	for path != "" {
@@ -99,7 +105,7 @@ func parsePath(path string) []segment {
 			path = rest
 			continue
 		}
-		end := strings.IndexAny(path, ".[=")
+		end := strings.IndexAny(path, ".[")
 		if end < 0 {
 			end = len(path)
 		}
@@ -107,9 +113,7 @@ func parsePath(path string) []segment {
 			return segments
 		}
 		segments = append(segments, segment{key: path[:end]})
-		if path = path[end:]; strings.HasPrefix(path, "=") {
-			return segments
-		}
+		path = path[end:]
 	}
 	return segments
 }

@@ -18,6 +18,7 @@ type Worker struct {
 	Type        string   `yaml:"type" doc:"Kind of worker."`
 	Description string   `yaml:"description" doc:"What the worker does."`
 	Models      []any    `yaml:"models" doc:"Models that it routes between."`
+	LoadBalance any      `yaml:"load_balance" doc:"How it chooses a model."`
 	SQL         string   `yaml:"sql" doc:"Statement it runs."`
 	Cron        string   `yaml:"cron" doc:"When it runs."`
 	Params      Params   `yaml:"params" doc:"Settings of the worker."`

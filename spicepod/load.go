@@ -163,8 +163,6 @@ func (d *decoder) finish(pod *Pod) {
 	v := d.openVault(pod.Secrets)
 	d.resolveTexts(v)
 	d.resolveVariables(pod, v)
-	slices.Sort(d.index.notServed)
-	d.index.notServed = slices.Compact(d.index.notServed)
 	for _, root := range pod.Runtime.DataRoots {
 		pod.roots = append(pod.roots, d.absolute(root.Reveal()))
 	}

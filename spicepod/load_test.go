@@ -220,7 +220,6 @@ func TestPositionsAlwaysAnswer(t *testing.T) {
 		{"functions[0]", "5:5", "5:5"},
 		{"functions[9].name", "5:3", "5:3"},
 		{`functions[0].metadata["odd key"].x`, "13:31", "13:28"},
-		{"functions[0].name=f", "5:11", "5:5"},
 		{"", "1:1", "1:1"},
 		{"nothing.here", "1:1", "1:1"},
 		{"functions[", "5:3", "4:1"},
@@ -261,11 +260,39 @@ datasets:
     acceleration: {mode: file_create, refresh_mode: changes, storage_profile: nvme}
 `)
 	want := []string{
-		"datasets[0].acceleration.refresh_mode=changes", "datasets[0].acceleration.storage_profile",
-		"datasets[0].columns[1].embeddings[0].chunking", "rerankers", "runtime.caching.sql_results.eviction_policy=tiny_lfu",
-		"runtime.query.spill_compression", "runtime.telemetry", "secrets[0].from=kubernetes:x",
+		"5:3 runtime.telemetry is not served yet, and has no effect (instead: /metrics and the log)",
+		"6:31 runtime.query.spill_compression is not served yet, and has no effect (instead: the choice of DuckDB; max_spill bounds the size)",
+		"7:27 runtime.caching.sql_results.eviction_policy: tiny_lfu is not served yet, and has no effect (instead: lru)",
+		"9:6 secrets[0].from: kubernetes:x is not served yet, and has no effect (instead: the store env, with references such as ${env:NAME})",
+		"10:1 rerankers is not served yet, and has no effect (instead: nothing yet)",
+		"16:59 datasets[0].columns[1].embeddings[0].chunking is not served yet, and has no effect (instead: a view with a row for each part of a text)",
+		"17:39 datasets[0].acceleration.refresh_mode: changes is not served yet, and has no effect (instead: full or append)",
+		"17:62 datasets[0].acceleration.storage_profile is not served yet, and has no effect (DuckDB adapts to the disk)",
 	}
-	if diff := cmp.Diff(want, pod.NotServed()); diff != "" {
+	var got []string
+	for _, p := range pod.NotServed() {
+		got = append(got, fmt.Sprintf("%d:%d %s (%s)", p.Line, p.Column, p.Message, p.Hint))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRowIDs: a row_id is a list, or one text, as Spice takes it.
+func TestRowIDs(t *testing.T) {
+	pod := mustLoad(t, head+`datasets:
+  - name: d
+    from: file:x.csv
+    columns:
+      - {name: a, full_text_search: {row_id: id}}
+      - {name: b, embeddings: [{from: e, row_id: "id, part"}]}
+      - {name: c, full_text_search: {enabled: true, row_id: [id, part]}}
+`)
+	var got []string
+	for _, c := range pod.Datasets[0].Columns {
+		got = append(got, strings.Join(c.RowIDs(), "+"))
+	}
+	if diff := cmp.Diff([]string{"id", "id+part", "id+part"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

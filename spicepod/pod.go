@@ -32,6 +32,9 @@ type Pod struct {
 
 	Snapshots *Snapshots `yaml:"snapshots" doc:"Where snapshots of accelerated datasets are, which other runtimes and later starts load instead of the source. Datasets use it with acceleration.snapshots."`
 
+	SearchEngines []any `yaml:"search_engines" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Indexes of other servers for searches."`
+	Management    any   `yaml:"management" served:"no" instead:"nothing: no server manages the runtime" doc:"The connection to Spice's cloud."`
+
 	Memory       any            `yaml:"memory" served:"no" instead:"a 'duckdb:' dataset with 'access: read_write'" doc:"Memory of models."`
 	Extensions   map[string]any `yaml:"extensions" served:"no" instead:"nothing: the runtime has no extensions" doc:"Extensions of the runtime."`
 	Dependencies []string       `yaml:"dependencies" doc:"Other Spicepods whose components are served too: the path of a folder with a spicepod.yaml, relative to this file, or org/name for the folder spicepods/org/name beside the Spicepod, where spice add puts it. Their runtime sections have no effect; they read files below their own folders, and variables of their own .env files, only."`
@@ -78,8 +81,14 @@ type Runtime struct {
 	CPU         any          `yaml:"cpu" served:"no" instead:"a limit of the container or of systemd ('CPUQuota')" doc:"Use of processors."`
 	Metrics     any          `yaml:"metrics" served:"no" instead:"'/metrics'; '--metrics ADDRESS' for a second address" doc:"Metrics."`
 	ReadyState  string       `yaml:"ready_state" served:"no" enum:"on_registration,on_load" instead:"'ready_state' of each dataset" doc:"When datasets count as ready."`
+	Tracing     any          `yaml:"tracing" served:"no" instead:"'/metrics', the log and 'spiced.tool_calls'" doc:"Spans for Zipkin."`
 	TaskHistory *TaskHistory `yaml:"task_history" served:"no" instead:"'spiced.tool_calls', 'spiced.searches' and 'runtime.audit'" doc:"The table of past tasks."`
 	Telemetry   any          `yaml:"telemetry" served:"no" instead:"'/metrics' and the log" doc:"Traces."`
+
+	ResultsCache        any `yaml:"results_cache" served:"renamed" instead:"'runtime.caching.sql_results', in which 'cache_max_size' is 'max_size'" doc:"Former name of caching.sql_results."`
+	ParallelLoading     any `yaml:"num_of_parallel_loading_at_start_up" served:"renamed" instead:"'runtime.dataset_load_parallelism'" doc:"Former name of dataset_load_parallelism."`
+	FormerMemoryLimit   any `yaml:"memory_limit" served:"renamed" instead:"'runtime.query.memory_limit'" doc:"Former place of query.memory_limit."`
+	FormerTempDirectory any `yaml:"temp_directory" served:"renamed" instead:"'runtime.query.temp_directory'" doc:"Former place of query.temp_directory."`
 }
 
 // paths are the files and folders that are relative to the Spicepod's folder.
@@ -133,6 +142,7 @@ type RuntimeMCP struct {
 type TaskHistory struct {
 	Enabled                bool          `yaml:"enabled" default:"true" doc:"Record the history."`
 	CapturedOutput         string        `yaml:"captured_output" enum:"none,truncated" default:"none" doc:"How much of each output is recorded."`
+	CapturedContext        string        `yaml:"captured_context" enum:"redacted,truncated,full" doc:"How much of the context of each task is recorded."`
 	CapturedPlan           string        `yaml:"captured_plan" doc:"Which plans are recorded."`
 	MinSQLDuration         time.Duration `yaml:"min_sql_duration" doc:"Shorter statements are not recorded."`
 	MinPlanDuration        time.Duration `yaml:"min_plan_duration" doc:"Plans of shorter statements are not recorded."`
@@ -158,11 +168,18 @@ func (p *Pod) DataRoots() []string { return append([]string(nil), p.roots...) }
 // and what has no effect in others.
 func (p *Pod) Faults() Problems { return append(Problems(nil), p.faults...) }
 
-// NotServed returns the paths of keys that this file uses and this build reads but does
-// not serve, sorted; a value of several is written path=value.
-func (p *Pod) NotServed() []string {
+// NotServed returns a warning for each key, or value of a key, that this file uses and this
+// build reads but does not serve, in file order. The hint has what to use instead.
+func (p *Pod) NotServed() Problems {
 	if p.index == nil {
 		return nil
 	}
-	return append([]string(nil), p.index.notServed...)
+	var list Problems
+	for _, u := range p.index.notServed {
+		problem := p.KeyProblem(u.path, u.shown+" is not served yet, and has no effect", u.hint)
+		problem.Severity = Warning
+		list = append(list, problem)
+	}
+	list.Sort()
+	return list
 }

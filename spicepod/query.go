@@ -53,6 +53,7 @@ type ResultCache struct {
 	EvictionPolicy       string        `yaml:"eviction_policy" enum:"lru,tiny_lfu" unserved:"tiny_lfu" default:"lru" instead:"'lru'" doc:"Which results are evicted first when the cache is full."`
 	CacheKeyType         string        `yaml:"cache_key_type" enum:"plan,sql" default:"plan" doc:"Which statements are equal: those with identical texts (sql), or those whose texts differ only in comments, white space and a final semicolon (plan). Statements with named parameters are never cached."`
 	StaleWhileRevalidate time.Duration `yaml:"stale_while_revalidate_ttl" default:"0s" doc:"How long an expired result is still returned while it is computed again."`
+	MaxStale             any           `yaml:"max_stale_while_revalidate" served:"renamed" instead:"'stale_while_revalidate_ttl'" doc:"Former name of stale_while_revalidate_ttl."`
 	HashingAlgorithm     string        `yaml:"hashing_algorithm" served:"no" instead:"nothing: keys are compared whole" doc:"How keys are hashed."`
 	Encoding             string        `yaml:"encoding" served:"no" instead:"a smaller 'max_size'" doc:"How results are compressed."`
 }

@@ -3,6 +3,7 @@ package spicepod
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/schema"
@@ -41,8 +42,11 @@ func completeField(f reflect.StructField, s schema.Schema) {
 	if f.Tag.Get("component") != "" {
 		s["items"] = schema.Schema{"anyOf": []any{s["items"], schema.Schema{"$ref": "#/$defs/Ref"}}}
 	}
-	if f.Tag.Get("served") == "no" {
+	switch service(f.Tag.Get("served")) {
+	case notServed:
 		s["description"] = f.Tag.Get("doc") + " Not served yet."
+	case renamed:
+		s["description"] = f.Tag.Get("doc") + " Write " + strings.ReplaceAll(f.Tag.Get("instead"), "'", "") + "."
 	}
 }
 
@@ -60,6 +64,8 @@ func customSchema(d *schema.Deriver, defs schema.Schema, t reflect.Type) schema.
 		return schema.Schema{"type": []string{"string", "boolean"}}
 	case reflect.TypeFor[Params]():
 		return schema.Schema{"type": "object"}
+	case reflect.TypeFor[Names]():
+		return schema.Schema{"type": []string{"string", "array"}, "items": schema.Schema{"type": "string"}}
 	case reflect.TypeFor[Returns]():
 		return schema.Schema{"anyOf": []any{schema.Schema{"type": "string"}, schema.Must(d.Type(reflect.TypeFor[[]Column]()))}}
 	}

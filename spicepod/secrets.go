@@ -132,16 +132,22 @@ func (v *vault) holds(store string) bool {
 	return store == "env" || store == "secrets" || v.stores[store] == "env"
 }
 
-// lookUp returns the value of a reference, or a message and a hint.
+// envPrefix is that of the variables which Spice's CLI writes, for example to .env.local.
+const envPrefix = "SPICE_"
+
+// lookUp returns the value of a reference, or a message and a hint. ${env:NAME} is the variable
+// NAME, or else SPICE_NAME; ${secrets:name} is SPICE_NAME, or else name, or NAME, in the order in
+// which Spice looks.
 func (v *vault) lookUp(store, key string) (value, message, hint string) {
 	kind, declared := v.stores[store]
-	keys := []string{key}
+	upper := strings.ToUpper(key)
+	keys := []string{key, envPrefix + upper}
 	switch {
 	case store == "secrets" || declared && kind == "env":
-		keys = []string{key, strings.ToUpper(key)}
+		keys = []string{envPrefix + upper, key, upper}
 	case declared:
 		return "", fmt.Sprintf("the secret store %q (from: %s) is not served by this build", store, kind),
-			fmt.Sprintf("use ${env:%s}", strings.ToUpper(key))
+			fmt.Sprintf("use ${env:%s}", upper)
 	case store != "env":
 		return "", fmt.Sprintf("unknown secret store %q", store) + nearest.Clause(store, v.names),
 			"known here: " + strings.Join(v.names, ", ")
@@ -154,7 +160,10 @@ func (v *vault) lookUp(store, key string) (value, message, hint string) {
 			return value, "", ""
 		}
 	}
-	name := keys[len(keys)-1]
+	name := key
+	if store != "env" {
+		name = upper
+	}
 	hint = fmt.Sprintf("set it in the environment, or write %s=… to .env.local or .env", name)
 	if v.own != "" {
 		hint = fmt.Sprintf("write %s=… to .env in the folder of the dependency: it reads no other variables", name)

@@ -54,6 +54,32 @@ secrets:
 	}
 }
 
+// TestSecretsWithSpicesPrefix: a key is looked up as Spice does, whose CLI writes variables that
+// begin with SPICE_.
+func TestSecretsWithSpicesPrefix(t *testing.T) {
+	t.Setenv("SPICED_T_BOTH", "plain")
+	t.Setenv("SPICE_SPICED_T_BOTH", "prefixed")
+	t.Setenv("SPICE_SPICED_T_ONLY", "only")
+	pod := mustLoad(t, head+`datasets:
+  - name: d
+    from: file:x.csv
+    params:
+      a: ${secrets:spiced_t_only}
+      b: ${env:SPICED_T_ONLY}
+      c: ${secrets:spiced_t_both}
+      d: ${mine:spiced_t_both}
+      e: ${env:SPICED_T_BOTH}
+secrets:
+  - {from: env, name: mine}
+`)
+	want := map[string]string{"a": "only", "b": "only", "c": "prefixed", "d": "prefixed", "e": "plain"}
+	for key, value := range want {
+		if got, err := pod.Datasets[0].Params.String(key); got != value || err != nil {
+			t.Errorf("%s is %q, %v, want %q", key, got, err, value)
+		}
+	}
+}
+
 func TestSecretsAreNeverPrinted(t *testing.T) {
 	t.Setenv("SPICED_T_SECRET", hidden)
 	pod := mustLoad(t, head+`datasets:

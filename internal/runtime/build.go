@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -97,11 +96,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 
 // remarks warns about declarations without effect.
 func (b *build) remarks() {
-	if keys := b.pod.NotServed(); len(keys) > 0 {
-		p := b.pod.Problem(keys[0], "not served yet: "+strings.Join(keys, ", "), "this version reads these keys and ignores them; what to use instead is at the end of docs/spicepod.md")
-		p.Severity = spicepod.Warning
-		b.problem(p)
-	}
+	b.problems(b.pod.NotServed())
 	b.problems(b.pod.Faults())
 	if len(b.pod.Functions) > 0 && !b.pod.Runtime.Functions.Enabled {
 		p := b.pod.KeyProblem("functions", "User-defined functions are declared but disabled. Set `runtime.functions.enabled: true` to register spicepod `functions:` entries.", "")
