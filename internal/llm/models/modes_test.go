@@ -164,7 +164,8 @@ func TestReasons(t *testing.T) {
 		{model("tools: auto, auto_threshold: 3"), "direct: 20 tools, more than 3, but: " + refusals["no embedding"]},
 		{model("tools: auto, auto_threshold: 3, tool_search: native"), "native: 20 tools, more than 3, and the provider searches"},
 		{model("tools: search_registry, tool_search: native"), "native: tools: search_registry, and the provider searches"},
-		{model("tools: search_registry, auto_threshold: 26, tool_search: native"), "direct: 26 tools, no more than 26"},
+		{model("tools: search_registry, auto_threshold: 26, tool_search: native"), "native: tools: search_registry, and the provider searches"},
+		{one + model("tools: search_registry, auto_threshold: 26"), "registry: tools: search_registry, and embedding model local"},
 		{model("spice_tools: auto"), "direct: 20 tools, no more than 20"},
 		{model("spice_tools: all, tools: sql"), "direct: 1 tool; tools: sql is sent unchanged"},
 	} {

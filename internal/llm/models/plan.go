@@ -55,15 +55,13 @@ func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
 
 // decide chooses the mode. A search finds every tool of the catalog.
 func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) error {
-	always, many := slices.Contains(names, wordSearch), len(p.set) > w.threshold
-	sometimes := slices.Contains(names, wordAuto)
+	always, sometimes := slices.Contains(names, wordSearch), slices.Contains(names, wordAuto)
+	many := len(p.set) > w.threshold
 	switch {
 	case !w.declared:
 		p.is(ModeNone, "params.tools is not set")
 	case slices.Contains(names, wordPlanner):
 		return p.planned(w, o)
-	case always && w.native && !many:
-		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
 	case always:
 		embedding, err := w.searchable(o, set)
 		if err != nil {
