@@ -40,6 +40,7 @@ func Reserved(name string) bool {
 type Contents struct {
 	Generation uint64
 	Tools      []tools.Tool
+	Owned      []Owned
 	// Hidden lists declarations that are not offered.
 	Hidden []Hidden
 	// Embeddings are the available embedding models, or nil.
@@ -104,6 +105,7 @@ type Catalog struct {
 	folded      map[string]*entry // by name in lower case and with __ for /; of a server's tools the first
 	hash        string            // of the searched texts: catalogs with equal hashes have equal results
 	conditional []*entry          // see [tools.Conditional]
+	owned       []Owned           // without those whose names are taken
 	visibility  *visibility
 	gates       gates
 }
@@ -136,6 +138,9 @@ func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 	next := &Catalog{Contents: c, byName: make(map[string]*entry, len(c.Tools)), folded: make(map[string]*entry, len(c.Tools))}
 	for _, t := range c.Tools {
 		next.add(prev, t)
+	}
+	for _, o := range c.Owned {
+		next.addOwned(o)
 	}
 	slices.SortFunc(next.entries, func(a, b *entry) int { return cmp.Compare(a.def.Name, b.def.Name) })
 	next.Tools = nil

@@ -93,12 +93,3 @@ func ObserverOf(ctx context.Context) Observer {
 	o, _ := ctx.Value(observerKey{}).(Observer)
 	return o
 }
-
-// OwnTool is a tool that only its caller has, and no catalog: see [Call.Own].
-type OwnTool struct{ entry *entry }
-
-// NewOwnTool returns a tool whose limits are those of its definition alone.
-func NewOwnTool(t tools.Tool) *OwnTool { return &OwnTool{newEntry(t, t.Definition(), metaLimits)} }
-
-// Definition describes the tool.
-func (t *OwnTool) Definition() *tools.Definition { return t.entry.def }

@@ -49,7 +49,8 @@ var stages = []string{StageDeclared, StageEnabled, StageLoaded, StageAsTool, Sta
 func (r *Registry) Status(name string, scope tools.Scope, hidden bool) (*Status, error) {
 	c := r.Current()
 	s := &Status{Name: name, Generation: c.Generation}
-	e := c.get(name)
+	e, view := c.get(name), c.View(scope)
+	o := c.ownedBy(name, view)
 	if !(hidden && scope.Delegate) && (e != nil && !c.sees(e, scope) || e == nil && !c.seesFunction(name, scope)) {
 		return nil, c.notFound(name, scope)
 	}
@@ -62,6 +63,8 @@ func (r *Registry) Status(name string, scope tools.Scope, hidden bool) (*Status,
 		if s.Reason = c.toolReason(e, scope); s.Reason != "" {
 			s.HiddenBy = StageAvailable
 		}
+	case o != nil:
+		s.Name, s.Declared, s.HiddenBy, s.Reason = o.Name, o.Declared, StageAvailable, o.reason(view)
 	default:
 		h := c.hidden(name)
 		if h == nil {

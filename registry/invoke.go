@@ -214,6 +214,9 @@ func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
 			return err
 		}
 	}
+	if o := c.ownedBy(name, c.View(scope)); o != nil && scope.MayCall(o.Name) {
+		return o.refused(c.View(scope))
+	}
 	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), SearchHint)
 	if h := c.hidden(name); h != nil && c.seesFunction(name, scope) {
 		err.Hint = "it is declared, but not a tool: " + h.Reason

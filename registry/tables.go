@@ -149,11 +149,13 @@ type Stat struct {
 	Source           string     `json:"source"`
 }
 
-// Stats lists the tools of c with their usage, sorted by name.
-func (r *Registry) Stats(c *Catalog, scope tools.Scope) []Stat {
+// Stats lists the tools of c that keep wants, with their usage, sorted by name.
+func (r *Registry) Stats(c *Catalog, scope tools.Scope, keep func(*tools.Definition) bool) []Stat {
 	list := []Stat{}
-	for _, def := range c.Visible(scope) {
-		list = append(list, stat(r.opts.Usage, def))
+	for _, def := range c.withOwned(c.Visible(scope), c.View(scope)) {
+		if keep(def) {
+			list = append(list, stat(r.opts.Usage, def))
+		}
 	}
 	return list
 }
@@ -182,7 +184,7 @@ func ParameterCount(def *tools.Definition) int {
 
 func toolRows(r reader) []row {
 	var rows []row
-	for _, def := range r.view.definitions {
+	for _, def := range r.view.Listed() {
 		s := stat(r.opts.Usage, def)
 		last := any(nil)
 		if s.LastCalledAt != nil {
@@ -270,7 +272,7 @@ func deadRows(r reader) []row {
 		calls += t.Calls
 	}
 	observed := min(now.Sub(r.opts.Usage.Since()), window)
-	for _, def := range r.view.definitions {
+	for _, def := range r.view.Listed() {
 		t := month[def.Name]
 		if t == nil {
 			t = &usage.Totals{}
@@ -307,7 +309,7 @@ func hotRows(r reader) []row {
 	for _, name := range names {
 		t := month[name]
 		owner, source := any(nil), any(nil)
-		if def := r.Current().Get(name); def != nil {
+		if def := r.view.listed(name); def != nil {
 			owner, source = def.Owner, def.Source
 		}
 		rows = append(rows, row{

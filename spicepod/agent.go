@@ -18,7 +18,8 @@ type Agent struct {
 	Description     string         `yaml:"description" required:"true" doc:"What the agent is for. Models and agents choose it by this text."`
 	Instructions    string         `yaml:"instructions" doc:"Text before every conversation, after the system_prompt of the model."`
 	InstructionsRef string         `yaml:"instructions_ref" file:"Instructions" doc:"File with the instructions, relative to the file that names it. Instead of instructions."`
-	Tools           []string       `yaml:"tools" doc:"The tools of the agent: names, patterns with *, MCP servers, and toolsets. It can call no other ones."`
+	Tools           []string       `yaml:"tools" doc:"The tools of the agent: names, patterns with *, MCP servers, and toolsets. It is offered no other ones."`
+	ForeignCalls    bool           `yaml:"foreign_calls" default:"true" doc:"It may call the tools that agents own and that are not among its tools, by names that it learns elsewhere, such as from its instructions. Such calls are counted as foreign. See docs/agents.md."`
 	Agents          []string       `yaml:"agents" doc:"The agents to which it may delegate tasks, with the tools delegate and delegate_parallel."`
 	Available       string         `yaml:"available" doc:"CEL expression over ctx and tool: who may see the agent, chat with it, call it and delegate to it. Without it: everyone. See docs/availability.md."`
 	Limits          AgentLimits    `yaml:"limits" doc:"Limits on each task of the agent, with everything that it delegates."`

@@ -73,7 +73,7 @@ func wanted(d *tools.Definition, q url.Values) bool {
 }
 
 func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller, keep func(*tools.Definition) bool) error {
-	list := slices.DeleteFunc(t.registry.Stats(c, tools.Scope{Caller: who}), func(s registry.Stat) bool { return !keep(c.Get(s.Name)) })
+	list := t.registry.Stats(c, tools.Scope{Caller: who}, keep)
 	header := []string{"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at", "searches", "owner", "source"}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return writeList(w, r, list, header, func(s registry.Stat) []string {
@@ -91,6 +91,9 @@ func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *regi
 func (t *toolsHandler) get(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	name := r.PathValue("name")
 	explain := flag(r, "explain")
+	if owned := t.registry.Current().Owned(name, tools.Scope{Caller: who}); owned != nil && !explain {
+		return writeCanonical(w, r, owned)
+	}
 	def := t.definition(name)
 	if def != nil && !explain && registry.Reserved(def.Name) {
 		return writeCanonical(w, r, def)

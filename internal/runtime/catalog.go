@@ -56,6 +56,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	}
 	// The first of a name is taken: what the Spicepod declares precedes what servers list.
 	contents.Tools = slices.Concat(a.builtins, g.tools.Tools, a.waitingTools(), agentTools, a.serverTools())
+	contents.Owned = models.OwnedTools(a.pod)
 	contents.Pending = pendingTools(a.servers)
 	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()

@@ -79,7 +79,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 const tableAgents = "agents"
 
 const agentsDDL = ` (name VARCHAR, model VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, agents VARCHAR[], tools VARCHAR,
-	mode VARCHAR, tool_count BIGINT, timeout VARCHAR, rounds BIGINT, tokens BIGINT, calls BIGINT, concurrency BIGINT, depth BIGINT, events VARCHAR)`
+	mode VARCHAR, tool_count BIGINT, timeout VARCHAR, rounds BIGINT, tokens BIGINT, calls BIGINT, concurrency BIGINT, depth BIGINT, events VARCHAR, foreign_calls BOOLEAN)`
 
 // fillAgents fills spiced.agents with the agents of g.
 func fillAgents(tx *engine.Tx, g *Generation) error {
@@ -91,7 +91,7 @@ func fillAgents(tx *engine.Tx, g *Generation) error {
 		l := a.Limits
 		rows = append(rows, []any{
 			a.Name, a.Model, a.Description, a.Status, orNull(a.Error), a.Agents, orNull(a.Tools.Declared),
-			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency, l.Depth, a.Events,
+			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency, l.Depth, a.Events, a.Foreign,
 		})
 	}
 	return tx.Insert(engine.Core, rowsOf(tableAgents), rows)

@@ -34,7 +34,8 @@ func (m *Model) delegation(view *registry.View) []*registry.OwnTool {
 		case 0:
 			return []*registry.OwnTool(nil)
 		}
-		return delegationTools(others)
+		made, _ := delegationTools(m.info.Name, others) // of fewer agents than at load
+		return made
 	}).([]*registry.OwnTool)
 }
 
@@ -49,6 +50,17 @@ func (m *Model) own(name string, scope tools.Scope) *registry.OwnTool {
 		}
 	}
 	return nil
+}
+
+// callable reports whether the agent may call the named tool of the catalog: one of its tools
+// or, with foreign_calls, one that an agent owns. What the runtime owns, agents among it, it
+// has to be given. Whether the tool is available to its caller is decided at the call.
+func (m *Model) callable(name string) bool {
+	if m.visible(name) {
+		return true
+	}
+	d := m.opts.Registry.Current().Get(name)
+	return d != nil && m.agent.declared.ForeignCalls && d.Owner != tools.OwnerRuntime
 }
 
 // seen reports whether a caller sees the model: every model that is no agent, and the
@@ -71,7 +83,10 @@ func (b *builder) agents(s *Set) {
 		for _, name := range m.agent.declared.Agents {
 			m.agent.others = append(m.agent.others, s.byName[name])
 		}
-		m.delegates()
+		if problem := m.delegates(b.pod); problem != nil {
+			b.problems = append(b.problems, *problem)
+			m.settings, m.info.Status, m.info.Error = nil, StatusError, problem.Located()
+		}
 	}
 }
 
@@ -157,8 +172,13 @@ func (o offer) selected(name string) []*tools.Definition {
 }
 
 // delegates gives an agent its own tools: those that delegate tasks.
-func (m *Model) delegates() {
-	m.agent.tools = delegationTools(m.agent.others)
+func (m *Model) delegates(pod *spicepod.Pod) *spicepod.Problem {
+	var err error
+	if m.agent.tools, err = delegationTools(m.info.Name, m.agent.others); err != nil {
+		i := slices.IndexFunc(pod.Agents, func(a spicepod.Agent) bool { return a.Name == m.info.Name })
+		e := spicepod.Entry{Pod: pod, Path: fmt.Sprintf("agents[%d]", i), Component: "agent " + m.info.Name}
+		return e.Problem(".agents", "shorten the descriptions of these agents, which are part of the tool", "%s", err)
+	}
 	for _, t := range m.agent.tools {
 		m.info.Advertised = append(m.info.Advertised, t.Definition().Name)
 	}
@@ -166,6 +186,7 @@ func (m *Model) delegates() {
 	if m.info.Mode == ModeNone {
 		m.info.Mode, m.info.Reason = ModeDirect, "it delegates"
 	}
+	return nil
 }
 
 // AgentInfo describes an agent, as GET /v1/agents does.
@@ -177,6 +198,7 @@ type AgentInfo struct {
 	Error       string   `json:"error,omitempty" doc:"Why it was not loaded."`
 	Agents      []string `json:"agents" doc:"The agents to which it may delegate tasks."`
 	Tools       ToolPlan `json:"tools"`
+	Foreign     bool     `json:"foreign_calls" doc:"Whether it may call the tools of other agents."`
 	Limits      Limits   `json:"limits"`
 	Events      string   `json:"events" enum:"none,tools,all" doc:"What clients see of its work for other agents."`
 }
@@ -203,7 +225,7 @@ func (s *Set) Agents() []AgentInfo {
 		l := d.Limits
 		list = append(list, AgentInfo{
 			Name: d.Name, Model: d.Model, Description: d.Description, Status: m.info.Status, Error: m.info.Error,
-			Agents: others, Tools: m.info.ToolPlan, Events: string(d.Events),
+			Agents: others, Tools: m.info.ToolPlan, Foreign: d.ForeignCalls, Events: string(d.Events),
 			Limits: Limits{l.Timeout.String(), l.Rounds, l.Tokens, l.Calls, l.Concurrency, l.Depth},
 		})
 	}

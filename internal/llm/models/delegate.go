@@ -59,20 +59,18 @@ type assignment struct {
 	Context json.RawMessage `json:"context,omitempty"`
 }
 
-// delegationTools returns the tools that delegate to these agents.
-func delegationTools(agents []*Model) []*registry.OwnTool {
-	var names []string
-	var who strings.Builder
-	byName := map[string]*Model{}
-	for _, other := range agents {
-		names = append(names, other.info.Name)
-		byName[other.info.Name] = other
-		fmt.Fprintf(&who, "\n- %s: %s", other.info.Name, strings.Join(strings.Fields(other.info.Description), " "))
+// delegationDefinitions are those of delegate and delegate_parallel, in this order, with an
+// owner. agents are the ones to delegate to, by name, and who describes them; without agents,
+// any name is one.
+func delegationDefinitions(owner string, agents []string, who string) [2]tools.Definition {
+	agent := map[string]any{"type": "string", "description": "The agent that gets the task."}
+	if len(agents) > 0 {
+		agent["enum"] = agents
 	}
 	one := map[string]any{
 		"type": "object", "required": []string{"agent", "task"}, "additionalProperties": false,
 		"properties": map[string]any{
-			"agent":   map[string]any{"type": "string", "enum": names, "description": "The agent that gets the task."},
+			"agent":   agent,
 			"task":    map[string]any{"type": "string", "minLength": 1, "description": "What it should do, with all that it needs to know: it does not see this conversation."},
 			"context": map[string]any{"type": "object", "description": "Further data for the task."},
 		},
@@ -81,30 +79,85 @@ func delegationTools(agents []*Model) []*registry.OwnTool {
 		"type": "object", "required": []string{"tasks"}, "additionalProperties": false,
 		"properties": map[string]any{"tasks": map[string]any{"type": "array", "minItems": 1, "maxItems": maxTasks, "items": one}},
 	}
-	tool := func(name, description string, parameters any, call func(context.Context, tools.Input) (tools.Output, error)) *registry.OwnTool {
+	define := func(name, description string, parameters any) tools.Definition {
 		schema, _ := tools.Encode(parameters) // of maps, lists and texts
-		return registry.NewOwnTool(registry.Must(tools.New(tools.Definition{
-			Name: name, Description: description + who.String(), Parameters: schema, Source: tools.SourceBuiltin, Declared: "built in",
+		return tools.Definition{
+			Name: name, Description: description + who, Parameters: schema, Source: tools.SourceBuiltin, Owner: owner, Declared: registry.BuiltIn,
 			Annotations: tools.Annotations{OpenWorld: true},
-		}, call)))
+		}
 	}
-	return []*registry.OwnTool{
-		tool(toolDelegate, "Give a task to another agent, and wait for its answer. The agents are:", one, func(ctx context.Context, in tools.Input) (tools.Output, error) {
-			var a assignment
-			if err := json.Unmarshal(in.Raw, &a); err != nil {
-				return tools.Output{}, err
-			}
-			return tools.JSON(delegateAll(ctx, byName, []assignment{a}, in.Scope)[0])
-		}),
-		tool(toolDelegateParallel, "Give tasks that do not need each other's answers to other agents, which work at the same time, and wait for all answers: one result for each task, in the same order. The agents are:", many,
-			func(ctx context.Context, in tools.Input) (tools.Output, error) {
-				var all struct{ Tasks []assignment }
-				if err := json.Unmarshal(in.Raw, &all); err != nil {
-					return tools.Output{}, err
-				}
-				return tools.JSON(map[string]any{"results": delegateAll(ctx, byName, all.Tasks, in.Scope)})
-			}),
+	return [2]tools.Definition{
+		define(toolDelegate, "Give a task to another agent, and wait for its answer.", one),
+		define(toolDelegateParallel, "Give tasks that do not need each other's answers to other agents, which work at the same time, and wait for all answers: one result for each task, in the same order.", many),
 	}
+}
+
+// delegationTools returns the tools by which an agent delegates to these others. It is an
+// error if the descriptions of the others are too long for the one of a tool.
+func delegationTools(owner string, agents []*Model) (list []*registry.OwnTool, err error) {
+	var names []string
+	var who strings.Builder
+	who.WriteString(" The agents are:")
+	byName := map[string]*Model{}
+	for _, other := range agents {
+		names = append(names, other.info.Name)
+		byName[other.info.Name] = other
+		fmt.Fprintf(&who, "\n- %s: %s", other.info.Name, strings.Join(strings.Fields(other.info.Description), " "))
+	}
+	defs := delegationDefinitions(owner, names, who.String())
+	one := func(ctx context.Context, in tools.Input) (tools.Output, error) {
+		var a assignment
+		if err := json.Unmarshal(in.Raw, &a); err != nil {
+			return tools.Output{}, err
+		}
+		return tools.JSON(delegateAll(ctx, byName, []assignment{a}, in.Scope)[0])
+	}
+	many := func(ctx context.Context, in tools.Input) (tools.Output, error) {
+		var all struct{ Tasks []assignment }
+		if err := json.Unmarshal(in.Raw, &all); err != nil {
+			return tools.Output{}, err
+		}
+		return tools.JSON(map[string]any{"results": delegateAll(ctx, byName, all.Tasks, in.Scope)})
+	}
+	for i, call := range []func(context.Context, tools.Input) (tools.Output, error){one, many} {
+		tool, err := tools.New(defs[i], call)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, registry.NewOwnTool(tool))
+	}
+	return list, nil
+}
+
+// OwnedTools are delegate and delegate_parallel as the catalog lists them, if agents of the
+// Spicepod delegate. Each of these has its own, whose schema names its agents; the listed ones
+// do not, since a caller may not see them all. One agent is the owner; several have none but
+// the runtime.
+func OwnedTools(pod *spicepod.Pod) []registry.Owned {
+	var agents []string
+	declared := ""
+	for i, a := range pod.Agents {
+		if len(a.Agents) == 0 {
+			continue
+		}
+		if agents = append(agents, a.Name); declared == "" {
+			at := pod.At(fmt.Sprintf("agents[%d].agents", i))
+			declared = fmt.Sprintf("%s:%d", at.File, at.Line)
+		}
+	}
+	if len(agents) == 0 {
+		return nil
+	}
+	owner := tools.OwnerRuntime
+	if len(agents) == 1 {
+		owner = agents[0]
+	}
+	var list []registry.Owned
+	for _, def := range delegationDefinitions(owner, nil, "") {
+		def.Declared = declared
+		list = append(list, registry.Owned{Definition: registry.Must(tools.New(def, nil)).Definition(), Agents: agents})
+	}
+	return list
 }
 
 // delegateAll runs tasks at once, as many as the limit of the delegating task permits. One

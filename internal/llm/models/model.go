@@ -141,7 +141,7 @@ func (m *Model) Scope(s tools.Scope) tools.Scope {
 	}
 	s.Callable = nil
 	if m.agent != nil {
-		s.Agent, s.Acting.Agent, s.Callable = m.info.Name, m.info.Name, m.visible
+		s.Agent, s.Acting.Agent, s.Callable = m.info.Name, m.info.Name, m.callable
 	}
 	return s
 }
