@@ -32,6 +32,8 @@ const end = '.'
 // not it escapes HTML.
 var plain = regexp.MustCompile(`^(?:0|-?[1-9][0-9]{0,14}|"[ !#-%'-;=?-\[\]-~]*")$`)
 
+var hexDigits = regexp.MustCompile(`^[0-9a-f]*`)
+
 // Protect replaces the ids in a message or a batch of messages: the id of a request, the
 // requestId of a cancellation and the progressToken in _meta. A response is not changed: its id is
 // that of a request of ours. What is no JSON is returned as it is. The error names an id that is
@@ -123,7 +125,7 @@ func kind(value []byte) string {
 }
 
 // Restore puts the ids back that Protect replaced, in text of any form with JSON in it, such as
-// server-sent events.
+// server-sent events. A replacement that was truncated becomes an ellipsis.
 func Restore(text []byte) []byte {
 	if !bytes.Contains(text, prefix) {
 		return text
@@ -134,9 +136,14 @@ func Restore(text []byte) []byte {
 		if at < 0 {
 			return append(restored, text...)
 		}
-		digits, rest, _ := bytes.Cut(text[at+len(prefix):], []byte{end})
-		id, _ := hex.DecodeString(string(digits)) // ID made it
-		before := text[:at]
+		before, digits := text[:at], hexDigits.Find(text[at+len(prefix):])
+		rest := text[at+len(prefix)+len(digits):]
+		id, err := hex.DecodeString(string(digits))
+		if err != nil || len(rest) == 0 || rest[0] != end {
+			restored, text = append(append(restored, before...), "…"...), rest // truncated with the text around it
+			continue
+		}
+		rest = rest[1:]
 		if whole := bytes.HasSuffix(before, []byte{'"'}) && !bytes.HasSuffix(before, []byte(`\"`)) && bytes.HasPrefix(rest, []byte{'"'}); whole {
 			restored = append(append(restored, before[:len(before)-1]...), id...)
 			text = rest[1:]

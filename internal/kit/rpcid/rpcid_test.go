@@ -109,6 +109,10 @@ func TestIDsInTexts(t *testing.T) {
 	if want := `request ID ""\ud800<"" is in use, {"\ud800<"}`; got["message"] != want {
 		t.Errorf("%s, want %s", got["message"], want)
 	}
+	cut := fmt.Sprintf(`{"message":"%s… is in use."}`, inner[:len(inner)-3])
+	if got, want := string(rpcid.Restore([]byte(cut))), `{"message":"…… is in use."}`; got != want {
+		t.Errorf("of a truncated text: %s, want %s", got, want)
+	}
 	if again, err := rpcid.ID(id); err != nil || bytes.Equal(again, id) || string(rpcid.Restore(again)) != string(id) {
 		t.Errorf("a string of a peer passes as a protected id: %s %v", again, err)
 	}
