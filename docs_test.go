@@ -3,6 +3,7 @@ package spiced
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -26,5 +27,37 @@ func TestDocumentedFilesExist(t *testing.T) {
 				t.Errorf("%s: %v", doc, err)
 			}
 		}
+	}
+}
+
+// route matches a route of the HTTP API in a document.
+var route = regexp.MustCompile("`((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`")
+
+// TestRoutesForSpiceExist: the routes of spiced to which docs/coming-from-spice.md maps those of
+// Spice are in docs/http.md, which is made of the routes that are served.
+func TestRoutesForSpiceExist(t *testing.T) {
+	page, err := os.ReadFile("docs/coming-from-spice.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	http, err := os.ReadFile("docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(page)) {
+		columns := strings.Split(line, " | ")
+		if len(columns) != 2 {
+			continue
+		}
+		for _, r := range route.FindAllStringSubmatch(columns[1], -1) {
+			found++
+			if !strings.Contains(string(http), "\n### "+r[1]+"\n") {
+				t.Errorf("there is no route %s", r[1])
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("the page names %d routes", found)
 	}
 }

@@ -14,7 +14,7 @@ type Auth struct {
 // APIKey is `runtime.auth.api-key`.
 type APIKey struct {
 	Enabled    bool            `yaml:"enabled" default:"true" doc:"Require a key. A change requires a restart."`
-	Keys       []Text          `yaml:"keys" doc:"The keys; a key that ends in :rw may write. May contain references."`
+	Keys       []Text          `yaml:"keys" doc:"The keys; a key that ends in :rw may write, and one that ends in :ro, or in neither, may not; the ending is no part of the key. May contain references."`
 	Principals []Principal     `yaml:"principals" doc:"Keys with names."`
 	Limits     PrincipalLimits `yaml:"limits" doc:"Limits of each key, unless its principal has others."`
 }
@@ -22,7 +22,7 @@ type APIKey struct {
 // Principal is an entry of `runtime.auth.api-key.principals`: the holder of a key.
 type Principal struct {
 	Name       string           `yaml:"name" required:"true" doc:"The name, for logs, SCRAM and ctx('principal')."`
-	Key        Text             `yaml:"key" required:"true" doc:"The key; a key that ends in :rw may write. May contain references."`
+	Key        Text             `yaml:"key" required:"true" doc:"The key; a key that ends in :rw may write, and one that ends in :ro, or in neither, may not; the ending is no part of the key. May contain references."`
 	UserID     string           `yaml:"user_id" doc:"The user that the principal acts for. Default: the name."`
 	SpaceID    string           `yaml:"space_id" doc:"The space in which it acts."`
 	OnBehalfOf bool             `yaml:"on_behalf_of" doc:"The principal may set the user and the space for each request: a backend that serves many users."`

@@ -19,6 +19,7 @@ import (
 const (
 	apiKeyPath  = "runtime.auth.api-key"
 	writeSuffix = ":rw"
+	readSuffix  = ":ro" // what a key without a suffix means, written out
 )
 
 // entry is a declared key with its positions in the file.
@@ -81,7 +82,9 @@ func declarations(api *spicepod.APIKey) []*entry {
 		if e.Limits != nil {
 			e.limits = *e.Limits
 		}
-		e.key, e.write = strings.CutSuffix(e.Key.Reveal(), writeSuffix)
+		if e.key, e.write = strings.CutSuffix(e.Key.Reveal(), writeSuffix); !e.write {
+			e.key = strings.TrimSuffix(e.key, readSuffix)
+		}
 	}
 	return all
 }

@@ -86,10 +86,11 @@ func TestKeysComeFromReferences(t *testing.T) {
 	t.Setenv("AUTH_TEST_READ", keyOne)
 	t.Setenv("AUTH_TEST_WRITE", keyTwo+":rw")
 	t.Setenv("AUTH_TEST_SUFFIXED", keyBI)
+	const readOnly = "sixteen-bytes-or-more"
 	keys := keyring(t, `
-  keys: ["${env:AUTH_TEST_READ}", "${env:AUTH_TEST_WRITE}", "${env:AUTH_TEST_SUFFIXED}:rw"]
+  keys: ["${env:AUTH_TEST_READ}", "${env:AUTH_TEST_WRITE}", "${env:AUTH_TEST_SUFFIXED}:rw", "`+readOnly+`:ro"]
 `)
-	for key, write := range map[string]bool{keyOne: false, keyTwo: true, keyBI: true} {
+	for key, write := range map[string]bool{keyOne: false, keyTwo: true, keyBI: true, readOnly: false} {
 		if p := holder(t, keys, key); p.Write != write {
 			t.Errorf("%s may write: %t", p.Name, p.Write)
 		}
