@@ -101,7 +101,7 @@ func TestRuntimeAsDeclared(t *testing.T) {
 `)
 	want := Query{
 		Timeout: 150 * time.Second, MaxRows: 1000, MaxBytes: 128 << 20, MemoryLimit: 4 << 30,
-		MaxConcurrentQueries: 8, TempDirectory: filepath.Join(pod.Dir, "tmp"), Isolation: IsolationProcess, Isolate: IsolateReadOnly, MaxQueuedQueries: 1024,
+		MaxConcurrentQueries: 8, TempDirectory: filepath.Join(pod.Dir, "tmp"), Isolation: IsolationProcess, Isolate: IsolateAll, MaxQueuedQueries: 1024,
 	}
 	if diff := cmp.Diff(want, pod.Runtime.Query); diff != "" {
 		t.Error(diff)

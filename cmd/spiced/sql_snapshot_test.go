@@ -114,11 +114,14 @@ func median(n int, measure func() time.Duration) time.Duration {
 func TestReadersSeeWhatWasWritten(t *testing.T) {
 	notShort(t)
 	dir := shop(t)
-	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(shopPod, "\n  functions:", "\n  query: { isolate: all }\n  functions:", 1)+`views:
+	write(t, filepath.Join(dir, "spicepod.yaml"), shopPod+`views:
   - { name: named, sql: "SELECT id, name FROM orders WHERE name IS NOT NULL" }
 `)
 	p := startProcess(t, dir, sqlProtocols()...)
 	readers := asks(t, p, readerKey)
+	for protocol, ask := range asks(t, p, writerKey) {
+		readers[protocol+", with the key of a writer"] = ask
+	}
 	writers := map[string]sqlAsk{"http": asks(t, p, writerKey)["http"], "postgres": func(sql string) (string, error) {
 		conn, err := pgx.Connect(t.Context(), pgDSN(p, writerKey, "sslmode=disable"))
 		if err != nil {
@@ -128,6 +131,11 @@ func TestReadersSeeWhatWasWritten(t *testing.T) {
 		_, err = conn.Exec(t.Context(), sql)
 		return "", err
 	}}
+	for protocol, ask := range readers { // they run in workers
+		if _, err := ask("SELECT json_structure((repeat('[', 100000) || repeat(']', 100000))::JSON) AS v -- " + protocol); err == nil || !strings.Contains(err.Error(), "ended its worker") {
+			t.Fatalf("%s: got %v", protocol, err)
+		}
+	}
 	n := 10
 	for writer, tell := range writers {
 		for range 5 {
