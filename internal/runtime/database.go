@@ -40,7 +40,7 @@ type database struct {
 
 // openDatabase opens the engine, locks it to the Spicepod's folders and state,
 // and begins to create the introspection tables: see [database.wait].
-func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger) (_ *database, err error) {
+func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger, lost func()) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots()}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
 	defer func() {
@@ -50,6 +50,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	}()
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
+	o.Lost = lost
 	roots = append(roots, datasets.Roots(pod)...)
 	if err := db.useExtensions(ctx, pod, &o); err != nil {
 		return nil, err

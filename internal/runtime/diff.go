@@ -22,6 +22,8 @@ import (
 //	model          if its declaration differs (models.NewSet)
 //	MCP server     if its declaration differs (mcpclient.Manager.Prepare)
 //	keys           always; their counters go on (auth.NewKeyring)
+//
+// In a DuckDB that was opened again, all DDL runs, whatever has changed.
 
 // changed returns the functions and views whose DDL must run: those that are
 // new or differ, and those that use one of these or a dataset that differs.
@@ -49,13 +51,15 @@ func (b *build) changed() map[component]bool {
 // isNew reports whether c is not in the current generation as it is now.
 func (b *build) isNew(c component) bool {
 	if c.function != nil {
-		return !c.function.Same(b.old.Functions.Get(c.function.Name))
+		return b.report.renewed || !c.function.Same(b.old.Functions.Get(c.function.Name))
 	}
-	return b.lastView(c.view.Relation) != c.view
+	return b.report.renewed || b.lastView(c.view.Relation) != c.view
 }
 
 // isNewDataset reports whether d is not in the current generation.
-func (b *build) isNewDataset(d *datasets.Dataset) bool { return b.lastDataset(d.Relation) != d }
+func (b *build) isNewDataset(d *datasets.Dataset) bool {
+	return b.report.renewed || b.lastDataset(d.Relation) != d
+}
 
 func (b *build) usesAny(c component, names map[string]bool, relations map[engine.Relation]bool) bool {
 	fs, rs := c.uses()
@@ -84,7 +88,7 @@ func (b *build) lastView(r engine.Relation) *views.View {
 // reusable returns v unless a function that it calls has changed, because the
 // text of the calls depends on their signatures.
 func (b *build) reusable(v *views.View) *views.View {
-	if v == nil {
+	if v == nil || v.Current().Lost() {
 		return nil
 	}
 	for _, name := range v.Uses.Functions {
@@ -113,6 +117,9 @@ type removal struct {
 // removed returns the functions, views and datasets that are no longer served.
 func (b *build) removed() []removal {
 	var list []removal
+	if b.report.renewed {
+		return nil
+	}
 	for _, f := range b.set.Removed(b.old.Functions) {
 		list = append(list, removal{"function " + f.Name, f.Drop()})
 	}

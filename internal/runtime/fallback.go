@@ -165,6 +165,9 @@ func (b *build) declares(name string) bool {
 func (b *build) lastGood(i int, loading bool) *datasets.Dataset {
 	declared := b.pod.Datasets[i]
 	last := b.lastDataset(relationOf(declared.Qualified()))
+	if last != nil && last.Current().Lost() {
+		return nil
+	}
 	if last == nil || last.Declared.SamePolicy(declared) {
 		return last
 	}

@@ -21,7 +21,7 @@ import (
 type Report struct {
 	Generation  uint64    // in service after the load
 	Accepted    bool      // the load made that generation
-	Trigger     string    // start, file, signal, request, retry, mcp or loaded
+	Trigger     string    // start, file, signal, request, retry, mcp, loaded or lost
 	Time        time.Time // of the start
 	Duration    time.Duration
 	Changed     []string               // components created again or removed, such as "function f"
@@ -29,6 +29,8 @@ type Report struct {
 	Loading     int                    // datasets whose data is still loaded
 	Tests       []functions.TestResult // of the functions that changed
 	SearchTests []registry.SearchTestResult
+
+	renewed bool // DuckDB was opened again, and has nothing of the old generation
 }
 
 // loader builds generations from the Spicepod's files.
@@ -40,6 +42,7 @@ type loader struct {
 	first     *reading      // of New, for the first load
 	watcher   *watcher      // nil unless files are watched
 	published func()        // may be nil
+	again     func()        // requests a load after one that left DuckDB without a generation
 
 	undescribed []string        // tools that were logged
 	logged      map[string]bool // faults that were, of the last load
@@ -67,7 +70,11 @@ func (l *loader) load(ctx context.Context, trigger string) *Report {
 	l.finished(report)
 	l.logReport(report)
 	l.count(report)
-	if !report.Accepted && l.Current() != nil && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case l.db.Lost():
+		l.again()
+	case !report.Accepted && l.Current() != nil:
 		l.storeRefusal(ctx, report)
 	}
 	return report
@@ -97,14 +104,20 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	if l.watcher != nil {
 		l.watcher.watch(append(r.watched(), l.sandboxes.watched(r.pod)...), r.began)
 	}
-	if problems := (spicepod.Problems{}); report.Trigger == triggerLoaded && l.Current() != nil && errors.As(err, &problems) {
+	report.renewed = l.db.Lost()
+	if problems := (spicepod.Problems{}); (report.Trigger == triggerLoaded || report.renewed) && l.Current() != nil && errors.As(err, &problems) {
 		report.Problems = problems // the last good Spicepod takes its data
 		r, err = &reading{pod: l.Current().Pod}, nil
 	}
 	if err != nil {
 		return err
 	}
-	b := newBuild(l.services, r.pod, report, l.strict)
+	if report.renewed {
+		if err := l.renew(ctx); err != nil {
+			return err
+		}
+	}
+	b := newBuild(l.services, r.pod, report, l.strict && !report.renewed)
 	if b.keys, err = l.readKeys(r.pod, report); err != nil {
 		return err
 	}

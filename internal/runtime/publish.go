@@ -226,8 +226,12 @@ func (a *attempt) create(c component) *spicepod.Problem {
 
 // fill writes the introspection tables.
 func (a *attempt) fill(g *Generation) error {
+	filled, before := a.old.Functions, a.old.waiting.list()
+	if a.report.renewed {
+		filled, before = nil, nil
+	}
 	return errors.Join(
-		udf.Fill(a.tx, a.pod, a.set, a.old.Functions, udf.Loading{Now: a.waiting.list(), Before: a.old.waiting.list()}),
+		udf.Fill(a.tx, a.pod, a.set, filled, udf.Loading{Now: a.waiting.list(), Before: before}),
 		datasets.Fill(a.tx, a.s.data.StatusOf(a.build.datasets, a.views)),
 		a.s.db.fillLoadErrors(a.tx, a.report),
 		fillGeneration(a.tx, g, a.report),

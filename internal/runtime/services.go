@@ -96,7 +96,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 			return nil, err
 		}
 	}
-	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log); err != nil {
+	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log, func() { reload(triggerLost) }); err != nil {
 		return nil, err
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{

@@ -35,7 +35,7 @@ func (b *build) test(ctx context.Context) error {
 	changed := b.changed()
 	results, problems := functions.RunTests(ctx, stage, b.pod, b.set, functions.TestOptions{
 		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage, changed),
-		Again:    func(f *functions.Function) bool { return changed[component{function: f}] },
+		Again:    func(f *functions.Function) bool { return changed[component{function: f}] && !b.report.renewed },
 		Severity: severity,
 	})
 	b.report.Tests = results
@@ -43,7 +43,7 @@ func (b *build) test(ctx context.Context) error {
 	if on == spicepod.WarnOnly || !slices.ContainsFunc(results, func(r functions.TestResult) bool { return !r.Passed }) {
 		return nil
 	}
-	if on == spicepod.RefuseSpicepod && b.report.Trigger != triggerLoaded { // then there is no edit to refuse
+	if on == spicepod.RefuseSpicepod && b.report.Trigger != triggerLoaded && !b.report.renewed { // then there is no edit to refuse
 		return errTests
 	}
 	var failed []component

@@ -114,7 +114,7 @@ func (m *Manager) declare(r Request, compiled []*Dataset) []*Load {
 		}
 		key := tables.Key(d.Relation)
 		live := m.liveDataset(key)
-		if live != nil && live.Hash != d.Hash {
+		if live != nil && (live.Hash != d.Hash || live.Current().Lost()) {
 			live = nil
 		}
 		e := m.loads.entries[key]

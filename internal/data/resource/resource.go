@@ -7,11 +7,15 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -20,6 +24,7 @@ import (
 // Resource is an attached database or a cached file.
 type Resource struct {
 	holders  atomic.Int64
+	lost     atomic.Bool
 	free     func()
 	database *Database
 	setup    []string
@@ -49,6 +54,9 @@ func (r *Resource) Retain() { r.holders.Add(1) }
 // Held reports whether it has a holder.
 func (r *Resource) Held() bool { return r.holders.Load() > 0 }
 
+// Lost reports whether what it holds is gone, although it has holders: see [Attacher.Restore].
+func (r *Resource) Lost() bool { return r.lost.Load() }
+
 // Database returns the database that the resource is, or nil.
 func (r *Resource) Database() *Database { return r.database }
 
@@ -75,6 +83,7 @@ type Database struct {
 	Alias string
 
 	attacher *Attacher
+	opening  uint64 // of the DuckDB that it was attached in
 }
 
 // AttachSQL returns the statement that attaches the database.
@@ -106,10 +115,44 @@ type Attacher struct {
 	db     *engine.DB
 	log    *slog.Logger
 	serial atomic.Uint64
+
+	mu       sync.Mutex
+	attached map[*Database]struct{}
 }
 
 // NewAttacher returns an attacher for db.
-func NewAttacher(db *engine.DB, log *slog.Logger) *Attacher { return &Attacher{db: db, log: log} }
+func NewAttacher(db *engine.DB, log *slog.Logger) *Attacher {
+	return &Attacher{db: db, log: log, attached: map[*Database]struct{}{}}
+}
+
+// Restore makes a DuckDB that was opened again ([engine.DB.Renew]) as the one before it was:
+// it attaches the same files under the same names, and runs the statements of other
+// resources ([NewWith]). A database in memory is lost, and what cannot be restored.
+func (a *Attacher) Restore(ctx context.Context, others []*Resource) {
+	run := func(r *Resource, statements ...string) {
+		for _, sql := range statements {
+			if err := a.db.Exec(ctx, sql); err != nil {
+				r.lost.Store(true)
+				a.log.Error("cannot restore what DuckDB had before it was opened again", "error", err)
+			}
+		}
+	}
+	for _, r := range others {
+		run(r, r.setup...)
+	}
+	a.mu.Lock()
+	all := slices.SortedFunc(maps.Keys(a.attached), func(x, y *Database) int { return cmp.Compare(x.Alias, y.Alias) })
+	a.mu.Unlock()
+	for _, db := range all {
+		switch {
+		case db.opening == a.db.Openings():
+		case db.Path == "":
+			db.lost.Store(true)
+		default:
+			run(db.Resource, db.AttachSQL())
+		}
+	}
+}
 
 // Attach attaches a database. The caller holds it. When the last holder releases it, free
 // is called and must detach it.
@@ -133,13 +176,18 @@ func (a *Attacher) AttachReadOnly(ctx context.Context, prefix string, old *Datab
 }
 
 func (a *Attacher) database(prefix string, file File) *Database {
-	return &Database{File: file, Alias: fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1)), attacher: a}
+	alias := fmt.Sprintf("%s%s_%d", engine.Hidden, prefix, a.serial.Add(1))
+	return &Database{File: file, Alias: alias, attacher: a, opening: a.db.Openings()}
 }
 
 // held gives the database, which is attached, a holder.
 func (db *Database) held(free func(*Database)) *Database {
 	db.Resource = New(func() { free(db) })
 	db.database = db
+	a := db.attacher
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.attached[db] = struct{}{}
 	return db
 }
 
@@ -157,6 +205,10 @@ func newerFile(err error) error {
 
 // Detach detaches the database, if it is attached.
 func (db *Database) Detach() {
+	a := db.attacher
+	a.mu.Lock()
+	delete(a.attached, db)
+	a.mu.Unlock()
 	if err := db.attacher.db.Exec(context.Background(), "DETACH DATABASE IF EXISTS "+engine.Identifier(db.Alias)); err != nil {
 		db.attacher.log.Error("cannot detach a database", "database", db.Alias, "error", err)
 	}

@@ -55,6 +55,11 @@ type Version struct {
 	Unopened  bool  // Query only has the columns, and fails: see [Unopened]
 }
 
+// Lost reports whether something that it reads is gone: see [resource.Attacher.Restore].
+func (v *Version) Lost() bool {
+	return v != nil && slices.ContainsFunc(v.Resources, (*resource.Resource).Lost)
+}
+
 // Unopened returns a version with columns and no rows, which is served until a statement
 // first reads the table.
 func Unopened(columns []Column, comment string) *Version {

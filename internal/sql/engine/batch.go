@@ -45,13 +45,13 @@ const maxBatchTypes = 10_000
 // batches are the native functions that return vectors: one for each type of value.
 type batches struct {
 	mu    sync.Mutex
-	types map[string]unsafe.Pointer // the handle of a batchFunction by name
+	types map[string]*Type // of values, by the name of the function
 	call  BatchHandler
 }
 
 // batchFunction is a native function.
 type batchFunction struct {
-	db      *DB
+	in      *instance
 	returns *Type
 }
 
@@ -79,16 +79,20 @@ func (db *DB) AddBatches(types ...*Type) error {
 		if len(db.batches.types) >= maxBatchTypes {
 			return fmt.Errorf("functions have returned more than %d types since the start", maxBatchTypes)
 		}
-		if err := db.registerBatches(name, t); err != nil {
+		if err := db.duck.Load().registerBatches(name, t); err != nil {
 			return err
 		}
+		if db.batches.types == nil {
+			db.batches.types = map[string]*Type{}
+		}
+		db.batches.types[name] = t
 	}
 	return nil
 }
 
 // registerBatches creates a native function in DuckDB.
-func (db *DB) registerBatches(name string, returns *Type) error {
-	c, err := db.connect("")
+func (in *instance) registerBatches(name string, returns *Type) error {
+	c, err := in.connect("")
 	if err != nil {
 		return err
 	}
@@ -105,28 +109,16 @@ func (db *DB) registerBatches(name string, returns *Type) error {
 	mapping.ScalarFunctionSetReturnType(f, result)
 	mapping.ScalarFunctionSetVolatile(f)        // never folded, never evaluated during planning
 	mapping.ScalarFunctionSetSpecialHandling(f) // it gets NULL as an argument
-	handle := C.malloc(C.size_t(unsafe.Sizeof(uintptr(0))))
-	*(*uintptr)(handle) = uintptr(cgo.NewHandle(&batchFunction{db, returns}))
-	mapping.ScalarFunctionSetExtraInfo(f, handle, nil) // freed with the database, by freeBatches
+	handle := goHandle(&batchFunction{in, returns})
+	mapping.ScalarFunctionSetExtraInfo(f, handle, nil) // freed with the instance
 	mapping.ScalarFunctionSetBind(f, C.spiced_batch_bind_ptr())
 	mapping.ScalarFunctionSetFunction(f, C.spiced_batch_call_ptr())
 	if mapping.RegisterScalarFunction(c.raw, f) != mapping.StateSuccess {
 		freeHandle(handle)
 		return fmt.Errorf("register the function of values of type %s", returns)
 	}
-	if db.batches.types == nil {
-		db.batches.types = map[string]unsafe.Pointer{}
-	}
-	db.batches.types[name] = handle
+	in.batches.Store(name, handle)
 	return nil
-}
-
-// freeBatches releases the functions' references to the closed database.
-func (db *DB) freeBatches() {
-	for _, handle := range db.batches.types {
-		freeHandle(handle)
-	}
-	db.batches.types = nil
 }
 
 func freeHandle(handle unsafe.Pointer) {
@@ -142,8 +134,8 @@ func spiced_batch_call(info, input, output unsafe.Pointer) {
 			mapping.ScalarFunctionSetError(function, fmt.Sprintf("internal error: %v", p))
 		}
 	}()
-	f := cgo.Handle(*(*uintptr)(mapping.ScalarFunctionGetExtraInfo(function))).Value().(*batchFunction)
-	conn := *(*uint64)(mapping.ScalarFunctionGetBindData(function))
+	f := goValue(mapping.ScalarFunctionGetExtraInfo(function)).(*batchFunction)
+	conn := f.in.number(*(*uint64)(mapping.ScalarFunctionGetBindData(function)))
 	if err := f.answer(conn, mapping.DataChunk{Ptr: input}, mapping.Vector{Ptr: output}); err != nil {
 		mapping.ScalarFunctionSetError(function, err.Error())
 	}
@@ -151,7 +143,7 @@ func spiced_batch_call(info, input, output unsafe.Pointer) {
 
 // answer computes the values of one vector.
 func (f *batchFunction) answer(conn uint64, input mapping.DataChunk, output mapping.Vector) error {
-	ctx, err := f.db.statementOf(conn)
+	ctx, err := f.in.db.statementOf(conn)
 	if err != nil {
 		return err
 	}
@@ -165,7 +157,7 @@ func (f *batchFunction) answer(conn uint64, input mapping.DataChunk, output mapp
 		return nil
 	}
 	args := &Chunk{rows: chunk.rows, cols: chunk.cols[1:]}
-	result, err := f.db.Batch(ctx, string(chunk.Column(0).Bytes(0)), f.returns, args)
+	result, err := f.in.db.Batch(ctx, string(chunk.Column(0).Bytes(0)), f.returns, args)
 	if err != nil {
 		return err
 	}

@@ -4,25 +4,17 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/duckdb/duckdb-go/v2/mapping"
-
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // builtins.txt must list the functions of the linked DuckDB; -update writes it.
 func TestBuiltinsList(t *testing.T) {
-	db := &DB{opts: withDefaults(Options{TempDir: t.TempDir()})}
-	if err := db.openRaw(); err != nil {
-		t.Fatal(err)
-	}
-	defer mapping.Close(&db.raw)
-	defer db.helpers.wait()
-	c, err := db.connect("")
+	in, err := openBare(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
-	asked, err := queryBuiltins(c)
+	defer in.close(true)
+	asked, err := queryBuiltins(in.writer)
 	if err != nil {
 		t.Fatal(err)
 	}

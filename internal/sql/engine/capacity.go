@@ -14,12 +14,12 @@ const leastSpill = 1 << 30
 
 // limitSpill applies [Options.MaxSpill]. DuckDB ignores the setting in the
 // configuration that it is opened with.
-func (db *DB) limitSpill() error {
-	spill := db.opts.MaxSpill
+func (in *instance) limitSpill() error {
+	spill := in.db.opts.MaxSpill
 	if spill == 0 {
-		spill = defaultSpill(db.opts.TempDir)
+		spill = defaultSpill(in.db.opts.TempDir)
 	}
-	return db.writer.exec(fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", spill))
+	return in.writer.exec(fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", spill))
 }
 
 // defaultSpill is how many bytes DuckDB may spill to a folder by default: a tenth of
@@ -33,8 +33,8 @@ func defaultSpill(dir string) int64 {
 }
 
 // memoryLimit is DuckDB's limit of memory, in bytes.
-func (db *DB) memoryLimit() (limit int64, err error) {
-	err = db.writer.each("SELECT current_setting('memory_limit')", func(c *Chunk) error {
+func (in *instance) memoryLimit() (limit int64, err error) {
+	err = in.writer.each("SELECT current_setting('memory_limit')", func(c *Chunk) error {
 		limit, err = parseSize(string(c.Column(0).Bytes(0)))
 		return err
 	})

@@ -17,7 +17,8 @@ import (
 // may be called by another.
 type conn struct {
 	raw     mapping.Connection
-	id      uint64 // DuckDB's connection id
+	in      *instance
+	id      uint64 // see [instance.number]
 	helpers *helpers
 	// interrupted is called when the connection is interrupted; nil: nothing is.
 	interrupted func()
@@ -51,13 +52,20 @@ type param struct {
 }
 
 // connect opens a connection and runs setup, if any, on it.
-func (db *DB) connect(setup string) (*conn, error) {
-	c := &conn{helpers: db.helpers}
+func (db *DB) connect(setup string) (*conn, error) { return db.duck.Load().connect(setup) }
+
+// connect opens a connection to this instance, which may be retired.
+func (in *instance) connect(setup string) (*conn, error) {
+	if !in.hold() {
+		return nil, newLostError()
+	}
+	c := &conn{in: in, helpers: in.helpers}
 	c.prepared = lru.New(statementsCached, 0, func(_ stmtKey, s *stmt) { mapping.DestroyPrepare(&s.raw) })
-	if mapping.Connect(db.raw, &c.raw) != mapping.StateSuccess {
+	if mapping.Connect(in.raw, &c.raw) != mapping.StateSuccess {
+		in.release()
 		return nil, NewError(errcode.Internal, "", "DuckDB did not open a connection")
 	}
-	c.id = connectionID(c.raw)
+	c.id = in.number(connectionID(c.raw))
 	for _, sql := range []string{"SET errors_as_json = true", setup} {
 		if sql == "" {
 			continue
@@ -91,6 +99,7 @@ func (c *conn) close() {
 		mapping.DestroyPrepare(&c.parse)
 	}
 	mapping.Disconnect(&c.raw)
+	c.in.release()
 }
 
 // exec runs internal SQL and discards its rows.
@@ -101,7 +110,7 @@ func (c *conn) exec(sql string) error {
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
-		return newDuckError(mapping.ResultError(&res))
+		return c.failure(mapping.ResultError(&res))
 	}
 	return nil
 }
@@ -114,7 +123,7 @@ func (c *conn) each(sql string, f func(*Chunk) error) error {
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.Query(c.raw, sql, &res) != mapping.StateSuccess {
-		return newDuckError(mapping.ResultError(&res))
+		return c.failure(mapping.ResultError(&res))
 	}
 	columns := resultColumns(&res)
 	var chunk Chunk
@@ -138,12 +147,12 @@ func (c *conn) stream(sql string, f func(*Chunk) error) error {
 	var s mapping.PreparedStatement
 	defer mapping.DestroyPrepare(&s)
 	if mapping.Prepare(c.raw, sql, &s) != mapping.StateSuccess {
-		return newDuckError(mapping.PrepareError(s))
+		return c.failure(mapping.PrepareError(s))
 	}
 	var pending mapping.PendingResult
 	defer mapping.DestroyPending(&pending)
 	if duckdb.PendingPreparedStreaming(s, &pending) != mapping.StateSuccess {
-		return newDuckError(mapping.PendingError(pending))
+		return c.failure(mapping.PendingError(pending))
 	}
 	w := c.helpers.begin()
 	defer w.end()
@@ -151,14 +160,14 @@ func (c *conn) stream(sql string, f func(*Chunk) error) error {
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.ExecutePending(pending, &res) != mapping.StateSuccess {
-		return newDuckError(mapping.ResultError(&res))
+		return c.failure(mapping.ResultError(&res))
 	}
 	columns := resultColumns(&res)
 	for {
 		var raw mapping.DataChunk
 		if duckdb.StreamFetchChunk(res, &raw) != mapping.StateSuccess {
 			if text := mapping.ResultError(&res); text != "" {
-				return newDuckError(text)
+				return c.failure(text)
 			}
 			return nil
 		}
@@ -189,7 +198,7 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 	if c.parse.Ptr == nil {
 		if mapping.Prepare(c.raw, "SELECT json_serialize_sql($1::VARCHAR)::VARCHAR", &c.parse) != mapping.StateSuccess {
 			defer mapping.DestroyPrepare(&c.parse)
-			return nil, newDuckError(mapping.PrepareError(c.parse))
+			return nil, c.failure(mapping.PrepareError(c.parse))
 		}
 	}
 	v := mapping.CreateVarchar(sql)
@@ -200,7 +209,7 @@ func (c *conn) serialize(sql string) ([]byte, error) {
 	var res mapping.Result
 	defer mapping.DestroyResult(&res)
 	if mapping.ExecutePrepared(c.parse, &res) != mapping.StateSuccess {
-		return nil, newDuckError(mapping.ResultError(&res))
+		return nil, c.failure(mapping.ResultError(&res))
 	}
 	raw := mapping.FetchChunk(res)
 	if raw.Ptr == nil {
@@ -225,7 +234,7 @@ func (c *conn) prepare(sql string, serial, revision uint64) (*stmt, error) {
 	}
 	s := &stmt{key: key, revision: revision}
 	if mapping.Prepare(c.raw, sql, &s.raw) != mapping.StateSuccess {
-		err := newDuckError(mapping.PrepareError(s.raw))
+		err := c.failure(mapping.PrepareError(s.raw))
 		mapping.DestroyPrepare(&s.raw)
 		return nil, err
 	}

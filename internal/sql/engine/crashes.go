@@ -16,8 +16,8 @@ const (
 	crashesCounted = 1024 // statements that are counted
 )
 
-// crashes counts the statements that ended the process of an [Isolator], in one
-// generation. Each time other callers wait for a new process.
+// crashes counts the statements that ended the process of an [Isolator], or after which
+// DuckDB had to be opened again, in one generation. Each time other callers wait.
 type crashes struct {
 	any atomic.Bool // whether any is counted
 
@@ -30,8 +30,14 @@ func crashKey(ctx context.Context, sql string) string {
 	return caller.From(ctx).Share() + "\x00" + fingerprint.Of(sql).ID
 }
 
-// check refuses a statement that has crashed too often.
-func (c *crashes) check(ctx context.Context, generation uint64, sql string) error {
+// What a statement can end.
+const (
+	endedWorker = "its worker"
+	endedDuckDB = "DuckDB in the runtime"
+)
+
+// check refuses a statement that has crashed too often what it would run in.
+func (c *crashes) check(ctx context.Context, generation uint64, sql, ended string) error {
 	if !c.any.Load() {
 		return nil
 	}
@@ -41,7 +47,7 @@ func (c *crashes) check(ctx context.Context, generation uint64, sql string) erro
 		return nil
 	}
 	return NewError(errcode.Refused, "change the statement",
-		"the statement has ended its worker %d times and is refused until the Spicepod changes", crashesAllowed)
+		"the statement has ended %s %d times and is refused until the Spicepod changes", ended, crashesAllowed)
 }
 
 // add counts a crash.
@@ -56,4 +62,11 @@ func (c *crashes) add(ctx context.Context, generation uint64, sql string) {
 	}
 	c.counts[crashKey(ctx, sql)]++
 	c.any.Store(true)
+}
+
+// keep makes the counts those of a generation with the same Spicepod.
+func (c *crashes) keep(generation uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation = generation
 }

@@ -25,17 +25,19 @@ var CtxNames = []string{"user_id", "space_id", "session_id", "agent", "model", "
 
 // makeCtx creates the function in DuckDB. Its body is an uncorrelated subquery:
 // DuckDB computes it once per statement, not for each row.
-func (db *DB) makeCtx() error {
-	err := db.writer.exec("CREATE FUNCTION " + Qualified(Prelude, Ctx) + `("name" VARCHAR) AS ` +
+func (in *instance) makeCtx() error {
+	err := in.writer.exec("CREATE FUNCTION " + Qualified(Prelude, Ctx) + `("name" VARCHAR) AS ` +
 		"(SELECT CAST(" + Native + "(" + Literal(Ctx) + `, "name") AS JSON)->>'$')`)
 	if err != nil {
 		return fmt.Errorf("make %s: %w", Ctx, err)
 	}
-	db.builtins.add(Ctx, false, false, false)
-	k := db.builtins.kinds[Ctx]
-	k.unstable = true
-	db.builtins.kinds[Ctx] = k
-	slices.Sort(db.builtins.names)
+	if b := in.db.builtins; !b.kinds[Ctx].unstable { // of the first instance
+		b.add(Ctx, false, false, false)
+		k := b.kinds[Ctx]
+		k.unstable = true
+		b.kinds[Ctx] = k
+		slices.Sort(b.names)
+	}
 	return nil
 }
 

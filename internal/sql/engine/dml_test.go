@@ -86,7 +86,7 @@ func changeRows(ctx context.Context, db *DB, sql string, params ...any) (int64, 
 func contents(t testing.TB, db *DB) string {
 	t.Helper()
 	var out []string
-	err := db.writer.each("SELECT concat_ws('|', id, coalesce(name, '-'), coalesce(price::VARCHAR, '-')) FROM att.main.o ORDER BY ALL", func(c *Chunk) error {
+	err := db.duck.Load().writer.each("SELECT concat_ws('|', id, coalesce(name, '-'), coalesce(price::VARCHAR, '-')) FROM att.main.o ORDER BY ALL", func(c *Chunk) error {
 		for i := range c.Len() {
 			out = append(out, string(c.Column(0).Bytes(i)))
 		}

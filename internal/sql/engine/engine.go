@@ -27,16 +27,12 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
@@ -76,6 +72,7 @@ type Options struct {
 	Grace       time.Duration                 // how long after its time limit a statement may take to react; 0: 250 ms
 	Isolator    Isolator                      // runs statements with [Request.Isolate]; nil: they run here
 	Extensions  []Extension                   // to load; see [DB.Extension]
+	Lost        func()                        // asks for [DB.Renew]: DuckDB refuses all statements; must return at once; nil: nothing replaces it
 	Interrupted func(label string)            // interrupts what the statement of a connection waits for: see [Extension.Label]; nil: nothing
 	// Others handles the calls of names without a [Handler]; nil: they are errors. A
 	// worker forwards them.
@@ -94,19 +91,19 @@ type Limits struct {
 // DB is the runtime's DuckDB. It is safe for concurrent use.
 type DB struct {
 	opts       Options
-	raw        mapping.Database
-	tempDir    *scratch.Dir          // made by Open, removed by Close
+	tempDir    *scratch.Dir // made by Open, removed by Close
+	duck       atomic.Pointer[instance]
 	pools      [MaxNesting + 1]*pool // by depth of nesting
-	helpers    *helpers
 	builtins   *Builtins
 	extensions map[string]error // by name; see Extension
-	labels     []string         // of the extensions that are loaded
 	life       context.Context  // ends with Close
 	stop       context.CancelFunc
 
-	write    sync.Mutex // held by the one writer
-	writer   *conn
-	planning planning // that publications wait for
+	write     sync.Mutex // held by the one writer
+	roots     []string   // see Lock; nil: it is not locked
+	instances uint64     // opened so far; guarded by write
+	planning  planning   // that publications wait for
+	recovery  recovery
 
 	commit   sync.RWMutex  // held while a publication commits and swaps
 	epoch    atomic.Uint64 // counts publications; odd while one commits
@@ -121,8 +118,7 @@ type DB struct {
 	remote    sync.WaitGroup // statements in other processes
 	remotes   atomic.Int64   // their number
 	crashes   crashes
-	running   sync.Map       // connection id → *nativeCalls of the statement
-	native    unsafe.Pointer // see registerNative
+	running   sync.Map // connection id → *nativeCalls of the statement
 	streams   streams
 	snapshots snapshotConns
 	batches   batches
@@ -154,51 +150,28 @@ func withDefaults(o Options) Options {
 }
 
 func (db *DB) open(ctx context.Context) error {
-	if err := db.openRaw(); err != nil {
-		return err
-	}
-	var err error
-	if db.writer, err = db.connect(""); err != nil {
-		return err
-	}
-	setup := []string{"ATTACH ':memory:' AS " + CatalogName}
-	for _, schema := range []string{Public, System, Core, Prelude} {
-		setup = append(setup, "CREATE SCHEMA "+CatalogName+"."+schema)
-	}
-	for _, sql := range append(setup, searchPath) {
-		if err := db.writer.exec(sql); err != nil {
+	if db.opts.TempDir == "" {
+		dir, err := scratch.New("spill")
+		if err != nil {
 			return err
 		}
+		db.opts.TempDir, db.tempDir = dir.Path, dir
 	}
-	if db.builtins, err = loadBuiltins(db.writer); err != nil {
+	in, err := db.openInstance()
+	if in != nil {
+		db.duck.Store(in) // for Close
+	}
+	if err != nil {
 		return err
 	}
-	if err := db.loadExtensions(); err != nil {
-		return err
-	}
-	if err := db.registerNative(); err != nil {
-		return err
-	}
-	if err := db.registerInput(); err != nil {
-		return err
-	}
-	if err := db.registerStream(); err != nil {
-		return err
-	}
-	if err := db.makeCtx(); err != nil {
-		return err
-	}
-	if err := db.limitSpill(); err != nil {
-		return err
-	}
-	memory, err := db.memoryLimit()
+	memory, err := in.memoryLimit()
 	if err != nil {
 		return err
 	}
 	for i := range db.pools {
 		db.pools[i] = newPool(db.opts, memory, func() (*conn, error) { return db.connect(searchPath) })
 	}
-	if err := db.openLabeled(); err != nil {
+	if err := in.openLabeled(); err != nil {
 		return err
 	}
 	db.current = NewCatalog(Contents{Unserved: db.opts.Unserved})
@@ -208,46 +181,6 @@ func (db *DB) open(ctx context.Context) error {
 // searchPath makes t, public.t and spice.public.t the same name and puts the
 // prelude before DuckDB's own functions.
 const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + CatalogName + "." + Prelude + "'"
-
-func (db *DB) openRaw() error {
-	if db.opts.TempDir == "" {
-		dir, err := scratch.New("spill")
-		if err != nil {
-			return err
-		}
-		db.opts.TempDir, db.tempDir = dir.Path, dir
-	}
-	settings := map[string]string{
-		"threads":                      strconv.Itoa(db.opts.Threads),
-		"external_threads":             strconv.Itoa(db.opts.Threads), // see helpers
-		"temp_directory":               db.opts.TempDir,
-		"autoinstall_known_extensions": "false",
-		"autoload_known_extensions":    "false",
-		"allow_community_extensions":   "false",
-		"allow_persistent_secrets":     "false",
-		"preserve_insertion_order":     "true",
-		"custom_user_agent":            "spiced",
-	}
-	if db.opts.MemoryLimit != "" {
-		settings["memory_limit"] = db.opts.MemoryLimit
-	}
-	var config mapping.Config
-	if mapping.CreateConfig(&config) != mapping.StateSuccess {
-		return errors.New("allocate the configuration")
-	}
-	defer mapping.DestroyConfig(&config)
-	for name, value := range settings {
-		if mapping.SetConfig(config, name, value) != mapping.StateSuccess {
-			return fmt.Errorf("DuckDB does not know the setting %s = %q", name, value)
-		}
-	}
-	var message string
-	if mapping.OpenExt(":memory:", &db.raw, config, &message) != mapping.StateSuccess {
-		return errors.New(message)
-	}
-	db.helpers = newHelpers(db.raw.Ptr, db.opts.Threads-1)
-	return nil
-}
 
 // closePatience is how long, in addition to the grace, Close waits for the
 // statements it has interrupted.
@@ -266,14 +199,8 @@ func (db *DB) Close() {
 	db.snapshots.close()
 	db.write.Lock() // until a publication has ended
 	defer db.write.Unlock()
-	if db.writer != nil {
-		db.writer.close()
-	}
-	if db.raw.Ptr != nil && quiet {
-		db.helpers.wait()
-		mapping.Close(&db.raw)
-		db.freeNative()
-		db.freeBatches()
+	if in := db.duck.Load(); in != nil {
+		in.close(quiet)
 	}
 	db.tempDir.Remove()
 }
@@ -282,24 +209,10 @@ func (db *DB) Close() {
 // access elsewhere, extensions, and changes to settings. Attaching databases and
 // reading files below roots remain possible.
 func (db *DB) Lock(roots []string) error {
-	folders := make([]string, len(roots))
-	for i, r := range roots {
-		folders[i] = Literal(r)
-	}
 	db.write.Lock()
 	defer db.write.Unlock()
-	for _, sql := range []string{
-		"SET GLOBAL allowed_directories = [" + strings.Join(folders, ", ") + "]",
-		// What connect sets on each connection; the guard refuses SET.
-		"SET GLOBAL allowed_configs = ['errors_as_json', 'search_path']",
-		"SET GLOBAL enable_external_access = false",
-		"SET GLOBAL lock_configuration = true",
-	} {
-		if err := db.writer.exec(sql); err != nil {
-			return fmt.Errorf("lock DuckDB: %w", err)
-		}
-	}
-	return nil
+	db.roots = append([]string{}, roots...)
+	return db.duck.Load().lock(db.roots)
 }
 
 // Builtins returns the built-in functions of DuckDB.

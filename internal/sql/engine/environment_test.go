@@ -25,7 +25,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	setenv("HOME=" + home)
 	db := open(t)
-	if err := db.writer.exec("SELECT CASE WHEN count(*) = 1 THEN 1 ELSE error('no file') END FROM glob('~/*.txt')"); err != nil {
+	if err := db.duck.Load().writer.exec("SELECT CASE WHEN count(*) = 1 THEN 1 ELSE error('no file') END FROM glob('~/*.txt')"); err != nil {
 		t.Error(err)
 	}
 	if now := os.Getenv("HOME"); now != before {

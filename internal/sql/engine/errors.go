@@ -52,6 +52,7 @@ type Error struct {
 	Loading *Loading // of [errcode.Loading]; nil: the runtime itself loads
 
 	nesting bool // the statement is nested too deeply
+	lost    bool // see isLost
 }
 
 // Loading is the load that an error waits for.
@@ -121,6 +122,7 @@ type duckError struct {
 	subtype  string
 	object   string // what is missing: "Table", "Scalar Function", …
 	name     string
+	lost     bool // the instance was lost before: see [conn.failure]
 }
 
 func (e *duckError) Error() string { return e.message }
@@ -198,6 +200,9 @@ func withoutCandidates(message string) (text, hint string) {
 // describe converts DuckDB's error about the text it saw to an error about the
 // caller's statement sql. origin maps offsets back to it.
 func (e *duckError) describe(sql string, origin func(int) int) *Error {
+	if e.lost {
+		return newLostError()
+	}
 	code, ok := codes[e.kind]
 	if !ok {
 		code = errcode.Execution
@@ -261,6 +266,9 @@ func (p *producer) explain(err error) error {
 	var e *duckError
 	if !errors.As(err, &e) {
 		return AsError(err)
+	}
+	if err := p.explainInternal(e); err != nil {
+		return err
 	}
 	origin := func(offset int) int { return offset }
 	if p.verdict != nil {

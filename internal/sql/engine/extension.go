@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -46,18 +47,27 @@ func (db *DB) Extension(name string) error {
 // loadExtensions loads the extensions, which is possible before [DB.Lock] only.
 // Statements may call none of the functions that they add: some read any server or
 // file that their arguments name, even when DuckDB is locked.
-func (db *DB) loadExtensions() error {
-	db.extensions = make(map[string]error, len(db.opts.Extensions))
-	for _, e := range db.opts.Extensions {
-		db.extensions[e.Name] = ErrNotInstalled
+func (in *instance) loadExtensions() error {
+	loaded := make(map[string]error, len(in.db.opts.Extensions))
+	for _, e := range in.db.opts.Extensions {
+		loaded[e.Name] = ErrNotInstalled
 		if e.Path != "" {
-			db.extensions[e.Name] = db.load(e)
+			loaded[e.Name] = in.load(e)
 		}
 	}
-	if len(db.extensions) == 0 {
+	if in.db.extensions != nil { // it replaces another instance
+		for name, err := range in.db.extensions {
+			if err == nil && loaded[name] != nil {
+				return fmt.Errorf("load the extension %s again: %w", name, loaded[name])
+			}
+		}
 		return nil
 	}
-	return db.builtins.addForeign(db.writer)
+	in.db.extensions = loaded
+	if len(loaded) == 0 {
+		return nil
+	}
+	return in.db.builtins.addForeign(in.writer)
 }
 
 // An error of a PostgreSQL server, or of the connection to it, as DuckDB's extension
@@ -166,18 +176,19 @@ func (e *Error) ofExtension() {
 // openLabeled opens all connections for statements at once, and sets what
 // [Extension.Label] asks for. The extension may forget what it has cached then, so that
 // this is not possible later.
-func (db *DB) openLabeled() error {
-	if len(db.labels) == 0 || db.opts.Interrupted == nil {
+func (in *instance) openLabeled() error {
+	db := in.db
+	if len(in.labels) == 0 || db.opts.Interrupted == nil {
 		return nil
 	}
 	for range db.opts.Connections {
-		c, err := db.connect(searchPath)
+		c, err := in.connect(searchPath)
 		if err != nil {
 			return err
 		}
-		db.pools[0].idle = append(db.pools[0].idle, c)
+		db.pools[0].add(c)
 		label := fmt.Sprintf("connection %d", c.id)
-		for _, name := range db.labels {
+		for _, name := range in.labels {
 			if err := c.exec("SET SESSION " + Identifier(name) + " = " + Literal(label)); err != nil {
 				return err
 			}
@@ -201,17 +212,17 @@ func (b *Builtins) addForeign(c *conn) error {
 	})
 }
 
-func (db *DB) load(e Extension) error {
+func (in *instance) load(e Extension) error {
 	for _, variable := range e.Environment {
 		setenv(variable)
 	}
 	for _, sql := range append([]string{"LOAD " + Literal(e.Path)}, e.Set...) {
-		if err := db.writer.exec(sql); err != nil {
+		if err := in.writer.exec(sql); err != nil {
 			return err
 		}
 	}
 	if e.Label != "" {
-		db.labels = append(db.labels, e.Label)
+		in.labels = append(in.labels, e.Label)
 	}
 	return nil
 }
@@ -220,24 +231,26 @@ func (db *DB) load(e Extension) error {
 // folder of extensions, .duckdb in the user's home: it downloads it, or, if file is not
 // "", checks and copies that file. It returns the path of the installed file.
 func InstallExtension(ctx context.Context, name, file string) (path string, err error) {
-	db := &DB{opts: withDefaults(Options{})}
-	db.life, db.stop = context.WithCancel(ctx)
-	defer db.Close()
-	if err := db.openRaw(); err != nil {
+	dir, err := scratch.New("spill")
+	if err != nil {
 		return "", err
 	}
-	if db.writer, err = db.connect(""); err != nil {
+	defer dir.Remove()
+	in, err := openBare(dir.Path)
+	if err != nil {
 		return "", err
 	}
+	defer in.close(true)
+	defer context.AfterFunc(ctx, in.writer.interrupt)()
 	what := Identifier(name)
 	if file != "" {
 		what = Literal(file)
 	}
-	if err := db.writer.exec("INSTALL " + what); err != nil {
+	if err := in.writer.exec("INSTALL " + what); err != nil {
 		return "", AsError(err)
 	}
 	query := "SELECT install_path FROM duckdb_extensions() WHERE installed AND extension_name = " + Literal(name)
-	err = db.writer.each(query, func(chunk *Chunk) error {
+	err = in.writer.each(query, func(chunk *Chunk) error {
 		path = string(chunk.Column(0).Bytes(0))
 		return nil
 	})

@@ -136,7 +136,7 @@ func others(t testing.TB, db *DB) string {
 		"SELECT string_agg(id || name, ' ' ORDER BY ALL) FROM att.main.s",
 		"SELECT sum(i)::VARCHAR FROM att.main.k",
 	} {
-		err := db.writer.each(sql, func(c *Chunk) error {
+		err := db.duck.Load().writer.each(sql, func(c *Chunk) error {
 			fmt.Fprintf(&out, "%s\n", c.Column(0).Bytes(0))
 			return nil
 		})

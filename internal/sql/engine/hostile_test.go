@@ -175,7 +175,7 @@ func state(t testing.TB, db *DB) string {
 		"SELECT string_agg(name || '=' || value, ' ' ORDER BY name) FROM duckdb_settings() WHERE name <> 'max_temp_directory_size'",
 		"SELECT count(*)::VARCHAR FROM duckdb_views()",
 	} {
-		err := db.writer.each(sql, func(c *Chunk) error {
+		err := db.duck.Load().writer.each(sql, func(c *Chunk) error {
 			fmt.Fprintf(&out, "%s\n", c.Column(0).Bytes(0))
 			return nil
 		})

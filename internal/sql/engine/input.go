@@ -92,7 +92,7 @@ func (n withInput) Function(name string) *Function {
 }
 
 // registerInput creates the table function in DuckDB.
-func (db *DB) registerInput() error {
+func (in *instance) registerInput() error {
 	f := mapping.CreateTableFunction()
 	defer mapping.DestroyTableFunction(&f)
 	columns, rows := mapping.CreateLogicalType(mapping.TypeAny), mapping.CreateLogicalType(mapping.TypeBigInt)
@@ -101,11 +101,11 @@ func (db *DB) registerInput() error {
 	mapping.TableFunctionSetName(f, inputTable)
 	mapping.TableFunctionAddParameter(f, columns)
 	mapping.TableFunctionAddParameter(f, rows)
-	mapping.TableFunctionSetExtraInfo(f, db.native, nil)
+	mapping.TableFunctionSetExtraInfo(f, in.native, nil)
 	mapping.TableFunctionSetBind(f, C.spiced_input_bind_ptr())
 	mapping.TableFunctionSetInit(f, C.spiced_input_init_ptr())
 	mapping.TableFunctionSetFunction(f, C.spiced_input_scan_ptr())
-	if mapping.RegisterTableFunction(db.writer.raw, f) != mapping.StateSuccess {
+	if mapping.RegisterTableFunction(in.writer.raw, f) != mapping.StateSuccess {
 		return errors.New("register " + inputTable)
 	}
 	return nil
@@ -123,7 +123,8 @@ func spiced_input_bind(info unsafe.Pointer) {
 	bind := mapping.BindInfo{Ptr: info}
 	var client mapping.ClientContext
 	mapping.TableFunctionGetClientContext(bind, &client)
-	s := &inputScan{db: nativeDB(mapping.BindGetExtraInfo(bind)), conn: uint64(mapping.ClientContextGetConnectionId(client))}
+	in := nativeInstance(mapping.BindGetExtraInfo(bind))
+	s := &inputScan{db: in.db, conn: in.number(uint64(mapping.ClientContextGetConnectionId(client)))}
 	mapping.DestroyClientContext(&client)
 	columns, rows := mapping.BindGetParameter(bind, 0), mapping.BindGetParameter(bind, 1)
 	defer mapping.DestroyValue(&columns)

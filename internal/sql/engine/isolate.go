@@ -180,7 +180,7 @@ func (p *producer) isolable() (bool, error) {
 // isolate begins the statement in another process, which makes the connection
 // available to other statements.
 func (p *producer) isolate() error {
-	if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL); err != nil {
+	if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedWorker); err != nil {
 		return err
 	}
 	p.db.remote.Add(1)

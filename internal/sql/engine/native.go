@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/cgo"
 	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
@@ -64,7 +63,7 @@ func (db *DB) Handles(name string) bool {
 }
 
 // registerNative creates the function in DuckDB.
-func (db *DB) registerNative() error {
+func (in *instance) registerNative() error {
 	f := mapping.CreateScalarFunction()
 	defer mapping.DestroyScalarFunction(&f)
 	text := mapping.CreateLogicalType(mapping.TypeVarchar)
@@ -74,30 +73,18 @@ func (db *DB) registerNative() error {
 	mapping.ScalarFunctionAddParameter(f, text)
 	mapping.ScalarFunctionSetReturnType(f, text)
 	mapping.ScalarFunctionSetVolatile(f) // never folded, never evaluated during planning
-	handle := C.malloc(C.size_t(unsafe.Sizeof(uintptr(0))))
-	*(*uintptr)(handle) = uintptr(cgo.NewHandle(db))
-	mapping.ScalarFunctionSetExtraInfo(f, handle, nil) // freed with the database, by freeNative
+	in.native = goHandle(in)
+	mapping.ScalarFunctionSetExtraInfo(f, in.native, nil) // freed with the instance
 	mapping.ScalarFunctionSetBind(f, C.spiced_bind_ptr())
 	mapping.ScalarFunctionSetFunction(f, C.spiced_call_ptr())
-	db.native = handle
-	if mapping.RegisterScalarFunction(db.writer.raw, f) != mapping.StateSuccess {
+	if mapping.RegisterScalarFunction(in.writer.raw, f) != mapping.StateSuccess {
 		return fmt.Errorf("register %s", Native)
 	}
 	return nil
 }
 
-// freeNative releases the function's reference to the closed database.
-func (db *DB) freeNative() {
-	if db.native != nil {
-		cgo.Handle(*(*uintptr)(db.native)).Delete()
-		C.free(db.native)
-		db.native = nil
-	}
-}
-
-func nativeDB(extra unsafe.Pointer) *DB {
-	return cgo.Handle(*(*uintptr)(extra)).Value().(*DB)
-}
+// nativeInstance returns the instance that a function was registered in.
+func nativeInstance(extra unsafe.Pointer) *instance { return goValue(extra).(*instance) }
 
 // spiced_native_bind records the connection on which a call is planned, to find
 // the context of the statement.
@@ -121,9 +108,9 @@ func spiced_native_call(info, input, output unsafe.Pointer) {
 			mapping.ScalarFunctionSetError(function, fmt.Sprintf("internal error: %v", p))
 		}
 	}()
-	db := nativeDB(mapping.ScalarFunctionGetExtraInfo(function))
-	id := *(*uint64)(mapping.ScalarFunctionGetBindData(function))
-	if err := db.callNative(id, mapping.DataChunk{Ptr: input}, mapping.Vector{Ptr: output}); err != nil {
+	in := nativeInstance(mapping.ScalarFunctionGetExtraInfo(function))
+	id := in.number(*(*uint64)(mapping.ScalarFunctionGetBindData(function)))
+	if err := in.db.callNative(id, mapping.DataChunk{Ptr: input}, mapping.Vector{Ptr: output}); err != nil {
 		mapping.ScalarFunctionSetError(function, err.Error())
 	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,11 +65,14 @@ func (p *pool) take(share string) (*conn, error) {
 		p.mu.Unlock()
 		return nil, err
 	}
-	if n := len(p.idle); n > 0 {
+	for n := len(p.idle); n > 0; n = len(p.idle) {
 		c := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return c, nil
+		if !c.in.retired.Load() {
+			p.mu.Unlock()
+			return c, nil
+		}
+		c.close()
 	}
 	p.mu.Unlock()
 	return p.open()
@@ -85,11 +89,31 @@ func (p *pool) overloaded(share string) error {
 	return NewError(errcode.Busy, "try again when they have ended", "statements of this caller that ignore their cancellation: %d", n)
 }
 
+// add adds a connection that no one has.
+func (p *pool) add(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, c)
+}
+
+// dropRetired closes the idle connections of retired instances.
+func (p *pool) dropRetired() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = slices.DeleteFunc(slices.Clone(idle), func(c *conn) bool { return c.in.retired.Load() })
+	p.mu.Unlock()
+	for _, c := range idle {
+		if c.in.retired.Load() {
+			c.close()
+		}
+	}
+}
+
 // put takes a connection back.
 func (p *pool) put(c *conn) {
 	slot := c.slot
 	p.mu.Lock()
-	keep := !p.closed && len(p.idle) < p.limit
+	keep := !p.closed && len(p.idle) < p.limit && !c.in.retired.Load()
 	if keep {
 		c.forgetBefore(p.serial)
 		p.idle = append(p.idle, c)

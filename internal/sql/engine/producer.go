@@ -233,6 +233,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if p.isolated, err = p.isolable(); p.isolated || err != nil {
 		return pending, nil, err
 	}
+	if err = p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedDuckDB); err != nil {
+		return pending, nil, err
+	}
 	if p.req.Isolate {
 		if err = p.verdict.checkUnsafe(); err != nil {
 			return pending, nil, err
@@ -262,7 +265,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 		return pending, s, p.gather()
 	}
 	if duckdb.PendingPreparedStreaming(s.raw, &pending) != mapping.StateSuccess {
-		err = newDuckError(mapping.PendingError(pending))
+		err = p.c.failure(mapping.PendingError(pending))
 		mapping.DestroyPending(&pending)
 		return pending, s, err
 	}
@@ -335,7 +338,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 	p.runTasks(pending)
 	if mapping.ExecutePending(pending, &p.result) != mapping.StateSuccess {
 		p.active = false
-		return p.explain(newDuckError(mapping.ResultError(&p.result)))
+		return p.explain(p.c.failure(mapping.ResultError(&p.result)))
 	}
 	p.rows.columns = s.columns
 	if !hasColumns(&p.result, s.columns) {
@@ -401,7 +404,7 @@ func (p *producer) feed() error {
 		if duckdb.StreamFetchChunk(p.result, &raw) != mapping.StateSuccess {
 			p.active = false
 			if text := mapping.ResultError(&p.result); text != "" {
-				return p.explain(newDuckError(text))
+				return p.explain(p.c.failure(text))
 			}
 			return nil
 		}

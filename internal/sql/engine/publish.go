@@ -32,22 +32,28 @@ func (db *DB) Publish(ctx context.Context, next *Catalog, build func(*Tx) error)
 	if db.life.Err() != nil { // the writer may be gone
 		return ErrClosing
 	}
+	return db.publish(ctx, next, build)
+}
+
+// publish is [DB.Publish] for the holder of db.write.
+func (db *DB) publish(ctx context.Context, next *Catalog, build func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	tx := &Tx{session: session{db.writer}}
+	writer := db.duck.Load().writer
+	tx := &Tx{session: session{writer}}
 	if err := tx.Exec("BEGIN TRANSACTION"); err != nil {
 		return err
 	}
 	if err := db.build(ctx, tx, build); err != nil {
-		return errors.Join(err, db.writer.exec("ROLLBACK"))
+		return errors.Join(err, writer.exec("ROLLBACK"))
 	}
 	// DuckDB takes COMMIT for an aborted transaction and rolls it back.
 	if err := tx.Exec("SELECT 1"); err != nil {
-		return errors.Join(err, db.writer.exec("ROLLBACK"))
+		return errors.Join(err, writer.exec("ROLLBACK"))
 	}
 	if err := db.planned(ctx); err != nil {
-		return errors.Join(err, db.writer.exec("ROLLBACK"))
+		return errors.Join(err, writer.exec("ROLLBACK"))
 	}
 	if err := db.commitCatalog(next, tx.switched); err != nil {
 		return err
@@ -72,12 +78,12 @@ func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 	returned := false
 	defer func() {
 		if !returned {
-			_ = db.writer.exec("ROLLBACK")
+			_ = db.duck.Load().writer.exec("ROLLBACK")
 		}
 	}()
 	ctx, stop := db.living(ctx)
 	defer stop()
-	err := interruptible(ctx, db.writer, func() error { return f(tx) })
+	err := interruptible(ctx, db.duck.Load().writer, func() error { return f(tx) })
 	returned = true
 	if db.life.Err() != nil {
 		return ErrClosing
@@ -90,7 +96,7 @@ func (db *DB) build(ctx context.Context, tx *Tx, f func(*Tx) error) error {
 func (db *DB) commitCatalog(next *Catalog, switched []func()) error {
 	db.commit.Lock()
 	db.epoch.Add(1)
-	if err := db.writer.exec("COMMIT"); err != nil {
+	if err := db.duck.Load().writer.exec("COMMIT"); err != nil {
 		db.epoch.Add(1)
 		db.commit.Unlock()
 		return fmt.Errorf("commit generation %d: %w", next.Generation, err)
@@ -110,6 +116,10 @@ func (db *DB) commitCatalog(next *Catalog, switched []func()) error {
 	}
 	db.epoch.Add(1)
 	db.commit.Unlock()
+	if next.Generation > 0 && db.Lost() {
+		db.crashes.keep(next.Generation)
+		db.recovery.end(db.duck.Load())
+	}
 	for _, p := range db.pools {
 		p.forgetBefore(next.serial)
 	}

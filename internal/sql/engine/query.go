@@ -97,6 +97,9 @@ const chunksAhead = 8
 func (db *DB) Query(ctx context.Context, req Request) (*Rows, error) {
 	for range maxOpens {
 		rows, err := db.query(ctx, req)
+		if isLost(err) && db.opts.Lost != nil {
+			continue // it waits for another DuckDB
+		}
 		var unopened *unopenedError
 		if !errors.As(err, &unopened) {
 			return rows, err
@@ -163,6 +166,10 @@ func (db *DB) query(ctx context.Context, req Request) (*Rows, error) {
 		ctx, cancel, clock = db.boundParts(ctx, limits.Timeout)
 	} else {
 		ctx, cancel = db.bound(ctx, limits.Timeout)
+	}
+	if err := db.recovery.wait(ctx); err != nil {
+		defer cancel()
+		return nil, waitError(ctx, err, limits)
 	}
 	c, err := pool.get(ctx)
 	if err != nil {

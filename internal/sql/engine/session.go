@@ -20,7 +20,7 @@ func (s session) Describe(sql string) ([]Column, error) {
 	var raw mapping.PreparedStatement
 	defer mapping.DestroyPrepare(&raw)
 	if mapping.Prepare(s.c.raw, sql, &raw) != mapping.StateSuccess {
-		return nil, publicError(newDuckError(mapping.PrepareError(raw)), sql)
+		return nil, publicError(s.c.failure(mapping.PrepareError(raw)), sql)
 	}
 	d := stmt{raw: raw}
 	d.describe()

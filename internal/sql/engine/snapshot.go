@@ -167,10 +167,13 @@ const idleSnapshots = 8
 func (l *snapshotConns) get(db *DB) (*conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := len(l.idle); n > 0 {
+	for n := len(l.idle); n > 0; n = len(l.idle) {
 		c := l.idle[n-1]
 		l.idle = l.idle[:n-1]
-		return c, nil
+		if !c.in.retired.Load() {
+			return c, nil
+		}
+		c.close()
 	}
 	return db.connect(searchPath)
 }
@@ -180,7 +183,7 @@ func (l *snapshotConns) put(c *conn) {
 	ended := c.exec("ROLLBACK") == nil
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !ended || l.closed || len(l.idle) >= idleSnapshots {
+	if !ended || l.closed || len(l.idle) >= idleSnapshots || c.in.retired.Load() {
 		c.close()
 		return
 	}

@@ -67,7 +67,7 @@ func (db *DB) AddStream(s *Stream) (from string, remove func()) {
 func (db *DB) SetStream(name string, s *Stream) { db.streams.byName.Store(name, s) }
 
 // registerStream creates the table function in DuckDB.
-func (db *DB) registerStream() error {
+func (in *instance) registerStream() error {
 	f := mapping.CreateTableFunction()
 	defer mapping.DestroyTableFunction(&f)
 	name := mapping.CreateLogicalType(mapping.TypeVarchar)
@@ -75,11 +75,11 @@ func (db *DB) registerStream() error {
 	mapping.TableFunctionSetName(f, streamTable)
 	mapping.TableFunctionAddParameter(f, name)
 	mapping.TableFunctionSupportsProjectionPushdown(f, true)
-	mapping.TableFunctionSetExtraInfo(f, db.native, nil)
+	mapping.TableFunctionSetExtraInfo(f, in.native, nil)
 	mapping.TableFunctionSetBind(f, C.spiced_stream_bind_ptr())
 	mapping.TableFunctionSetInit(f, C.spiced_stream_init_ptr())
 	mapping.TableFunctionSetFunction(f, C.spiced_stream_scan_ptr())
-	if mapping.RegisterTableFunction(db.writer.raw, f) != mapping.StateSuccess {
+	if mapping.RegisterTableFunction(in.writer.raw, f) != mapping.StateSuccess {
 		return errors.New("register " + streamTable)
 	}
 	return nil
@@ -119,10 +119,11 @@ func spiced_stream_free(handle unsafe.Pointer) {
 //export spiced_stream_bind
 func spiced_stream_bind(info unsafe.Pointer) {
 	bind := mapping.BindInfo{Ptr: info}
-	db := nativeDB(mapping.BindGetExtraInfo(bind))
+	in := nativeInstance(mapping.BindGetExtraInfo(bind))
+	db := in.db
 	var client mapping.ClientContext
 	mapping.TableFunctionGetClientContext(bind, &client)
-	conn := uint64(mapping.ClientContextGetConnectionId(client))
+	conn := in.number(uint64(mapping.ClientContextGetConnectionId(client)))
 	mapping.DestroyClientContext(&client)
 	name := mapping.BindGetParameter(bind, 0)
 	defer mapping.DestroyValue(&name)

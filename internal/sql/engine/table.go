@@ -77,7 +77,7 @@ func (w *TableWriter) Append(chunk *Chunk) error {
 }
 
 func (w *TableWriter) appenderError() error {
-	return errors.New("store the result: " + newDuckError(mapping.AppenderError(w.appender)).message)
+	return errors.New("store the result: " + w.c.failure(mapping.AppenderError(w.appender)).message)
 }
 
 // Close completes the table, which can be read from then on.
@@ -105,6 +105,11 @@ func (w *TableWriter) Abort() {
 	}
 	w.c.close()
 	w.db.DropTable(w.table)
+}
+
+// RestoreTable attaches a stored result again after [DB.Renew].
+func (db *DB) RestoreTable(ctx context.Context, t Table) error {
+	return db.Exec(ctx, "ATTACH IF NOT EXISTS "+Literal(t.Path)+" AS "+Identifier(t.Database)+" (READ_ONLY)")
 }
 
 // DropTable detaches a stored result that no one reads any more and removes its

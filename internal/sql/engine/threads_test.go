@@ -12,9 +12,9 @@ import (
 func TestHelpersRunForLongStatements(t *testing.T) {
 	db := fixture(t, Options{Threads: 3})
 	state := func() (running, wanted int) {
-		db.helpers.mu.Lock()
-		defer db.helpers.mu.Unlock()
-		return db.helpers.running, db.helpers.wanted
+		db.duck.Load().helpers.mu.Lock()
+		defer db.duck.Load().helpers.mu.Unlock()
+		return db.duck.Load().helpers.running, db.duck.Load().helpers.wanted
 	}
 	for range 3 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -35,7 +35,7 @@ func TestHelpersRunForLongStatements(t *testing.T) {
 			t.Error(err)
 		}
 		idle(t, db)
-		db.helpers.wait()
+		db.duck.Load().helpers.wait()
 		if running, wanted := state(); running != 0 || wanted != 0 {
 			t.Errorf("%d run, %d wanted", running, wanted)
 		}
@@ -49,7 +49,7 @@ func TestHelpersBeginAndEnd(t *testing.T) {
 	for range 8 {
 		go func() {
 			for range 50 {
-				w := db.helpers.begin()
+				w := db.duck.Load().helpers.begin()
 				w.watch()
 				_, _ = run(context.Background(), db, Request{SQL: "SELECT count(*) FROM range(300000) t(i) WHERE i % 7 = 3"})
 				w.end()
@@ -61,8 +61,8 @@ func TestHelpersBeginAndEnd(t *testing.T) {
 		<-done
 	}
 	idle(t, db)
-	db.helpers.wait()
-	if h := db.helpers; h.busy != 0 || h.wanted != 0 {
+	db.duck.Load().helpers.wait()
+	if h := db.duck.Load().helpers; h.busy != 0 || h.wanted != 0 {
 		t.Errorf("%d busy, %d wanted", h.busy, h.wanted)
 	}
 }
@@ -71,7 +71,7 @@ func TestHelpersBeginAndEnd(t *testing.T) {
 // all processors, and gets them when one of these ends or waits for its reader.
 func TestHelpersNeedProcessors(t *testing.T) {
 	db := fixture(t, Options{Threads: 2})
-	h := db.helpers
+	h := db.duck.Load().helpers
 	wants := func(w *work) bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()

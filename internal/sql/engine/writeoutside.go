@@ -244,7 +244,7 @@ func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
 	var pending mapping.PendingResult
 	if duckdb.PendingPreparedStreaming(s.raw, &pending) != mapping.StateSuccess {
 		defer mapping.DestroyPending(&pending)
-		return newDuckError(mapping.PendingError(pending))
+		return p.c.failure(mapping.PendingError(pending))
 	}
 	defer mapping.DestroyPending(&pending)
 	p.active, p.ran = true, true
@@ -259,7 +259,7 @@ func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
 	defer mapping.DestroyResult(&result)
 	if mapping.ExecutePending(pending, &result) != mapping.StateSuccess {
 		p.active = false
-		return newDuckError(mapping.ResultError(&result))
+		return p.c.failure(mapping.ResultError(&result))
 	}
 	columns := resultColumns(&result)
 	for {
@@ -267,7 +267,7 @@ func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
 		if raw.Ptr == nil {
 			p.active = false
 			if text := mapping.ResultError(&result); text != "" {
-				return newDuckError(text)
+				return p.c.failure(text)
 			}
 			return nil
 		}

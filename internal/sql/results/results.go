@@ -51,6 +51,7 @@ const (
 type DB interface {
 	CreateTable(ctx context.Context, t engine.Table, columns []engine.Column) (*engine.TableWriter, error)
 	DropTable(t engine.Table)
+	RestoreTable(ctx context.Context, t engine.Table) error
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 }
 
@@ -279,6 +280,19 @@ func (s *Store) removeIf(is func(*stored) bool) []engine.Table {
 		return true
 	})
 	return tables
+}
+
+// Restore makes the results readable again after DuckDB was opened again: see
+// [engine.DB.Renew].
+func (s *Store) Restore(ctx context.Context) {
+	s.mu.Lock()
+	all := slices.Clone(s.oldest)
+	s.mu.Unlock()
+	for _, k := range all {
+		if err := s.opts.DB.RestoreTable(ctx, k.table); err != nil {
+			s.opts.Log.Error("a stored result is lost", "result", k.Name, "error", err)
+		}
+	}
 }
 
 func (s *Store) drop(tables []engine.Table) {

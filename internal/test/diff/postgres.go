@@ -238,9 +238,6 @@ func (s *restarted) targets() []target {
 		if err == nil || ctx.Err() != nil {
 			return rows, err
 		}
-		if invalidated(err) {
-			return nil, errors.Join(err, s.conn.Close(ctx), s.stop(), s.start(ctx))
-		}
 		select {
 		case ended := <-s.done:
 			log := s.logged()
@@ -268,7 +265,7 @@ func (s *restarted) targets() []target {
 	}
 }
 
-// invalidated reports whether DuckDB refuses everything after a fault of its own.
+// invalidated reports whether plain DuckDB refuses everything after a fault of its own.
 func invalidated(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "database has been invalidated")
 }
