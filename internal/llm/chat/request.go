@@ -236,5 +236,9 @@ type CallResult struct {
 	Found []string
 }
 
+// Unexplained is the text of a failed call whose result has none: Anthropic rejects it, and
+// other models would see an empty result.
+const Unexplained = "The tool failed and does not say why."
+
 // Text returns the text of the result, its parts joined.
 func (r *CallResult) Text() string { return Message{Parts: r.Parts}.Text() }

@@ -63,6 +63,12 @@ func (w *walker) fields(t reflect.Type, path string, outer map[reflect.Type]bool
 }
 
 func (w *walker) union(t reflect.Type, path string, outer map[reflect.Type]bool) {
+	if outer[t] {
+		w.found[path] = true
+		return
+	}
+	outer[t] = true
+	defer delete(outer, t)
 	for v := range variants(t) {
 		if !isObject(v) {
 			w.walk(v, path, outer)

@@ -146,9 +146,8 @@ func (w *writer) result(r *chat.CallResult) (json.RawMessage, error) {
 	if found := w.references(r.Found); len(found) > 0 && !r.Error {
 		content = found
 	}
-	if len(content) == 0 && r.Error { // which the API rejects
-		text := "The tool failed and does not say why."
-		if content, err = w.parts([]chat.Part{{Kind: chat.PartText, Text: text}}); err != nil {
+	if len(content) == 0 && r.Error {
+		if content, err = w.parts([]chat.Part{{Kind: chat.PartText, Text: chat.Unexplained}}); err != nil {
 			return nil, err
 		}
 	}

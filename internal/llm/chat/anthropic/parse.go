@@ -1,10 +1,12 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
@@ -39,6 +41,7 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 	parseChoice(r, o)
 	parseSettings(r, o)
 	parseConfig(r, o)
+	r.Uses = append(r.Uses, translation.Find(chat.FormAnthropic, o)...)
 	if err := o.Err(); err != nil {
 		return nil, err
 	}
@@ -77,9 +80,16 @@ func contentParser(role string) func(*wire.Object) chat.Part {
 			if image := parseImage(o); image != nil {
 				p.Kind, p.Image = chat.PartImage, image
 			}
+		case "document":
+			if file := parseDocument(o); file != nil {
+				p.Kind, p.File = chat.PartFile, file
+			}
 		case "thinking":
 			p.Kind, p.Text = chat.PartThinking, o.Text("thinking")
 			o.Need("thinking", wire.String)
+			if o.Text("signature") == "" { // another provider's, written by the runtime
+				p.Raw = nil
+			}
 		case "redacted_thinking":
 			p.Kind = chat.PartThinking
 		case "tool_use":
@@ -108,6 +118,24 @@ func parseImage(o *wire.Object) *chat.Image {
 		return &chat.Image{URL: source.Required("url")}
 	}
 	return nil
+}
+
+// parseDocument returns nil for a document that only Anthropic supports.
+func parseDocument(o *wire.Object) *chat.File {
+	o.Need("source", "an object")
+	source := o.Object("source")
+	file := &chat.File{Name: o.Text("title"), Path: o.Path("")}
+	switch source.Required("type") {
+	case "base64":
+		file.MediaType, file.Data = source.Required("media_type"), source.Required("data")
+	case "text":
+		file.MediaType, file.Data = "text/plain", base64.StdEncoding.EncodeToString([]byte(source.Required("data")))
+	case "url":
+		file.URL = source.Required("url")
+	default:
+		return nil
+	}
+	return file
 }
 
 func parseCall(o *wire.Object) *chat.Call {

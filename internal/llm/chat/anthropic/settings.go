@@ -1,9 +1,14 @@
 package anthropic
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -30,6 +35,9 @@ func parseTool(o *wire.Object) chat.Tool {
 	t.Name, t.Description, t.Parameters = o.Required("name"), o.Text("description"), o.Fields["input_schema"]
 	o.Read("strict", wire.Bool, &t.Strict)
 	o.Read("defer_loading", wire.Bool, &t.Deferred)
+	if examples := o.Fields["input_examples"]; o.Has("input_examples") { // providers of this API get Raw
+		t.Description = strings.TrimSpace(t.Description + "\n\nExamples of arguments: " + string(examples))
+	}
 	if !wire.IsObject(t.Parameters) {
 		o.Fail("input_schema", "is required: a JSON schema of an object")
 	}
@@ -72,6 +80,8 @@ func parseSettings(r *chat.Request, o *wire.Object) {
 	}
 	if s.MaxTokens > 0 {
 		delete(o.Fields, "max_tokens")
+	} else {
+		r.Uses = append(r.Uses, translation.Note("max_tokens[0]", "max_tokens"))
 	}
 	o.Read("temperature", wire.Number, &s.Temperature)
 	o.Read("top_p", wire.Number, &s.TopP)
@@ -80,19 +90,39 @@ func parseSettings(r *chat.Request, o *wire.Object) {
 
 // parseConfig decodes what other providers can use of the fields that stay in Extra.
 func parseConfig(r *chat.Request, o *wire.Object) {
-	r.Settings.User = o.Object("metadata").Text("user_id")
+	r.Settings.User = userOf(o.Object("metadata").Text("user_id"))
 	var config outputConfig
 	o.Read("output_config", "an object with effort and format", &config)
 	r.Settings.Effort = config.Effort
-	if config.Format == nil || config.Format.Type != "json_schema" {
-		return
+	place := "output_config.format"
+	if config.Format == nil { // the name it had before
+		place = "output_format"
+		o.Read(place, "an object with type and schema", &config.Format)
 	}
-	if !wire.IsObject(config.Format.Schema) {
-		o.Fail("output_config.format.schema", "must be an object")
+	switch {
+	case config.Format == nil:
+		return
+	case config.Format.Type != "json_schema":
+		r.Uses = append(r.Uses, chat.Use{Path: place + ".type"})
+		return
+	case !wire.IsObject(config.Format.Schema):
+		o.Fail(place+".schema", "must be an object")
 		return
 	}
 	// OpenAI's response_format requires a name.
 	r.Settings.Format, _ = tools.Encode(responseFormat{Type: "json_schema", Schema: jsonSchema{Name: "answer", Schema: config.Format.Schema, Strict: true}})
+}
+
+// maxUser is how many characters OpenAI's APIs take of a user. Claude Code's have more.
+const maxUser = 64
+
+// userOf returns a user's id as OpenAI's APIs take it: the SHA-256 of a longer one.
+func userOf(id string) string {
+	if utf8.RuneCountInString(id) <= maxUser {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
 }
 
 // outputConfig has the effort of the model and the format of the answer.

@@ -51,6 +51,7 @@ func (p *provider) params(r *chat.Request) (map[string]json.RawMessage, error) {
 		params[limit] = strconv.AppendInt(nil, int64(r.Settings.MaxTokens), 10)
 	}
 	settings(params, r.Settings)
+	tier(params, r)
 	if err := choice(params, r); err != nil {
 		return nil, err
 	}
@@ -97,6 +98,14 @@ func settings(params map[string]json.RawMessage, s chat.Settings) {
 	set("user", s.User != "" && params["safety_identifier"] == nil && params["user"] == nil, s.User)
 	if s.Format != nil {
 		params["response_format"] = s.Format
+	}
+}
+
+// tier translates the service tier of Anthropic's Messages, of which package translation
+// lets one through.
+func tier(params map[string]json.RawMessage, r *chat.Request) {
+	if r.Form == chat.FormAnthropic && string(r.Extra["service_tier"]) == `"standard_only"` {
+		params["service_tier"] = json.RawMessage(`"default"`)
 	}
 }
 

@@ -28,10 +28,10 @@ func encodeMessages(r *chat.Request) (json.RawMessage, error) {
 }
 
 // history collects messages. In this API results are consecutive text messages, so
-// images in results wait until the last result of an answer.
+// images and files in results wait until the last result of an answer.
 type history struct {
-	out      [][]byte
-	pictures []wirePart
+	out         [][]byte
+	attachments []wirePart
 }
 
 type wirePart struct {
@@ -74,14 +74,14 @@ func startsWithResult(m chat.Message) bool {
 	return len(m.Parts) > 0 && m.Parts[0].Kind == chat.PartResult
 }
 
-// flush writes the images of results as a user message, if no user message follows that
+// flush writes the attachments of results as a user message, if no user message follows that
 // can hold them.
 func (h *history) flush() {
-	if h.pictures == nil {
+	if h.attachments == nil {
 		return
 	}
-	h.message("user", h.pictures)
-	h.pictures = nil
+	h.message("user", h.attachments)
+	h.attachments = nil
 }
 
 func (h *history) message(role string, content any) {
@@ -102,7 +102,7 @@ func (h *history) system(m chat.Message) error {
 }
 
 // user writes results, each as a message of role tool, and then the rest, preceded by
-// the images of results.
+// the attachments of results.
 func (h *history) user(m chat.Message) error {
 	var rest []chat.Part
 	for _, p := range m.Parts {
@@ -117,13 +117,13 @@ func (h *history) user(m chat.Message) error {
 	if len(rest) == 0 && startsWithResult(m) {
 		return nil
 	}
-	pictures := h.pictures
-	h.pictures = nil
-	if pictures == nil && (len(rest) == 0 || len(rest) == 1 && rest[0].Kind == chat.PartText) {
+	attachments := h.attachments
+	h.attachments = nil
+	if attachments == nil && (len(rest) == 0 || len(rest) == 1 && rest[0].Kind == chat.PartText) {
 		h.message("user", chat.Message{Parts: rest}.Text())
 		return nil
 	}
-	content, err := encodeParts(pictures, rest)
+	content, err := encodeParts(attachments, rest)
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,10 @@ func (h *history) user(m chat.Message) error {
 	return nil
 }
 
-// encodeParts encodes images of results and parts as a list.
-func encodeParts(pictures []wirePart, parts []chat.Part) ([]byte, error) {
-	out := make([][]byte, 0, len(pictures)+len(parts))
-	for _, p := range pictures {
+// encodeParts encodes attachments of results and parts as a list.
+func encodeParts(attachments []wirePart, parts []chat.Part) ([]byte, error) {
+	out := make([][]byte, 0, len(attachments)+len(parts))
+	for _, p := range attachments {
 		encoded, _ := tools.Encode(p)
 		out = append(out, encoded)
 	}
@@ -162,7 +162,7 @@ func encodePart(p chat.Part) ([]byte, error) {
 	case p.Kind == chat.PartFile && p.File.URL != "":
 		return nil, chat.Invalid(p.File.Path, "%s is a URL: Chat Completions takes files as data only", p.File.Path)
 	case p.Kind == chat.PartFile:
-		return tools.Encode(wirePart{Type: "file", File: &wireFile{p.File.Name, wire.DataURL(p.File), p.File.ID}})
+		return tools.Encode(filePartOf(p.File))
 	}
 	return nil, unknownPart(p)
 }
@@ -184,24 +184,33 @@ func pictureOf(i *chat.Image) wirePart {
 	return wirePart{Type: "image_url", Image: &wireImage{target, i.Detail}}
 }
 
-// result writes the result of a call; its images follow later.
+func filePartOf(f *chat.File) wirePart {
+	return wirePart{Type: "file", File: &wireFile{wire.FileName(f), wire.DataURL(f), f.ID}}
+}
+
+// result writes the result of a call; its images and files follow later.
 func (h *history) result(r *chat.CallResult) error {
-	text := r.Text()
-	var pictures []wirePart
+	text, what := r.Text(), ""
+	var attached []wirePart
 	for _, p := range r.Parts {
-		switch p.Kind {
-		case chat.PartText:
-		case chat.PartImage:
-			pictures = append(pictures, pictureOf(p.Image))
+		switch {
+		case p.Kind == chat.PartText:
+		case p.Kind == chat.PartImage:
+			attached, what = append(attached, pictureOf(p.Image)), "image"
+		case p.Kind == chat.PartFile && p.File.URL == "":
+			attached, what = append(attached, filePartOf(p.File)), "file"
 		default:
 			return unknownPart(p)
 		}
 	}
-	if pictures != nil {
-		h.pictures = append(append(h.pictures, textOf("Images in the result of "+r.ID+":")), pictures...)
+	switch {
+	case attached != nil:
+		h.attachments = append(append(h.attachments, textOf("Images and files in the result of "+r.ID+":")), attached...)
 		if text == "" {
-			text = "The result is an image; it follows."
+			text = "The result is the " + what + " that follows."
 		}
+	case text == "" && r.Error:
+		text = chat.Unexplained
 	}
 	o := wire.Writer{}
 	o.Value("role", "tool")

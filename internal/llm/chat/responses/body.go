@@ -123,6 +123,10 @@ func (b *body) extra(r *chat.Request) {
 		if raw, ok := r.Extra["verbosity"]; ok {
 			b.add("text", slices.Concat(json.RawMessage(`{"verbosity":`), raw, json.RawMessage(`}`)))
 		}
+	case chat.FormAnthropic:
+		if string(r.Extra["service_tier"]) == `"standard_only"` { // "auto" is the default
+			b.Set("service_tier", "default")
+		}
 	}
 	if _, ok := b.Fields["safety_identifier"]; !ok && r.Settings.User != "" {
 		b.add("user", wire.Quote(r.Settings.User))

@@ -162,8 +162,11 @@ func (t *transcript) output(r *chat.CallResult) (any, error) {
 	for _, p := range r.Parts {
 		plain = plain && p.Kind == chat.PartText
 	}
-	if plain {
-		return r.Text(), nil
+	switch text := r.Text(); {
+	case plain && text == "" && r.Error:
+		return chat.Unexplained, nil
+	case plain:
+		return text, nil
 	}
 	inner := &transcript{index: t.index}
 	for _, p := range r.Parts {
@@ -209,7 +212,7 @@ type filePart struct {
 }
 
 func fileOf(f *chat.File) filePart {
-	part := filePart{Type: "input_file", Name: f.Name, ID: f.ID, URL: f.URL}
+	part := filePart{Type: "input_file", Name: wire.FileName(f), ID: f.ID, URL: f.URL}
 	part.Data = wire.DataURL(f)
 	return part
 }

@@ -47,7 +47,8 @@ type Verdict struct {
 type Row struct {
 	// Field is the path of the field. Variants of a union are in brackets, by their type
 	// or role: messages[user].content[file].file.file_id. A list of one kind is x[]; the
-	// name * is every other field. Fields within a row have no rows of their own.
+	// name * is every other field, [*] every other variant. Fields within a row have no
+	// rows of their own.
 	Field string
 	// Default are the values, as JSON, that mean the same as no field.
 	Default []string
@@ -72,7 +73,8 @@ func (r Row) own(form chat.Form, v Verdict) Row {
 func Table(form chat.Form) []Row { return tables[form] }
 
 var tables = map[chat.Form][]Row{
-	chat.FormOpenAI: completions(),
+	chat.FormOpenAI:    completions(),
+	chat.FormAnthropic: messages(),
 }
 
 var carried = Verdict{}

@@ -60,13 +60,30 @@ func (n *node) field(name string) *node {
 	return n.fields["*"]
 }
 
-// variant returns the node of an object of a union, or nil if it is unknown.
+// variant returns the node of an object of a union, or nil if it is unknown. The only
+// variant of a list is that of every element, whatever its type.
 func (n *node) variant(kind, role string) *node {
-	if n.variants == nil {
+	only := n.variants[""]
+	switch {
+	case n.variants == nil:
 		return n
+	case only != nil && len(n.variants) == 1:
+		return only
+	case n.variants[kind] != nil:
+		return n.variants[kind]
+	case n.variants[role] != nil:
+		return n.variants[role]
+	case kind == "":
+		return n.untyped()
 	}
-	for _, name := range []string{kind, role, ""} {
-		if inner := n.variants[name]; inner != nil && (name != "" || kind == "" || len(n.variants) == 1) {
+	return n.variants["*"]
+}
+
+// untyped returns the variant of an object without a type: APIs let messages and tools
+// leave it out.
+func (n *node) untyped() *node {
+	for _, name := range []string{"message", "custom"} {
+		if inner := n.variants[name]; inner != nil {
 			return inner
 		}
 	}

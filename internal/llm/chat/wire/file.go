@@ -28,6 +28,19 @@ func FileData(text, name string) (media, data string) {
 	return media, data
 }
 
+// FileName returns the name of a file, which OpenAI's APIs require with its data.
+func FileName(f *chat.File) string {
+	switch {
+	case f.Name != "" || f.Data == "":
+		return f.Name
+	case f.MediaType == "application/pdf":
+		return "document.pdf"
+	case strings.HasPrefix(f.MediaType, "text/"):
+		return "document.txt"
+	}
+	return "document"
+}
+
 // DataURL returns the data of a file as OpenAI's APIs have it: a data: URL, or base64 if
 // the type is unknown.
 func DataURL(f *chat.File) string {
