@@ -1,12 +1,12 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,27 +43,40 @@ func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 		return tools.Output{}, tools.NewError(errcode.Limit,
 			fmt.Sprintf("the call has passed %d runtimes, which is the limit", peermeta.MaxHops), "they call each other in a cycle: change what their tools and agents call")
 	}
-	s, err := t.link.enter()
-	if err != nil {
-		return tools.Output{}, err
+	var lost *session
+	for {
+		s, err := t.link.enter(ctx, lost)
+		if err != nil {
+			return tools.Output{}, err
+		}
+		out, err := s.call(ctx, t, in)
+		s.calls.Done()
+		if !errors.Is(err, errLost) {
+			return out, err
+		}
+		if lost != nil {
+			return tools.Output{}, s.unavailable(err)
+		}
+		lost = s // nothing ran there: once more, in another session
 	}
-	defer s.calls.Done()
-	return s.call(ctx, t, in)
 }
 
 // call sends one tools/call. When ctx ends, it notifies the server with
 // notifications/cancelled.
 func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Output, error) {
-	over := &atomic.Bool{}
-	ctx, cancel := context.WithCancelCause(context.WithValue(outer, overKey{}, over))
+	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })()
-	r, err := s.cs.CallTool(ctx, s.params(outer, t.name, in))
-	switch {
-	case over.Load():
-		return tools.Output{}, tooLong()
-	case err != nil:
+	ctx, request := s.exchange.begin(ctx, emptyCall)
+	_, err := s.cs.CallTool(ctx, s.params(outer, t.name, in))
+	raw, cause := s.exchange.end(request)
+	if err = cmp.Or(cause, err); err != nil {
 		return tools.Output{}, s.failed(outer, err)
+	}
+	r, err := decodeResult(raw)
+	switch {
+	case err != nil:
+		return tools.Output{}, tools.NewError(errcode.Execution, s.show(err.Error(), maxReason), "")
 	case r.NeedsInput():
 		return tools.Output{}, tools.NewError(errcode.Execution, "the server asks for more input, which this client does not give", "")
 	case r.IsError && s.target.peer && s.peerError(r) != nil:
@@ -98,16 +111,25 @@ func (s *session) params(ctx context.Context, name string, in tools.Input) *mcp.
 	return p
 }
 
-// failed converts the error of a call that returned no result.
+// failed converts the error of a call that returned no result. It is [errLost] if the call can be
+// repeated in another session.
 func (s *session) failed(outer context.Context, err error) error {
 	var answer *jsonrpc.Error
-	var unreachable *webError
+	var web *webError
 	switch {
 	case outer.Err() != nil:
 		return outer.Err()
-	case errors.As(err, &unreachable):
-		s.report(err)
-		return s.unavailable(unreachable)
+	case errors.Is(err, errLost):
+		return err
+	case errors.Is(err, errTooLong):
+		return tooLong()
+	case errors.Is(err, errJunk):
+		return tools.NewError(errcode.Execution, err.Error(), "the call may have run")
+	case errors.As(err, &web):
+		if web.ends() {
+			s.report(err)
+		}
+		return s.unavailable(web)
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		code := errcode.Execution
 		switch {
@@ -117,11 +139,6 @@ func (s *session) failed(outer context.Context, err error) error {
 			code = errcode.InvalidArguments
 		}
 		return tools.NewError(code, "the server answers: "+s.show(answer.Message, maxErrorText), "")
-	case errors.Is(err, errTooLong) || s.process != nil && s.process.overlong.Load():
-		s.report(err)
-		return tooLong()
-	case s.web != nil && s.web.failed.Load() != nil:
-		return s.unavailable(s.web.failed.Load())
 	}
 	return s.unavailable(err)
 }

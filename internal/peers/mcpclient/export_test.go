@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/test/podtest"
@@ -33,8 +34,6 @@ func Impatient(o Options) Options {
 var (
 	SplitArgs    = splitArgs
 	ToolName     = toolName
-	Messages     = messages
-	OutputOf     = output
 	TextChecksum = textChecksum
 )
 
@@ -60,7 +59,7 @@ func Offered(t testing.TB, server string, list []*mcp.Tool) map[string]tools.Too
 	if target == nil {
 		t.Fatal(e.Problems)
 	}
-	s := newMaker(e, &link{target: target}, "").server(newListing(list), nil)
+	s := newMaker(e, &link{target: target}, "").server(newListing(list, nil), nil)
 	offered := map[string]tools.Tool{}
 	for _, tool := range s.Tools() {
 		offered[tool.Definition().Name] = tool
@@ -70,3 +69,8 @@ func Offered(t testing.TB, server string, list []*mcp.Tool) map[string]tools.Too
 
 // NameAtServer is the server's name of a tool.
 func NameAtServer(t tools.Tool) string { return t.(*tool).name }
+
+// Messages parses a line of a server that answers no request.
+func Messages(line []byte) []jsonrpc.Message {
+	return messages(line, (&exchange{}).receive)
+}

@@ -157,6 +157,7 @@ func sdkServer() *mcp.Server {
 func raw(name string) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)
+	var held json.RawMessage
 	for in.Scan() {
 		var m struct {
 			ID     json.RawMessage
@@ -166,12 +167,20 @@ func raw(name string) {
 		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
 			continue
 		}
-		if name == "hundred megabytes" && m.Method == "tools/call" {
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID)
+		if name == "hundred megabytes" && m.Method == "tools/call" && strings.Contains(in.Text(), "big") {
+			fmt.Print(`{"result":{"content":[{"type":"text","text":"`)
 			for range 100 {
 				os.Stdout.WriteString(strings.Repeat("m", 1<<20))
 			}
-			fmt.Println(`"}]}}`)
+			fmt.Printf(`"}]},"jsonrpc":"2.0","id":%s}`+"\n", m.ID)
+			if held != nil { // the answer to the call before
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", held)
+			}
+			continue
+		}
+		if name == "hundred megabytes" && m.Method == "tools/call" && strings.Contains(in.Text(), "held") {
+			held = m.ID
+			fmt.Fprintln(os.Stderr, "it is held")
 			continue
 		}
 		answer, _ := json.Marshal(rawAnswer(name, m.Method, m.Params.Cursor))
@@ -200,6 +209,8 @@ func rawResult(name string) any {
 	type object = map[string]any
 	content := []object{{"type": "text", "text": `{"n": 9007199254740993}`}}
 	switch name {
+	case "exact": // without the text that repeats it
+		return object{"content": []object{{"type": "text", "text": "a number"}}, "structuredContent": object{"n": json.Number("9007199254740993")}}
 	case "structured":
 		return object{"content": content, "structuredContent": object{"n": json.Number("9007199254740993")}}
 	case "structured and media":

@@ -1,15 +1,18 @@
 package mcpclient
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 )
@@ -35,6 +38,10 @@ type web struct {
 	head   time.Duration
 	failed atomic.Pointer[webError] // the last failure
 	sse    atomic.Bool              // the session uses HTTP+SSE
+	open   atomic.Bool              // the handshake is over
+	lost   func(error)              // the server no longer knows the session
+
+	exchange *exchange
 }
 
 var _ http.RoundTripper = (*web)(nil)
@@ -53,6 +60,22 @@ type webError struct {
 
 func (e *webError) Error() string { return e.text }
 
+// Is reports that the error is of one message, in the words of the SDK, which otherwise ends the
+// session.
+func (e *webError) Is(target error) bool {
+	rejected, ok := target.(*jsonrpc.Error)
+	return ok && rejected.Code == codeRejected
+}
+
+// ends reports whether the error is of the session, not of one request.
+func (e *webError) ends() bool {
+	switch e.status {
+	case 0, http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if err := httpx.CheckRedirect(r, via); err != nil {
 		return &webError{text: err.Error()}
@@ -65,11 +88,19 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if to := w.target.url; r.URL.Host != to.Host || r.URL.Scheme != to.Scheme {
 		return nil, w.fail(&webError{text: fmt.Sprintf("the server names another host, %q, which gets no messages", r.URL.Host)})
 	}
+	resumed, spent := resumes(r)
+	if spent {
+		return w.failure(r, resumed, errCut), nil
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(w.lifeOf(r), cancel)
 	release := func() { stop(); cancel() }
 	waiting := time.AfterFunc(w.patience(r), cancel)
-	sent := r.Clone(ctx)
+	sent, id, err := w.send(r, ctx)
+	if err != nil {
+		release()
+		return nil, err
+	}
 	for name, values := range w.target.header {
 		sent.Header[name] = values
 	}
@@ -80,14 +111,30 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		if late && r.Method == http.MethodGet && r.Context().Err() == nil {
 			return noStream(r), nil
 		}
-		if w.life.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil, err // the session ended, for a reason of its own
+		if (w.life.Err() != nil || r.Context().Err() != nil) && errors.Is(err, context.Canceled) {
+			return nil, err // the session or the call ended, for a reason of its own
 		}
 		return nil, w.fail(unreachable(err))
 	}
-	res.Body = &body{ReadCloser: res.Body, release: release, left: allowance(res), over: overOf(r.Context())}
-	w.note(r, res)
-	return res, nil
+	res.Body = &body{ReadCloser: res.Body, release: release}
+	return w.receive(r, res, cmp.Or(id, resumed))
+}
+
+// send returns the request with the message for the server, and the id of the message, "" if it
+// is no request.
+func (w *web) send(r *http.Request, ctx context.Context) (sent *http.Request, id string, err error) {
+	sent = r.Clone(ctx)
+	if r.Body == nil || r.Method != http.MethodPost {
+		return sent, "", nil
+	}
+	message, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	if err != nil {
+		return nil, "", err
+	}
+	message, id = w.exchange.send(r.Context(), message)
+	sent.Body, sent.ContentLength = io.NopCloser(bytes.NewReader(message)), int64(len(message))
+	return sent, id, nil
 }
 
 // lifeOf returns the context that bounds a request; the request that ends the
@@ -111,10 +158,7 @@ func (w *web) patience(r *http.Request) time.Duration {
 // noStream is the response of a server without a notification stream. It
 // replaces a missing response.
 func noStream(r *http.Request) *http.Response {
-	return &http.Response{
-		StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r,
-	}
+	return made(r, http.StatusMethodNotAllowed, "", http.NoBody)
 }
 
 // unreachable removes the URL from an error.
@@ -131,11 +175,11 @@ func (w *web) fail(e *webError) error {
 	return e
 }
 
-// note records an unsuccessful response. A refused notification stream is not a
-// failure: many servers have no such stream.
-func (w *web) note(r *http.Request, res *http.Response) {
+// refusal is the error of an unsuccessful response, which it records. A refused notification
+// stream is not a failure: many servers have no such stream.
+func (w *web) refusal(r *http.Request, res *http.Response) *webError {
 	if res.StatusCode < 400 || r.Method != http.MethodPost && !w.sse.Load() {
-		return
+		return nil
 	}
 	said := fmt.Sprintf("(%d %s)", res.StatusCode, http.StatusText(res.StatusCode))
 	text := "the server failed " + said
@@ -153,7 +197,9 @@ func (w *web) note(r *http.Request, res *http.Response) {
 	case res.StatusCode == http.StatusBadRequest:
 		text = "the server finds the request wrong " + said
 	}
-	w.failed.Store(&webError{res.StatusCode, text})
+	e := &webError{res.StatusCode, text}
+	w.failed.Store(e)
+	return e
 }
 
 // legacy reports whether the last response is the one that a server of revision
@@ -169,53 +215,4 @@ func (w *web) legacy() bool {
 		return true
 	}
 	return false
-}
-
-// body is a response body of bounded size.
-type body struct {
-	io.ReadCloser
-	release func()
-	left    int64
-	over    *atomic.Bool
-}
-
-// allowance is the maximum size of a response. A notification stream is
-// unbounded; the SDK bounds its events.
-func allowance(res *http.Response) int64 {
-	stream := strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
-	switch {
-	case res.StatusCode >= 300:
-		return maxRefusal
-	case stream && res.Request.Method == http.MethodGet:
-		return 1 << 62
-	}
-	return maxMessage
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		if b.over != nil {
-			b.over.Store(true)
-		}
-		return 0, errTooLong
-	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
-	return n, err
-}
-
-// Close ends the request.
-func (b *body) Close() error {
-	err := b.ReadCloser.Close()
-	b.release()
-	return err
-}
-
-// overKey is the context key under which a call learns that its response was
-// too large: the SDK does not return the cause.
-type overKey struct{}
-
-func overOf(ctx context.Context) *atomic.Bool {
-	over, _ := ctx.Value(overKey{}).(*atomic.Bool)
-	return over
 }

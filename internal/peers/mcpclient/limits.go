@@ -16,11 +16,13 @@ const (
 	maxListing = 64 << 20    // bytes of all pages together
 	maxMessage = MaxResult + // bytes of one JSON-RPC message
 		1<<20
+	maxSkipped   = 1 << 30  // bytes skipped of a longer message
 	maxRefusal   = 64 << 10 // bytes read of an unsuccessful HTTP response
 	maxErrorText = 8 << 10  // bytes shown of a tool's error
 	maxReason    = 500      // bytes shown of the reason why a server is unavailable
 	maxLine      = 1 << 10  // bytes logged of one line of a server's output
 	maxLines     = 50       // lines logged in one second
+	maxWord      = 100      // bytes shown of a type or a name
 	maxNamed     = 5        // tools named in one problem
 )
 

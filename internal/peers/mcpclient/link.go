@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,14 @@ type link struct {
 	mu      sync.Mutex
 	state   State
 	err     error
-	session *session // nil while disconnected
-	listing *listing // the last one, nil before the first session
-	looked  bool     // set once a load called look
-	seen    string   // the checksum that it saw, "" if the server was unavailable
+	session *session      // nil while disconnected
+	again   bool          // disconnected, and connecting again for calls that wait in enter
+	news    chan struct{} // closed when one of the above changes
+	listing *listing      // the last one, nil before the first session
+	looked  bool          // set once a load called look
+	seen    string        // the checksum that it saw, "" if the server was unavailable
+
+	closing sync.WaitGroup // sessions that are left and whose calls still run
 }
 
 func newLink(ctx context.Context, t *target, o Options, l limits, changed func()) *link {
@@ -54,7 +59,7 @@ func newLink(ctx context.Context, t *target, o Options, l limits, changed func()
 	life, cancel := context.WithCancel(ctx)
 	return &link{
 		target: t, log: o.Log.With("server", t.name), limits: l, version: o.Version, transport: transport,
-		changed: changed, life: life, cancel: cancel,
+		news: make(chan struct{}), changed: changed, life: life, cancel: cancel,
 		tried: make(chan struct{}), retired: make(chan struct{}), state: Initializing,
 	}
 }
@@ -62,15 +67,16 @@ func newLink(ctx context.Context, t *target, o Options, l limits, changed func()
 // run connects, and reconnects, until the link is retired.
 func (l *link) run() {
 	defer l.cancel()
+	defer l.closing.Wait()
 	first := sync.OnceFunc(func() { close(l.tried) })
 	defer first()
 	for failures := 0; ; {
-		began := time.Now()
+		began, left := time.Now(), false
 		s, err := l.connect()
 		if err == nil {
 			l.ready(s)
 			first()
-			err = l.serve(s)
+			err, left = l.serve(s)
 			if time.Since(began) > l.limits.maxRetry {
 				failures = 0
 			}
@@ -80,7 +86,12 @@ func (l *link) run() {
 		}
 		failures++
 		wait := l.limits.backoff(failures)
-		l.down(err, wait)
+		switch {
+		case !left:
+			l.down(err, wait)
+		case time.Since(began) > l.limits.retry:
+			wait = 0 // calls wait
+		}
 		first()
 		select {
 		case <-l.life.Done():
@@ -132,38 +143,44 @@ func (l *link) connect() (*session, error) {
 	return s, nil
 }
 
-// serve keeps a session until it ends, and returns the reason.
-func (l *link) serve(s *session) error {
+// serve keeps a session until it ends, and returns the reason; left: it was left after an error of
+// one call. Then its other calls go on, for at most limits.drain, and new ones wait for the next
+// session.
+func (l *link) serve(s *session) (err error, left bool) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.cs.Wait() }()
-	err := l.watch(s, ended)
+	err, left = l.watch(s, ended)
+	l.leave(left)
 	switch {
+	case left:
+		l.log.Info("an MCP server is connected again", "reason", err)
+		l.closing.Go(func() {
+			s.drain(l.life)
+			s.close(errClosed)
+		})
+		return err, true
 	case errors.Is(err, errRemoved):
-		l.leave()
 		s.drain(l.life)
 	case !errors.Is(err, errClosed):
 		err = s.explain(err)
-		l.leave()
-	default:
-		l.leave()
 	}
 	s.close(errClosed)
-	return err
+	return err, false
 }
 
-// watch returns why the session must end, or has ended.
-func (l *link) watch(s *session, ended <-chan error) error {
+// watch returns why the session must end, or has ended; left: a call reported it.
+func (l *link) watch(s *session, ended <-chan error) (err error, left bool) {
 	var debounced <-chan time.Time
 	for {
 		select {
 		case <-l.life.Done():
-			return errClosed
+			return errClosed, false
 		case <-l.retired:
-			return errRemoved
+			return errRemoved, false
 		case err := <-ended:
-			return err
+			return err, false
 		case err := <-s.broken:
-			return err
+			return err, true
 		case <-s.stale:
 			debounced = time.After(l.limits.debounce)
 		case <-debounced:
@@ -189,7 +206,16 @@ func (l *link) list(s *session) {
 // ready starts using a session.
 func (l *link) ready(s *session) {
 	l.log.Info("an MCP server is connected", "tools", s.listing.total, "protocol", s.cs.InitializeResult().ProtocolVersion)
-	l.take(func() { l.session, l.listing, l.state, l.err = s, s.listing, Ready, nil })
+	l.take(func() {
+		l.session, l.listing, l.state, l.err, l.again = s, s.listing, Ready, nil, false
+		l.wake()
+	})
+}
+
+// wake wakes the calls that wait in enter. The caller must hold mu.
+func (l *link) wake() {
+	close(l.news)
+	l.news = make(chan struct{})
 }
 
 // take applies a change, and reports it if the last load saw other tools.
@@ -208,7 +234,8 @@ func (l *link) down(err error, wait time.Duration) {
 	l.mu.Lock()
 	known := l.state == Error && l.err != nil && l.err.Error() == err.Error()
 	news := l.looked && l.state == Initializing // the last load did not know
-	l.state, l.err = Error, err
+	l.state, l.err, l.again = Error, err, false
+	l.wake()
 	l.mu.Unlock()
 	if news {
 		l.changed()
@@ -220,35 +247,52 @@ func (l *link) down(err error, wait time.Duration) {
 	l.log.Log(l.life, level, "an MCP server is not available", "error", err, "next_try", wait)
 }
 
-// leave stops using the session.
-func (l *link) leave() {
-	l.mu.Lock()
-	l.session = nil
-	l.mu.Unlock()
-}
-
-// enter returns the session for a call; the caller must call calls.Done at the
-// end.
-func (l *link) enter() (*session, error) {
+// leave stops using the session; again: calls wait for the next one.
+func (l *link) leave(again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-l.retired:
-		return nil, tools.ErrChanged
-	default:
+	l.session, l.again = nil, again
+	l.wake()
+}
+
+// enter returns the session for a call, but not lost, in which the call was and did not run; the
+// caller must call calls.Done at the end. While the link connects again, it waits.
+func (l *link) enter(ctx context.Context, lost *session) (*session, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		select {
+		case <-l.retired:
+			return nil, tools.ErrChanged
+		default:
+		}
+		switch {
+		case l.session != nil && l.session != lost:
+			l.session.calls.Add(1)
+			return l.session, nil
+		case l.session == nil && !l.again:
+			return nil, tools.NewError(errcode.ToolUnavailable, l.reason(), "")
+		}
+		news := l.news
+		l.mu.Unlock()
+		select {
+		case <-news:
+		case <-l.retired:
+		case <-l.life.Done():
+		case <-ctx.Done():
+		}
+		l.mu.Lock()
+		if err := cmp.Or(ctx.Err(), l.life.Err()); err != nil {
+			return nil, err
+		}
 	}
-	if l.session == nil {
-		return nil, tools.NewError(errcode.ToolUnavailable, l.reason(), "")
-	}
-	l.session.calls.Add(1)
-	return l.session, nil
 }
 
 // unavailable returns "", or the reason why the server is unavailable.
 func (l *link) unavailable() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.session != nil {
+	if l.session != nil || l.again {
 		return ""
 	}
 	return l.reason()
@@ -272,7 +316,7 @@ func (l *link) look() (*listing, string) {
 	defer l.mu.Unlock()
 	l.looked, l.seen = true, ""
 	switch {
-	case l.session != nil:
+	case l.session != nil || l.again:
 		l.seen = l.listing.sum
 		return l.listing, ""
 	case l.err != nil:

@@ -19,32 +19,34 @@ import (
 
 // listing is a server's list of tools.
 type listing struct {
-	tools []*mcp.Tool // sorted by name, at most MaxTools
-	total int         // before the limit was applied
-	sum   string      // checksum of the tools
+	tools   []*mcp.Tool // sorted by name, at most MaxTools
+	total   int         // before the limit was applied
+	damaged []string    // names of tools that cannot be decoded
+	sum     string      // checksum of the tools
 }
 
 // list requests all pages of the server's tools.
 func (s *session) list(ctx context.Context) (*listing, error) {
 	if c := s.cs.InitializeResult().Capabilities; c == nil || c.Tools == nil {
-		return newListing(nil), nil
+		return newListing(nil, nil), nil
 	}
+	var damaged []string
 	var all []*mcp.Tool
 	size, cursors := 0, map[string]bool{}
 	for cursor := ""; ; {
-		page, err := s.cs.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+		page, err := s.page(ctx, cursor)
 		if err != nil {
 			return nil, s.ended(fmt.Errorf("its tools cannot be listed: %w", err))
 		}
-		text, err := json.Marshal(page.Tools)
+		list, wrong, next, err := decodePage(page)
 		if err != nil {
 			return nil, fmt.Errorf("its tools cannot be listed: %w", err)
 		}
-		size += len(text)
-		all = append(all, page.Tools...)
-		switch cursor = page.NextCursor; {
+		size += len(page)
+		all, damaged = append(all, list...), append(damaged, wrong...)
+		switch cursor = next; {
 		case cursor == "":
-			return newListing(all), nil
+			return newListing(all, damaged), nil
 		case cursors[cursor]:
 			return nil, errors.New("its list of tools has no end: a page comes twice")
 		case len(cursors) == maxPages, size > maxListing:
@@ -52,6 +54,14 @@ func (s *session) list(ctx context.Context) (*listing, error) {
 		}
 		cursors[cursor] = true
 	}
+}
+
+// page requests a page of tools.
+func (s *session) page(ctx context.Context, cursor string) (json.RawMessage, error) {
+	ctx, request := s.exchange.begin(ctx, emptyList)
+	_, err := s.cs.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+	page, cause := s.exchange.end(request)
+	return page, cmp.Or(cause, err)
 }
 
 // ended is the cause of the session's end, if it has ended, else err.
@@ -62,9 +72,9 @@ func (s *session) ended(err error) error {
 	return err
 }
 
-func newListing(all []*mcp.Tool) *listing {
+func newListing(all []*mcp.Tool, damaged []string) *listing {
 	slices.SortStableFunc(all, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
-	l := &listing{tools: all[:min(len(all), MaxTools)], total: len(all)}
+	l := &listing{tools: all[:min(len(all), MaxTools)], total: len(all), damaged: damaged}
 	text, _ := json.Marshal(l.tools) // the tools were decoded from JSON
 	l.sum = digest(text)
 	return l

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -22,8 +21,6 @@ type process struct {
 	said   *lines
 	exited chan struct{} // closed when the process has ended
 	fate   string        // set before exited is closed: how the process ended
-
-	overlong atomic.Bool // the process sent a message larger than [maxMessage]
 
 	readers sync.WaitGroup
 }

@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -43,13 +42,12 @@ func tooLong() *tools.Error {
 }
 
 func valueOf(r *mcp.CallToolResult, wrapped bool) (json.RawMessage, error) {
-	if wrapper, ok := r.StructuredContent.(map[string]any); ok && wrapped && len(wrapper) == 1 {
-		if result, ok := wrapper["result"]; ok {
-			return structured(r.Content, result)
+	if content, ok := r.StructuredContent.(json.RawMessage); ok {
+		var wrapper fields
+		if wrapped && json.Unmarshal(content, &wrapper) == nil && len(wrapper) == 1 && len(wrapper["result"]) > 0 {
+			content = wrapper["result"]
 		}
-	}
-	if r.StructuredContent != nil {
-		return structured(r.Content, r.StructuredContent)
+		return tools.Canonical(content)
 	}
 	if len(r.Content) == 0 {
 		return json.RawMessage("null"), nil
@@ -74,22 +72,6 @@ func object(text string) json.RawMessage {
 		return nil
 	}
 	return value
-}
-
-// structured is structured content. The SDK decodes numbers as float64; servers should
-// repeat the content as text, which has all digits.
-func structured(contents []mcp.Content, value any) (json.RawMessage, error) {
-	for _, content := range contents {
-		text, ok := content.(*mcp.TextContent)
-		if !ok {
-			continue
-		}
-		var same any
-		if exact, err := tools.Canonical([]byte(text.Text)); err == nil && json.Unmarshal(exact, &same) == nil && reflect.DeepEqual(same, value) {
-			return exact, nil
-		}
-	}
-	return tools.Encode(value)
 }
 
 // complaint is the text of an error result. Media are named: an error is a text.

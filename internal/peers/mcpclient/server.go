@@ -74,6 +74,7 @@ type maker struct {
 const (
 	wrongName    = "are left out: a name has 1 to 300 characters"
 	wrongTwice   = "are left out: the server lists several tools under that name"
+	wrongForm    = "are left out: their fields are of other types than MCP says"
 	wrongMade    = "are left out: they cannot be described"
 	wrongChanged = "are left out: they changed since they were approved"
 	wrongUnknown = "are left out: they were never approved"
@@ -93,6 +94,7 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	if l == nil {
 		return s
 	}
+	m.left[wrongForm] = l.damaged
 	listed := m.known(l.tools)
 	for _, t := range listed {
 		sums[t.Name] = Checksum(t)
@@ -285,7 +287,7 @@ func validName(name string) bool { return name != "" && utf8.RuneCountInString(n
 
 // report makes one problem of all tools with the same fault.
 func (m *maker) report() {
-	for _, why := range []string{wrongName, wrongTwice, wrongMade, wrongSchema, wrongDialect, wrongText} {
+	for _, why := range []string{wrongName, wrongTwice, wrongForm, wrongMade, wrongSchema, wrongDialect, wrongText} {
 		if names := m.left[why]; len(names) > 0 {
 			m.warn("", fmt.Sprintf("tools of the server %s: %s", why, named(names)))
 		}

@@ -36,9 +36,10 @@ type session struct {
 	calls  sync.WaitGroup
 	tokens atomic.Int64 // progress tokens
 
-	listing *listing // the tools at the start of the session
-	process *process // nil over HTTP; then web is set
-	web     *web
+	exchange exchange
+	listing  *listing // the tools at the start of the session
+	process  *process // nil over HTTP; then web is set
+	web      *web
 }
 
 // Reasons for the end of a session.
@@ -105,7 +106,7 @@ func (s *session) connectProcess(version string) error {
 	if s.process, err = start(s.target, said); err != nil {
 		return err
 	}
-	pipe := newStdio(s.process, s.limits.write)
+	pipe := newStdio(s.process, &s.exchange, s.limits.write)
 	// The SDK waits for a response; closing stdout ends that wait.
 	stop := context.AfterFunc(s.life, func() { _ = pipe.Close() })
 	defer stop()
@@ -115,9 +116,9 @@ func (s *session) connectProcess(version string) error {
 // connectWeb tries streamable HTTP, and HTTP+SSE if the response is that of an
 // older server.
 func (s *session) connectWeb(version string, base http.RoundTripper) error {
-	s.web = &web{base: base, target: s.target, life: s.life, head: s.limits.head}
+	s.web = &web{base: base, target: s.target, life: s.life, head: s.limits.head, lost: s.report, exchange: &s.exchange}
 	err := s.handshake(version, &mcp.StreamableClientTransport{
-		Endpoint: s.target.url.String(), HTTPClient: s.web.client(), MaxEventSize: maxMessage,
+		Endpoint: s.target.url.String(), HTTPClient: s.web.client(), MaxEventSize: -1, // see events
 	})
 	if err == nil || !s.web.legacy() {
 		return err
@@ -125,7 +126,7 @@ func (s *session) connectWeb(version string, base http.RoundTripper) error {
 	first := s.web.failed.Load()
 	s.web.sse.Store(true)
 	err = s.handshake(version, &mcp.SSEClientTransport{
-		Endpoint: s.target.url.String(), HTTPClient: s.web.client(), MaxEventSize: maxMessage,
+		Endpoint: s.target.url.String(), HTTPClient: s.web.client(), MaxEventSize: -1,
 	})
 	if err != nil {
 		s.web.failed.Store(first)
@@ -141,6 +142,7 @@ func (s *session) handshake(version string, t mcp.Transport) error {
 	s.cs = cs
 	if s.web != nil {
 		s.web.failed.Store(nil)
+		s.web.open.Store(true)
 	}
 	return nil
 }

@@ -16,20 +16,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// errTooLong is the error of a message or response larger than [maxMessage].
-var errTooLong = fmt.Errorf("a message has more than %d MiB", maxMessage>>20)
-
 // stdio is the connection to a process: one message a line.
 //
 // It replaces the SDK's, which ends at the first line that is not a message:
 // many servers print greetings or logs on stdout, which other clients skip.
 type stdio struct {
-	process *process
-	lines   *bufio.Reader
-	queue   []jsonrpc.Message // the rest of a batch
-	writing chan struct{}     // holds a token during a write
-	patient time.Duration     // the timeout of a write
-	close   sync.Once
+	process  *process
+	exchange *exchange
+	lines    *bufio.Reader
+	queue    []jsonrpc.Message // the rest of a batch
+	writing  chan struct{}     // holds a token during a write
+	patient  time.Duration     // the timeout of a write
+	close    sync.Once
 }
 
 var (
@@ -37,8 +35,8 @@ var (
 	_ mcp.Transport  = (*stdio)(nil)
 )
 
-func newStdio(p *process, patience time.Duration) *stdio {
-	return &stdio{process: p, lines: bufio.NewReaderSize(p.stdout, 64<<10), writing: make(chan struct{}, 1), patient: patience}
+func newStdio(p *process, x *exchange, patience time.Duration) *stdio {
+	return &stdio{process: p, exchange: x, lines: bufio.NewReaderSize(p.stdout, 64<<10), writing: make(chan struct{}, 1), patient: patience}
 }
 
 // Connect returns the connection itself: the process is already running.
@@ -63,7 +61,7 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.queue = messages(line); s.queue == nil {
+		if s.queue = append(s.queue, messages(line, s.exchange.receive)...); len(s.queue) == 0 {
 			s.process.said.add(string(line[:min(len(line), maxLine)]), "stdout")
 		}
 	}
@@ -72,15 +70,15 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	return next, nil
 }
 
-// line returns the next line without its line break.
+// line returns the next line without its line break. An answer that is too long is an empty line,
+// and an error for the request in the queue.
 func (s *stdio) line() ([]byte, error) {
 	line, err := s.lines.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		long := bytes.Clone(line)
 		for errors.Is(err, bufio.ErrBufferFull) {
 			if len(long) > maxMessage {
-				s.process.overlong.Store(true) // before the read fails: calls may see the end first
-				return nil, errTooLong
+				return s.skip(long)
 			}
 			line, err = s.lines.ReadSlice('\n')
 			long = append(long, line...)
@@ -93,9 +91,32 @@ func (s *stdio) line() ([]byte, error) {
 	return bytes.TrimSpace(line), nil
 }
 
+// skip reads the rest of a line that is too long.
+func (s *stdio) skip(begin []byte) ([]byte, error) {
+	var long skim
+	_, _ = long.Write(begin) // never fails
+	for skipped := 0; ; {
+		part, err := s.lines.ReadSlice('\n')
+		_, _ = long.Write(part) // never fails
+		skipped += len(part)
+		switch {
+		case err == nil:
+			if failed := s.exchange.fail(long.answers(), errTooLong); failed != nil {
+				message, _ := jsonrpc.DecodeMessage(failed) // fail encoded it
+				s.queue = append(s.queue, message)
+			}
+			return nil, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case skipped > maxSkipped:
+			return nil, errTooLong
+		}
+	}
+}
+
 // messages parses a line: one message, or a batch, which servers of revision
-// 2025-03-26 may send; nil if it is neither.
-func messages(line []byte) []jsonrpc.Message {
+// 2025-03-26 may send; nil if it is neither. What receive does not take is left out.
+func messages(line []byte, receive func([]byte) ([]byte, string)) []jsonrpc.Message {
 	batch := []json.RawMessage{line}
 	if len(line) > 0 && line[0] == '[' {
 		if batch = nil; json.Unmarshal(line, &batch) != nil {
@@ -104,14 +125,11 @@ func messages(line []byte) []jsonrpc.Message {
 	}
 	var list []jsonrpc.Message
 	for _, raw := range batch {
-		if len(raw) == 0 || raw[0] != '{' {
-			return nil
-		}
+		raw, _ = receive(raw)
 		message, err := jsonrpc.DecodeMessage(raw)
-		if err != nil {
-			return nil
+		if err == nil {
+			list = append(list, message)
 		}
-		list = append(list, message)
 	}
 	return list
 }
@@ -123,6 +141,7 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
+	data, _ = s.exchange.send(ctx, data)
 	select {
 	case s.writing <- struct{}{}:
 	case <-ctx.Done():

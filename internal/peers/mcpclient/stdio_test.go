@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -304,14 +305,46 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestHundredMegabytes has a call in progress, and others after it in the same process.
 func TestHundredMegabytes(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(command("s", "hundred megabytes"))
-	_, err := call(t.Context(), tool(t, s, "s__one"), `{}`)
-	if err == nil || err.Code != errcode.Limit {
-		t.Fatalf("%+v", err)
+	held := make(chan string, 1)
+	go func() {
+		got, err := call(t.Context(), tool(t, s, "s__one"), `{"a":"held"}`)
+		held <- fmt.Sprint(got, err)
+	}()
+	wait.Until(t, "the first call is in progress", func() bool { return strings.Contains(w.log.String(), "it is held") })
+	for range 3 {
+		if _, err := call(t.Context(), tool(t, s, "s__one"), `{"a":"big"}`); err == nil || err.Code != errcode.Limit {
+			t.Fatalf("%+v", err)
+		}
 	}
-	wait.Until(t, "the server is ready", func() bool { return w.Status()[0].State == mcpclient.Ready })
+	if got := <-held; got != "null<nil>" {
+		t.Error(got)
+	}
+	if _, err := call(t.Context(), tool(t, s, "s__one"), `{}`); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(w.log.String(), "an MCP server is connected"); n != 1 {
+		t.Errorf("%d sessions\n%s", n, w.log)
+	}
+}
+
+// TestLargeNumbers has all digits in arguments and results, over each transport.
+func TestLargeNumbers(t *testing.T) {
+	const numbers = `{"a":9007199254740993,"b":[0.1234567890123456789,1e400],"c":-1764208000000000001}`
+	site := newSite(t, streamable(t, nil))
+	for name, entry := range map[string]string{"s": command("s", "sdk"), "web": site.entry()} {
+		w := newWeb(t)
+		if got, err := call(t.Context(), tool(t, w.open(entry), name+"__echo"), numbers); err != nil || got != numbers {
+			t.Errorf("%s: %s %v", name, got, err)
+		}
+	}
+	w := newWorld(t)
+	if got, err := call(t.Context(), tool(t, w.open(command("s", "exact")), "s__one"), `{}`); err != nil || got != `{"n":9007199254740993}` {
+		t.Errorf("structured content: %s %v", got, err)
+	}
 }
 
 func TestFloodAndBanner(t *testing.T) {
