@@ -144,11 +144,12 @@ func (m Mode) File() bool { return m == ModeFile || m == ModeFileCreate || m == 
 // RefreshMode says what a refresh reads.
 type RefreshMode string
 
-// Refresh modes that are served.
+// Refresh modes.
 const (
 	RefreshFull    RefreshMode = "full"
 	RefreshAppend  RefreshMode = "append"
 	RefreshCaching RefreshMode = "caching"
+	RefreshChanges RefreshMode = "changes" // not served
 )
 
 // RefreshOnStartup says whether data stored by the last run is refreshed.
@@ -165,7 +166,7 @@ type Acceleration struct {
 	Enabled                 bool              `yaml:"enabled" default:"true" doc:"Store the copy."`
 	Engine                  Engine            `yaml:"engine" enum:"arrow,duckdb,sqlite,postgres,cayenne,turso" unserved:"sqlite,postgres,cayenne,turso" default:"duckdb" instead:"'duckdb', with 'mode: file' for data that outlives a run" doc:"Where the copy is stored; arrow and duckdb both mean the DuckDB in the process."`
 	Mode                    Mode              `yaml:"mode" enum:"memory,file,file_create,file_update" default:"memory" doc:"In memory, or in a file of the state directory: file keeps the rows of the last run for the same declaration; file_create loads them again at each start; file_update keeps them for another declaration too, adds new columns of the source, and loads all rows again if columns are gone or have other types."`
-	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" unserved:"changes" default:"full" instead:"'full' or 'append'" doc:"Whether a refresh reads all rows again (full) or only those whose time_column is later than the newest one, without those that have no time (append), or rows are fetched when statements ask for them (caching), of a dataset from http whose statements choose the requests."`
+	RefreshMode             RefreshMode       `yaml:"refresh_mode" enum:"full,append,changes,caching" refuses:"changes" default:"full" instead:"'full' or 'append'" doc:"Whether a refresh reads all rows again (full) or only those whose time_column is later than the newest one, without those that have no time (append), or rows are fetched when statements ask for them (caching), of a dataset from http whose statements choose the requests."`
 	RefreshCheckInterval    time.Duration     `yaml:"refresh_check_interval" doc:"How often to refresh. Without it: only at start and on request."`
 	RefreshCron             string            `yaml:"refresh_cron" doc:"When to refresh: five fields of cron, in UTC, with seconds as an optional first one, or @hourly and the like; CRON_TZ=Europe/Berlin before it sets a time zone. Instead of refresh_check_interval."`
 	RefreshSQL              string            `yaml:"refresh_sql" doc:"Query that selects the rows to store."`
@@ -183,7 +184,7 @@ type Acceleration struct {
 	Indexes                 map[string]string `yaml:"indexes" doc:"Indexes by column or (column, column): enabled or unique."`
 	PrimaryKey              string            `yaml:"primary_key" doc:"Primary key: a column or (column, column)."`
 	PartitionBy             []any             `yaml:"partition_by" doc:"Expressions of columns, each with or without a name, by whose values the rows of the copy are stored together, so that a statement with conditions on these columns skips most others."`
-	OnZeroResults           string            `yaml:"on_zero_results" enum:"return_empty,use_source" unserved:"use_source" default:"return_empty" instead:"a dataset without 'acceleration', or 'refresh_mode: caching' of an HTTP API" doc:"What a statement gets for which the copy has no rows: nothing (return_empty), or the rows of the source (use_source)."`
+	OnZeroResults           string            `yaml:"on_zero_results" enum:"return_empty,use_source" refuses:"use_source" default:"return_empty" instead:"a dataset without 'acceleration', or 'refresh_mode: caching' of an HTTP API" doc:"What a statement gets for which the copy has no rows: nothing (return_empty), or the rows of the source (use_source)."`
 	ReadyState              string            `yaml:"ready_state" enum:"on_registration,on_load" served:"no" instead:"'ready_state' of the dataset" doc:"Older place of the dataset's ready_state."`
 	MaintainedAggregates    any               `yaml:"maintained_aggregates" served:"no" instead:"a view with 'acceleration'" doc:"Aggregates that are kept beside the copy."`
 	WriteMode               string            `yaml:"write_mode" served:"no" instead:"'access: read_write' without 'acceleration'" doc:"How writes reach the source of an accelerated dataset."`

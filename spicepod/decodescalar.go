@@ -162,7 +162,7 @@ func (d *decoder) text(node *yaml.Node, tag string, v reflect.Value, f *field) {
 	if f == nil {
 		return
 	}
-	if !d.dead && slices.Contains(f.unserved, node.Value) {
+	if !d.dead && slices.Contains(f.unserved.ignored, node.Value) {
 		d.notServed(node.Value, f.instead)
 	}
 	d.checkNotEmpty(node, f)

@@ -57,7 +57,7 @@ type docsWriter struct {
 
 // alternatives writes the table of keys that are not served.
 func (d *docsWriter) alternatives(t *testing.T) {
-	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect: a warning names each with its position. Those that protect something are refused: a runtime without them would permit what the Spicepod does not. Those that are renamed are refused with the name to write.\n\n| key | use instead |\n|---|---|\n")
+	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect: a warning names each with its position. A dataset whose rows would be others without it is not served. Keys that protect something are refused: a runtime without them would permit what the Spicepod does not. Those that are renamed are refused with the name to write.\n\n| key | use instead |\n|---|---|\n")
 	for _, u := range d.unserved {
 		if u[1] == "" {
 			t.Errorf("%s is not served, and has no tag `instead`", u[0])
@@ -93,8 +93,8 @@ func (d *docsWriter) section(title string, t reflect.Type, served bool) {
 			d.unserved = append(d.unserved, [2]string{path + ": " + string(f.service), f.instead})
 		} else if served && f.service == notServed {
 			d.unserved = append(d.unserved, [2]string{path, f.instead})
-		} else if len(f.unserved) > 0 {
-			d.unserved = append(d.unserved, [2]string{path + ": " + strings.Join(f.unserved, ", "), f.instead})
+		} else if values := append(f.unserved.ignored, f.unserved.refused...); len(values) > 0 {
+			d.unserved = append(d.unserved, [2]string{path + ": " + strings.Join(values, ", "), f.instead})
 		}
 		if below != nil {
 			path := strings.TrimPrefix(title+"."+f.name+suffix, ".")
@@ -145,8 +145,10 @@ func (d *docsWriter) row(f *field, served bool) {
 		mark = "renamed"
 	case !served || f.service == notServed:
 		mark = "not yet"
-	case len(f.unserved) > 0:
-		mark = "not yet: `" + strings.Join(f.unserved, "`, `") + "`"
+	case len(f.unserved.ignored) > 0:
+		mark = "not yet: `" + strings.Join(f.unserved.ignored, "`, `") + "`"
+	case len(f.unserved.refused) > 0:
+		mark = "refused: `" + strings.Join(f.unserved.refused, "`, `") + "`"
 	}
 	fmt.Fprintf(&d.out, "| `%s` | %s | %s | %s | %s |\n", f.name, typeWords(f), fallback, mark, strings.ReplaceAll(f.doc, "|", `\|`))
 }

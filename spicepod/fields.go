@@ -77,7 +77,8 @@ func shapeOf(t reflect.Type) shape {
 //	default    the value when the key is absent, as written in YAML
 //	required   "true" if the key must be present
 //	enum       the values a string may have
-//	unserved   values of enum that are read but not served yet
+//	unserved   values of enum that are read but not served yet, which a warning reports
+//	refuses    values of enum with which a component is not served
 //	served     "no" when the key is read but not served yet, which a warning reports;
 //	           "refused" when a Spicepod with it is refused, since what it protects would
 //	           not be; "renamed" when the key has another name or place here
@@ -95,7 +96,7 @@ type field struct {
 	required  bool
 	service   service
 	enum      []string
-	unserved  []string
+	unserved  unservedValues
 	instead   string
 	min       *float64
 	component string
@@ -104,6 +105,9 @@ type field struct {
 	shape     shape
 	typ       reflect.Type
 }
+
+// unservedValues are the tags unserved and refuses.
+type unservedValues struct{ ignored, refused []string }
 
 // service is the tag served.
 type service string
@@ -164,7 +168,7 @@ func describeField(index int, name string, f reflect.StructField) field {
 		required:  f.Tag.Get("required") == "true",
 		service:   service(f.Tag.Get("served")),
 		enum:      splitTag(f.Tag.Get("enum")),
-		unserved:  splitTag(f.Tag.Get("unserved")),
+		unserved:  unservedValues{ignored: splitTag(f.Tag.Get("unserved")), refused: splitTag(f.Tag.Get("refuses"))},
 		instead:   f.Tag.Get("instead"),
 		component: f.Tag.Get("component"),
 		file:      f.Tag.Get("file"),

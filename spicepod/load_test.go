@@ -257,7 +257,7 @@ datasets:
   - name: d
     from: file:x.csv
     columns: [{name: a}, {name: b, embeddings: [{from: e, chunking: {enabled: true}}]}]
-    acceleration: {mode: file_create, refresh_mode: changes, storage_profile: nvme}
+    acceleration: {mode: file_create, refresh_mode: append, storage_profile: nvme}
 `)
 	want := []string{
 		"5:3 runtime.telemetry is not served yet, and has no effect (instead: /metrics and the log)",
@@ -266,8 +266,7 @@ datasets:
 		"9:6 secrets[0].from: kubernetes:x is not served yet, and has no effect (instead: the store env, with references such as ${env:NAME})",
 		"10:1 rerankers is not served yet, and has no effect (instead: nothing yet)",
 		"16:59 datasets[0].columns[1].embeddings[0].chunking is not served yet, and has no effect (instead: a view with a row for each part of a text)",
-		"17:39 datasets[0].acceleration.refresh_mode: changes is not served yet, and has no effect (instead: full or append)",
-		"17:62 datasets[0].acceleration.storage_profile is not served yet, and has no effect (DuckDB adapts to the disk)",
+		"17:61 datasets[0].acceleration.storage_profile is not served yet, and has no effect (DuckDB adapts to the disk)",
 	}
 	var got []string
 	for _, p := range pod.NotServed() {

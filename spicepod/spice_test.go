@@ -78,8 +78,11 @@ func TestKeysOfSpice(t *testing.T) {
 			switch f.service {
 			case served:
 				same = append(same, "`"+key+"`")
-				if len(f.unserved) > 0 {
-					fmt.Fprintf(&others, "| `%s`: `%s` | no effect | %s |\n", path, strings.Join(f.unserved, "`, `"), instead)
+				if len(f.unserved.refused) > 0 {
+					fmt.Fprintf(&others, "| `%s`: `%s` | the dataset is not served | %s |\n", path, strings.Join(f.unserved.refused, "`, `"), instead)
+				}
+				if len(f.unserved.ignored) > 0 {
+					fmt.Fprintf(&others, "| `%s`: `%s` | no effect | %s |\n", path, strings.Join(f.unserved.ignored, "`, `"), instead)
 				}
 			case notServed:
 				fmt.Fprintf(&others, "| `%s` | no effect | %s |\n", path, instead)

@@ -36,6 +36,12 @@ func indexes(a *spicepod.Acceleration, table string) []index {
 
 // Check returns an error if an acceleration's indexes or on_conflict are wrong.
 func Check(a *spicepod.Acceleration) error {
+	switch {
+	case a.OnZeroResults == "use_source":
+		return fault.New("acceleration.on_zero_results", "leave out acceleration, or use refresh_mode: caching of an HTTP API", "use_source is not served, and without it statements would find no rows that the source has")
+	case a.RefreshMode == spicepod.RefreshChanges:
+		return fault.New("acceleration.refresh_mode", "write full or append, with refresh_check_interval", "changes is not served, and without it the copy would not follow its source")
+	}
 	for column, kind := range a.Indexes {
 		if kind != "enabled" && kind != "unique" {
 			return fault.New("acceleration.indexes", "write enabled or unique", "index on %q is %q", column, kind)

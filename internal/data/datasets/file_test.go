@@ -152,6 +152,8 @@ func TestProblems(t *testing.T) {
 		{"column type injection", "{from: 'file:a.csv', columns: [{name: a, type: 'INT) x FROM y --'}]}", `is not a type`},
 		{"append without time", "{from: 'file:a.csv', acceleration: {refresh_mode: append}}", "refresh_mode append needs a time_column"},
 		{"append with a wrong time", "{from: 'file:a.csv', time_column: c, acceleration: {refresh_mode: append}}", `the rows have no column "c"`},
+		{"changes", "{from: 'file:a.csv', acceleration: {refresh_mode: changes}}", "changes is not served, and without it the copy would not follow its source"},
+		{"use_source", "{from: 'file:a.csv', acceleration: {on_zero_results: use_source}}", "use_source is not served, and without it statements would find no rows"},
 		{"refresh_sql syntax", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM t WHER a'}}", `syntax error`},
 		{"refresh_sql other", "{from: 'file:a.csv', acceleration: {refresh_sql: 'SELECT * FROM u'}}", `refresh_sql reads "u" (it may read t only)`},
 		{"refresh_sql file", "{from: 'file:a.csv', acceleration: {refresh_sql: \"SELECT * FROM t, read_csv('/etc/passwd')\"}}", `function "read_csv" is refused`},
