@@ -21,7 +21,7 @@ functions:
     from: exec
     sandbox: analytics
     secrets: [SPICED_TEST_TOKEN]
-    description: Scores a user's behaviour.
+    description: Analyze user behavior data.
     signature: { args: [{ name: user_id, type: utf8 }], returns: "struct<score: float64, token: int64>" }
     body_ref: score.py
   - name: twice

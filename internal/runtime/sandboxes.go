@@ -83,7 +83,7 @@ func prepareSandboxes(ctx, wait context.Context, b *build) {
 		b.problems(problems)
 	}
 	b.environments = set
-	b.pod = b.pod.WithEnvironments(func(function string) string {
+	b.pod = set.Pod().WithEnvironments(func(function string) string {
 		if e, f := set.Of(function); e != nil && f.Declared.Scheme() == "exec" {
 			return e.Version()
 		}

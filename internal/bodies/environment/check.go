@@ -45,6 +45,7 @@ type definition struct {
 	Any        bool // takes keyword arguments of any name
 	Returns    bool // has a type hint of its result
 	Async      bool
+	Tool       *decorator // nil: it has none
 }
 
 type parameter struct {

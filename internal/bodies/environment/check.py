@@ -54,6 +54,7 @@ class Reader:
         self.starts = starts
         self.lines = source.encode()
         self.defined, self.functions, self.imports = [], {}, []
+        self.decorators, self.modules = set(), set()
 
     def at(self, node):
         return self.starts[node.lineno - 1] + node.col_offset
@@ -92,7 +93,64 @@ class Reader:
             "any": a.kwarg is not None,
             "returns": node.returns is not None,
             "async": isinstance(node, ast.AsyncFunctionDef),
+            "tool": self.tool(node),
         }
+
+    def find_decorators(self, tree):
+        """Finds the names by which the code reaches the decorator jazzmine.core.tools.tool."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jazzmine":
+                for alias in node.names:
+                    if alias.name in ("tool", "*"):
+                        self.decorators.add(alias.asname or "tool")
+                    elif alias.name in ("core", "tools"):
+                        self.modules.add(alias.asname or alias.name)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name.split(".")[0] == "jazzmine":
+                        self.modules.add(alias.asname or "jazzmine")
+
+    def is_tool(self, node):
+        if isinstance(node, ast.Name):
+            return node.id in self.decorators
+        if not isinstance(node, ast.Attribute) or node.attr != "tool":
+            return False
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id in self.modules
+
+    def tool(self, node):
+        """Returns the arguments of the decorator @tool(...), or None."""
+        for d in node.decorator_list:
+            if isinstance(d, ast.Call) and self.is_tool(d.func):
+                return self.arguments(d, ("description", "parameters", "dependencies", "secrets", "sandbox", "name"))
+        return None
+
+    def arguments(self, call, names):
+        found = {}
+        for name, value in zip(names, call.args):
+            found[name] = self.argument(value)
+        for k in call.keywords:
+            found[k.arg or "**"] = self.argument(k.value)
+        return found
+
+    def argument(self, node):
+        """Returns an argument: a text, texts, or the ToolParameters of a list."""
+        answer = {"offset": self.at(node)}
+        if isinstance(node, (ast.List, ast.Tuple)) and node.elts and all(isinstance(e, ast.Call) for e in node.elts):
+            answer["parameters"] = [dict(self.arguments(e, ("name", "type", "description", "required")), offset=self.at(e)) for e in node.elts]
+            return answer
+        try:
+            value = ast.literal_eval(node)
+        except Exception:
+            return answer
+        if isinstance(value, str):
+            answer["text"] = value
+        elif isinstance(value, bool):
+            answer["flag"] = value
+        elif isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value):
+            answer["texts"] = list(value)
+        return answer
 
     def find_imports(self, node, guarded):
         for child in ast.iter_child_nodes(node):
@@ -136,6 +194,7 @@ def read(source):
         return {"error": {"message": str(error), "offset": max(source.find("\0"), 0)}}
     reader = Reader(source, starts)
     try:
+        reader.find_decorators(tree)
         reader.module(tree.body)
         reader.find_imports(tree, False)
     except RecursionError:

@@ -38,7 +38,12 @@ const (
 // Set are the environments of a Spicepod, one for each sandbox. A nil Set is empty.
 type Set struct {
 	list []*Environment // by name
+	pod  *spicepod.Pod
 }
+
+// Pod returns the Spicepod, in which the decorators of functions have filled in what the
+// functions do not declare.
+func (s *Set) Pod() *spicepod.Pod { return s.pod }
 
 // All returns the environments, sorted by name.
 func (s *Set) All() []*Environment {
@@ -140,9 +145,11 @@ func (f *Function) Fault() *spicepod.Problem {
 // a fault does not hold back the others. store says what is built, and caches what is known of
 // the code.
 func Compile(ctx context.Context, pod *spicepod.Pod, store *Store) (*Set, spicepod.Problems) {
-	c := &compiler{pod: pod, store: store, set: &Set{}}
+	c := &compiler{pod: pod, store: store, set: &Set{}, decorated: map[int]spicepod.Problems{}}
+	c.decorators(ctx)
+	c.set.pod = c.pod
 	c.sandboxes()
-	for i := range pod.Functions {
+	for i := range c.pod.Functions {
 		c.function(i)
 	}
 	slices.SortFunc(c.set.list, func(a, b *Environment) int { return strings.Compare(a.Name, b.Name) })
@@ -168,6 +175,8 @@ type compiler struct {
 	store    *Store
 	set      *Set
 	problems spicepod.Problems
+
+	decorated map[int]spicepod.Problems // of the decorators of functions
 }
 
 // sandboxes makes the environments of all sandboxes.
@@ -212,7 +221,7 @@ func (c *compiler) function(i int) {
 		entry.Fail("", "add body: or body_ref: with a definition of "+f.Entrypoint, "the function has no code")
 	}
 	f.Dependencies, f.Secrets = f.requirements.texts(), sortedSet(d.Secrets)
-	f.Problems = entry.Problems
+	f.Problems = append(entry.Problems, c.decorated[i]...)
 	f.Checksum = f.checksum(runtime)
 	e.Functions = append(e.Functions, f)
 }
