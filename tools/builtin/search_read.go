@@ -114,7 +114,7 @@ func (r *reader) dataset(ctx context.Context, db udf.Querier, d Dataset, additio
 	}
 	sql := fmt.Sprintf("SELECT %s FROM %s%s LIMIT %d", strings.Join(fields, ", "), qualified(d), where, e.rows+1)
 	var texts []string
-	req := engine.Request{SQL: sql, Limits: engine.Limits{Timeout: r.timeout}, Allow: r.allow}
+	req := engine.Request{SQL: sql, Limits: engine.Limits{Timeout: r.timeout}, Allow: r.allow, Isolate: r.where != ""}
 	found, err := read(ctx, db, req, e, func(chunk *engine.Chunk) {
 		for i := range chunk.Len() {
 			texts = append(texts, rowText(chunk.Column(0), i))

@@ -73,6 +73,30 @@ func TestFirstAnswer(t *testing.T) {
 	}
 }
 
+// TestTheModelsStatementsAreIsolated: DuckDB computes constants where it binds a statement.
+func TestTheModelsStatementsAreIsolated(t *testing.T) {
+	w := newWorld(t)
+	writer, _ := w.writer(t, tools.Scope{}, "SELECT id FROM orders")
+	asked := 0
+	isolated := func(r engine.Request) {
+		if asked++; !r.Isolate {
+			t.Errorf("%q is not isolated", r.SQL)
+		}
+	}
+	check, run := writer.Check, writer.Run
+	writer.Check = func(ctx context.Context, r engine.Request) error {
+		isolated(r)
+		return check(ctx, r)
+	}
+	writer.Run = func(ctx context.Context, r engine.Request) (*engine.Rows, error) {
+		isolated(r)
+		return run(ctx, r)
+	}
+	if _, err := writer.Write(t.Context(), question); err != nil || asked != 2 {
+		t.Errorf("%d requests, %v", asked, err)
+	}
+}
+
 func TestRepair(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {

@@ -156,14 +156,14 @@ func (w *Writer) judge(ctx context.Context, text string, allow func(engine.Relat
 	if err != nil || w.Run == nil {
 		return sql, err
 	}
-	return sql, w.try(ctx, engine.Request{SQL: sql, Allow: allow})
+	return sql, w.try(ctx, engine.Request{SQL: sql, Allow: allow, Isolate: true})
 }
 
 // find returns the first part of an answer that is SQL, whether or not the guard
 // accepts it. Otherwise it returns the first part and the error.
 func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relation) bool) (sql string, err error) {
 	for i, part := range Candidates(text) {
-		e := w.Check(ctx, engine.Request{SQL: part, Allow: allow})
+		e := w.Check(ctx, engine.Request{SQL: part, Allow: allow, Isolate: true})
 		if e == nil || engine.AsError(e).Code != errcode.Parse || engine.AsError(e).Class == engine.NotOneStatement {
 			return part, e // of several statements, none is left out
 		}
