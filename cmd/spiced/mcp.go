@@ -74,16 +74,16 @@ func serveStdio(ctx context.Context, std streams, path string, level slog.Level)
 		return err
 	}
 	defer a.close()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.Run(ctx) })
+	group, session := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.Run(session) })
 	group.Go(func() error {
-		if err := a.mcp.Serve(ctx, io.NopCloser(std.in), nopCloser{std.out}); err != nil {
+		if err := a.mcp.Serve(session, io.NopCloser(std.in), nopCloser{std.out}); err != nil {
 			return err
 		}
 		return errClientLeft
 	})
-	if err := group.Wait(); !errors.Is(err, errClientLeft) {
+	if err := group.Wait(); ctx.Err() == nil && !errors.Is(err, errClientLeft) {
 		return err
 	}
-	return nil
+	return nil // the client left, or a signal ended the server, as clients do
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -84,4 +87,41 @@ func TestMCPServerComesBack(t *testing.T) {
 	p.eventually("to notice that the server is away", func() bool { return !p.call("late__haversine_km", coordinates).OK })
 	start(t, pod, "--http", address)
 	p.eventually("to have the tool again", func() bool { return p.call("late__haversine_km", coordinates).OK })
+}
+
+// TestMCPStopsWithoutErrors ends spiced mcp during its load and after it, by its client and by a
+// signal: the status is 0, and there is no line in the log.
+func TestMCPStopsWithoutErrors(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "spicepod.yaml", numbers, "k.csv", numbersCSV)
+	for name, served := range map[string]bool{"during the load": false, "after it": true} {
+		for _, signal := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", by a signal: ", signal), func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				in, to := io.Pipe()
+				from, out := io.Pipe()
+				errs := &logged{}
+				ended := make(chan int, 1)
+				go func() { ended <- run(ctx, []string{"mcp", dir}, streams{in, out, errs}) }()
+				answers := bufio.NewScanner(from)
+				answers.Buffer(nil, 1<<20)
+				requests := []string{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`}
+				if served {
+					requests = append(requests, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+				}
+				for _, request := range requests {
+					fmt.Fprintln(to, request)
+					answers.Scan()
+				}
+				if signal {
+					cancel()
+				}
+				to.Close()
+				if status := <-ended; status != exitGood || errs.String() != "" {
+					t.Errorf("status %d: %s", status, errs)
+				}
+			})
+		}
+	}
 }

@@ -68,7 +68,9 @@ func (l *loader) load(ctx context.Context, trigger string) *Report {
 	report.Problems.Sort()
 	report.Accepted = err == nil
 	l.finished(report)
-	l.logReport(report)
+	if report.Accepted || ctx.Err() == nil { // a stop is no fault
+		l.logReport(report)
+	}
 	l.count(report)
 	switch {
 	case ctx.Err() != nil:
