@@ -56,7 +56,7 @@ func TestCTEsThatAreRefused(t *testing.T) {
 		{"recursive, read in its own subquery", "(WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < (SELECT max(i) + length(s) - 1 FROM r)) SELECT sum(i) FROM r)", "it is recursive"},
 		{"volatile", "(WITH r AS (SELECT length(s) + random() AS i)\n SELECT (SELECT sum(i) FROM (FROM r) WHERE s = 'b')::BIGINT)", "11:11 function f: DuckDB may return the values of other rows for the CTE r, which depends on an outer query and is read in a subquery; random returns another value each time (call it outside of the CTE)"},
 		{"TABLE", "(WITH r AS (SELECT length(s) AS i) SELECT (SELECT sum(i) FROM (TABLE r) WHERE s = 'b'))", "it is not read in FROM (write SELECT * FROM r)"},
-		{"ambiguous", "(SELECT max(id) FROM orders WHERE (WITH r AS (SELECT id AS i) SELECT (SELECT sum(i) FROM (FROM r), numbers WHERE s = 'b')) > 1)", "in its place, id might be another column (qualify the column"},
+		{"ambiguous", "(SELECT max(id) FROM orders WHERE (WITH r AS (SELECT id AS i) SELECT (SELECT sum(i) FROM numbers, (FROM r) WHERE s = 'b')) > 1)", "in its place, id might be another column (qualify the column"},
 		{"too many copies", "(WITH a AS (SELECT length(s) AS i), " + doubled(20) + " SELECT (SELECT sum(i) FROM (FROM a20) WHERE s = 'b'))", "its query would be repeated too often"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -52,6 +52,9 @@ func OwnQuery(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 	if _, err := db.Check(text, st, only); err != nil {
 		return fail(err)
 	}
+	if err := db.CheckCTEs(text, st, only); err != nil {
+		return fail(err)
+	}
 	tokens := sqltree.Scan(text)
 	var edits []sqltree.Edit
 	for _, r := range st.Relations {

@@ -20,10 +20,12 @@ views:
   - {name: v1, sql: SELECT * FROM t, description: all of it, columns: [{name: b, description: the b}]}
   - {name: s.v2, sql_ref: v.sql}
   - {name: v3, sql: "WITH t AS (SELECT 9 AS a) SELECT t.a, v.b FROM t JOIN public.t v ON v.a = 1"}
+  - {name: v4, sql: "SELECT a, (WITH w AS (SELECT length(b) AS n) SELECT (SELECT count(*) FROM (SELECT n FROM w) WHERE b = 'y')) AS n FROM t ORDER BY a"}
 `)
 	w.want("SELECT * FROM v1", "1|x, 2|y")
 	w.want("SELECT * FROM spice.s.v2", "2|y")
 	w.want("SELECT * FROM v3", "9|x")
+	w.want("SELECT * FROM v4", "1|0, 2|1") // DuckDB's own values are of all rows: 1|0, 2|2
 	// A CTE of the caller does not replace a relation that a view reads.
 	w.want("WITH t AS (SELECT 5 AS a, 'z' AS b) SELECT * FROM v1", "1|x, 2|y")
 	s := w.status("v1")
@@ -68,6 +70,8 @@ func TestViewProblems(t *testing.T) {
 	cases := []struct{ view, want string }{
 		{"name: v\n    sql: |\n      SELECT *\n      FROM tt", `9:12: view v: table "tt" is not declared in the Spicepod`},
 		{"name: v\n    sql: |\n      SELECT a,\n        nope FROM t", `9:9: view v: Referenced column "nope" not found`},
+		{"name: v\n    sql: |\n      SELECT (WITH w AS (SELECT lenth(b) AS n)\n        SELECT (SELECT n FROM (FROM w) WHERE b = 'x')) FROM t", "8:33: view v: Scalar Function with name lenth does not exist"},
+		{"name: v\n    sql: |\n      SELECT (WITH w AS (SELECT random() AS r, a)\n        SELECT (SELECT r FROM (FROM w) WHERE b = 'x')) FROM t", "8:20: view v: DuckDB may return the values of other rows for the CTE w"},
 		{"name: v\n    sql: SELECT FROM WHERE", "syntax error"},
 		{"name: v\n    sql: SELECT * FROM read_csv('/etc/passwd')", `function "read_csv" is refused`},
 		{"name: v\n    sql: SELECT 1; SELECT 2", "expected one statement, got 2"},

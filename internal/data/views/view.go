@@ -153,7 +153,15 @@ func namedRelation(a sqltree.Arg, names engine.Names) (engine.Relation, bool) {
 // qualify sets the query: relations get their schema, so that names have one
 // meaning wherever the view is read, and calls are rewritten.
 func (v *View) qualify(ctx context.Context, db *engine.DB, st *sqltree.Statement, names engine.Names) error {
-	text := v.Declared.SQL
+	text, written, err := db.InlineCTEs(v.Declared.SQL, st, names)
+	if err != nil {
+		return viewFault(err, nil)
+	}
+	if text != v.Declared.SQL {
+		if st, err = db.Parse(ctx, text); err != nil {
+			return viewFault(err, written)
+		}
+	}
 	tokens := sqltree.Scan(text)
 	var edits []sqltree.Edit
 	for _, r := range st.Relations {
@@ -162,7 +170,8 @@ func (v *View) qualify(ctx context.Context, db *engine.DB, st *sqltree.Statement
 			edits = append(edits, sqltree.Edit{Span: span, New: engine.Qualified(rel.Schema, rel.Name)})
 		}
 	}
-	qualified, first := sqltree.Apply(text, edits)
+	qualified, inText := sqltree.Apply(text, edits)
+	first := func(offset int) int { return written(inText(offset)) }
 	again, err := db.Parse(ctx, qualified)
 	if err != nil {
 		return viewFault(err, first)

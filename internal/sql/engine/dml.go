@@ -58,6 +58,9 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	query, parts := ch.query(text)
 	relocate := func(offset int) int { return offsetIn(parts, offset, ch.target.Offset) }
 	st, edits, wrote, err := db.examine(ctx, c, names, query, inPart, nil, h)
+	if err == nil {
+		err = db.CheckCTEs(query, st, names)
+	}
 	if err != nil {
 		return nil, moveError(err, text, relocate)
 	}

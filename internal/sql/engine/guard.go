@@ -66,8 +66,10 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 	if err != nil {
 		return nil, err
 	}
-	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
-	relocate := func(offset int) int { return back(offset) + start }
+	text, relocate, err := db.prepareText(c, names, sql, tokens, start)
+	if err != nil {
+		return nil, err
+	}
 	if explain == "" && changes(sql, tokens) {
 		v, err := db.judgeChange(ctx, c, cat, req, names, text, h)
 		if err != nil {

@@ -25,12 +25,24 @@ import (
 // subquery in FROM, which DuckDB computes correctly. A name in the query must mean the
 // same there as in the WITH clause. What cannot be written so is a [CTEError], as is such a
 // recursive CTE.
+//
+// The text does not show whether a column without a table is one of the query's own tables
+// or of an outer query. Such a CTE is written in place, too, if that cannot change what its
+// names mean, and else left as it is.
 
 // Read is a reference to a CTE in FROM.
 type Read struct {
 	Name   string
 	Offset int
 	Alias  bool // it has one
+	// Outer says that the WITH clause is in a subquery that may use columns of an outer query:
+	// in an expression, or right of another table in FROM.
+	Outer bool
+}
+
+// ReadsOuter reports whether a CTE is read that may use columns of an outer query.
+func (st *Statement) ReadsOuter() bool {
+	return slices.ContainsFunc(st.Reads, func(r Read) bool { return r.Outer })
 }
 
 // CTEError reports a CTE for which DuckDB may return the values of other rows, and which
@@ -52,6 +64,8 @@ type InlineOptions struct {
 	Volatile func(Call) bool
 	// Inner says that the text becomes a subquery of other statements.
 	Inner bool
+	// Whole says that the text is a statement, outside of which there is no query.
+	Whole bool
 	// Inputs is the end of a part of the text whose CTEs are kept. Input reports whether one of
 	// them may use outer columns.
 	Inputs int
@@ -71,6 +85,7 @@ type cte struct {
 	recursive    bool   // it reads itself
 	depth        int    // number of subqueries around its WITH clause
 	correlated   bool   // it uses an outer column
+	maybe        bool   // it may use one, and its query can be written in place of its name
 	nested       bool   // a subquery of the scope reads it
 	selfNested   bool   // a subquery in its recursive part reads it
 	input        bool
@@ -79,9 +94,10 @@ type cte struct {
 
 // with is a WITH clause.
 type with struct {
-	span    Span
-	head    string // up to the first name
-	entries []*cte
+	span      Span
+	head      string // up to the first name
+	recursive bool
+	entries   []*cte
 }
 
 func (s Span) holds(offset int) bool { return s.Start <= offset && offset < s.End }
@@ -92,12 +108,29 @@ type inliner struct {
 	st     *Statement
 	sql    string
 	tokens []Token
-	match  []int // the closing bracket of an opening one
-	withs  []*with
-	ctes   []*cte
+	index
+	withs []*with
+	ctes  []*cte
+	edges []edge
+
+	byName    map[string][]entry // by folded names
+	query     map[int]*cte       // by the start of its query
+	arguments map[*cte]string    // a call whose table argument it is
+
+	moving map[int]*with // see findMoving
+	moved  map[int]movedRead
 
 	out    strings.Builder
 	pieces []piece
+}
+
+// index is what is known of the tokens.
+type index struct {
+	match   []int // the closing bracket of an opening one
+	around  []int // the innermost bracket that is open before a token; -1: none
+	words   words
+	aliases words        // those that may be aliases of expressions
+	from    map[int]bool // the queries, by their brackets, that have FROM
 }
 
 // piece is a part of the new text that is copied from the old one.
@@ -111,17 +144,20 @@ func (st *Statement) InlineCTEs(sql string, tokens []Token, o InlineOptions) (te
 	if len(st.Reads) == 0 {
 		return sql, same, nil
 	}
-	in := &inliner{InlineOptions: o, st: st, sql: sql, tokens: tokens, match: brackets(sql, tokens)}
+	in := &inliner{InlineOptions: o, st: st, sql: sql, tokens: tokens}
+	in.match, in.around = brackets(sql, tokens)
+	in.findWords()
 	in.findWiths()
 	in.resolve()
 	in.markCorrelated()
 	in.markNested()
+	in.markMaybe()
 	for _, c := range in.ctes {
 		if err := in.check(c); err != nil {
 			return sql, same, err
 		}
 	}
-	if !slices.ContainsFunc(in.ctes, (*cte).moves) {
+	if !in.findMoving() {
 		return sql, same, nil
 	}
 	if !in.write(Span{0, len(sql)}) {
@@ -133,7 +169,7 @@ func (st *Statement) InlineCTEs(sql string, tokens []Token, o InlineOptions) (te
 
 // moves reports whether the query must be written in place of the name.
 func (c *cte) moves() bool {
-	return c.nested && c.correlated && !c.input && !c.recursive
+	return c.nested && (c.correlated || c.maybe) && !c.input && !c.recursive
 }
 
 // own reports whether r is in the query of c.
@@ -147,12 +183,16 @@ func (c *cte) fault(reason, hint string) *CTEError {
 	}
 }
 
-// brackets returns, for each token that opens a bracket, the one that closes it.
-func brackets(sql string, tokens []Token) []int {
-	match := make([]int, len(tokens))
+// brackets returns, for each token that opens a bracket, the one that closes it, and for
+// each token the innermost bracket that is open before it, or -1.
+func brackets(sql string, tokens []Token) (match, around []int) {
+	match, around = make([]int, len(tokens)), make([]int, len(tokens))
 	var open []int
 	for i, t := range tokens {
-		match[i] = len(tokens)
+		match[i], around[i] = len(tokens), -1
+		if len(open) > 0 {
+			around[i] = open[len(open)-1]
+		}
 		switch n := t.Nesting(sql); {
 		case n > 0:
 			open = append(open, i)
@@ -161,42 +201,39 @@ func brackets(sql string, tokens []Token) []int {
 			open = open[:len(open)-1]
 		}
 	}
-	return match
+	return match, around
 }
 
 // findWiths lists the WITH clauses. Each holds in the brackets around it.
 func (in *inliner) findWiths() {
-	var ends []int // of the open brackets
+	in.byName, in.query = map[string][]entry{}, map[int]*cte{}
 	for i, t := range in.tokens {
-		for len(ends) > 0 && i >= ends[len(ends)-1] {
-			ends = ends[:len(ends)-1]
-		}
-		if t.Nesting(in.sql) > 0 {
-			ends = append(ends, in.match[i])
-		}
 		if !Are(in.sql, in.tokens, i, "with") {
 			continue
 		}
-		if w := in.with(i); w != nil {
-			end := len(in.sql)
-			if len(ends) > 0 && ends[len(ends)-1] < len(in.tokens) {
-				end = in.tokens[ends[len(ends)-1]].Start
-			}
-			for _, c := range w.entries {
-				c.scope = Span{t.Start, end}
-				c.input = c.entry.End <= in.Inputs
-			}
-			in.withs = append(in.withs, w)
-			in.ctes = append(in.ctes, w.entries...)
+		w := in.with(i)
+		if w == nil {
+			continue
 		}
+		end := len(in.sql)
+		if open := in.around[i]; open >= 0 {
+			end = in.startOf(in.match[open])
+		}
+		for _, c := range w.entries {
+			c.scope = Span{t.Start, end}
+			c.input = c.entry.End <= in.Inputs
+			in.byName[c.name] = append(in.byName[c.name], entry{c, w})
+			in.query[c.query.Start] = c
+		}
+		in.withs = append(in.withs, w)
+		in.ctes = append(in.ctes, w.entries...)
 	}
 }
 
 // with reads the WITH clause at token i; nil if the word means something else.
 func (in *inliner) with(i int) *with {
 	cur := Cursor{SQL: in.sql, Tokens: in.tokens, Next: i + 1}
-	cur.Accept("recursive")
-	w := &with{}
+	w := &with{recursive: cur.Accept("recursive")}
 	for first := cur.Next; ; {
 		c := &cte{entry: Span{Start: in.startOf(cur.Next)}}
 		name, ok := cur.AcceptName()
@@ -239,28 +276,60 @@ func (in *inliner) startOf(i int) int {
 	return in.tokens[i].Start
 }
 
-// resolve finds the CTE of each reference.
+// resolve finds the CTE of each reference, the CTEs whose queries it is in, and those that
+// are arguments.
 func (in *inliner) resolve() {
 	for _, r := range in.st.Reads {
-		if c := in.named(Fold(r.Name), r.Offset); c != nil {
-			c.recursive = c.recursive || c.own(r)
-			c.reads = append(c.reads, r)
+		c := in.named(Fold(r.Name), r.Offset)
+		if c == nil {
+			continue
+		}
+		c.recursive = c.recursive || c.own(r)
+		c.reads = append(c.reads, r)
+		for open := in.open(r.Offset); open >= 0; open = in.around[open] {
+			if reader := in.query[in.tokens[open].End]; reader != nil && reader != c {
+				in.edges = append(in.edges, edge{c, reader})
+			}
+		}
+	}
+	in.arguments = map[*cte]string{}
+	for _, call := range in.st.Calls {
+		for _, a := range call.Args {
+			if a.CTE {
+				name := strings.Join(append(slices.Clone(a.Parts), a.Text), "")
+				in.arguments[in.named(Fold(name), call.Offset)] = call.Name
+			}
 		}
 	}
 }
 
+// entry is a CTE with the clause that it is in.
+type entry struct {
+	*cte
+	with *with
+}
+
+// edge is a CTE, and one whose query reads it.
+type edge struct{ c, reader *cte }
+
 // named returns the CTE that a name means at an offset, or nil.
 func (in *inliner) named(name string, offset int) *cte {
 	var found *cte
-	for _, w := range in.withs {
-		for _, c := range w.entries {
-			visible := c.entry.End <= offset || c.query.holds(offset) && strings.Contains(strings.ToLower(w.head), "recursive")
-			if c.name == name && visible && c.scope.holds(offset) && (found == nil || c.scope.Start > found.scope.Start) {
-				found = c
-			}
+	for _, e := range in.byName[name] {
+		visible := e.entry.End <= offset || e.query.holds(offset) && e.with.recursive
+		if visible && e.scope.holds(offset) && (found == nil || e.scope.Start > found.scope.Start) {
+			found = e.cte
 		}
 	}
 	return found
+}
+
+// open returns the innermost bracket that is open at an offset, or -1.
+func (in *inliner) open(offset int) int {
+	if i := tokenAt(in.tokens, offset); i >= 0 {
+		return in.around[i]
+	}
+	return -1
 }
 
 // markCorrelated marks the CTEs that use an outer column, or read another that does.
@@ -269,8 +338,8 @@ func (in *inliner) markCorrelated() {
 		switch {
 		case c.input:
 			c.correlated = in.Input != nil && in.Input(c.name)
-		default:
-			c.correlated = slices.ContainsFunc(in.st.Columns, func(col Column) bool { return c.query.holds(col.Offset) && in.outer(c, col) })
+		case !in.Whole || c.outer():
+			c.correlated = in.uses(c, func(col Column) bool { return in.outer(c, col) })
 		}
 	}
 	in.spread(func(c, reader *cte) bool {
@@ -280,33 +349,37 @@ func (in *inliner) markCorrelated() {
 	})
 }
 
+// outer reports whether an outer query is visible where the WITH clause is.
+func (c *cte) outer() bool { return slices.ContainsFunc(c.reads, func(r Read) bool { return r.Outer }) }
+
+// uses reports whether the query of c has such a column.
+func (in *inliner) uses(c *cte, such func(Column) bool) bool {
+	return slices.ContainsFunc(inside(in.st.Columns, c.query, columnOffset), such)
+}
+
+// inside returns the part of a list, which is in the order of the text, that is in a part of
+// the text.
+func inside[T any](list []T, part Span, offset func(T) int) []T {
+	search := func(at int) int {
+		i, _ := slices.BinarySearchFunc(list, at, func(e T, at int) int { return offset(e) - at })
+		return i
+	}
+	return list[search(part.Start):search(part.End)]
+}
+
+func columnOffset(c Column) int { return c.Offset }
+
+func callOffset(c Call) int { return c.Offset }
+
 // outer reports whether a column in the query of c is one of an outer query.
 func (in *inliner) outer(c *cte, col Column) bool {
 	if in.Outer != nil && in.Outer(col) {
 		return true
 	}
 	if len(col.Parts) == 1 {
-		return !in.has(c.query, "from")
+		return !in.words.has(c.query, "from")
 	}
-	return !in.bare(c.query, col.Parts[0])
-}
-
-// has reports whether a keyword is in a part of the text.
-func (in *inliner) has(part Span, word string) bool {
-	return slices.ContainsFunc(in.tokens, func(t Token) bool {
-		return part.holds(t.Start) && t.Kind == Ident && Fold(t.Text(in.sql)) == word
-	})
-}
-
-// bare reports whether a part of the text has the name without a dot after it: as that of
-// a table, or an alias.
-func (in *inliner) bare(part Span, name string) bool {
-	for i, t := range in.tokens {
-		if part.holds(t.Start) && t.IsName() && Fold(t.Name(in.sql)) == Fold(name) && !Are(in.sql, in.tokens, i+1, ".") {
-			return true
-		}
-	}
-	return false
+	return !in.words.has(c.query, Fold(col.Parts[0]))
 }
 
 // spread calls step with each CTE and each other one whose query reads it, until it
@@ -314,12 +387,8 @@ func (in *inliner) bare(part Span, name string) bool {
 func (in *inliner) spread(step func(c, reader *cte) bool) {
 	for again := true; again; {
 		again = false
-		for _, c := range in.ctes {
-			for _, reader := range in.ctes {
-				if reader != c && slices.ContainsFunc(c.reads, func(r Read) bool { return reader.query.holds(r.Offset) }) {
-					again = step(c, reader) || again
-				}
-			}
+		for _, e := range in.edges {
+			again = step(e.c, e.reader) || again
 		}
 	}
 }
@@ -339,21 +408,67 @@ func (in *inliner) markNested() {
 	})
 }
 
+// markMaybe marks the CTEs with columns that may be those of an outer query, and that can
+// be written in place of their names.
+func (in *inliner) markMaybe() {
+	for _, c := range in.ctes {
+		if c.correlated || c.input || c.recursive || !c.nested || !c.outer() || !in.Whole && c.depth < 2 {
+			continue
+		}
+		c.maybe = in.uses(c, func(col Column) bool { return len(col.Parts) == 1 }) &&
+			!in.uses(c, func(col Column) bool { return len(col.Parts) == 1 && in.captured(c, col) })
+		c.maybe = c.maybe && in.check(c) == nil
+	}
+}
+
 // subqueries returns the number of brackets of queries, other than those of CTEs, that are
 // open at the offset and begin at start or later.
 func (in *inliner) subqueries(start, offset int) int {
 	n := 0
-	for i, t := range in.tokens {
-		if t.Start < start || t.Start >= offset || !t.Is(in.sql, "(") || in.startOf(in.match[i]) < offset || i+1 >= len(in.tokens) {
-			continue
-		}
-		inner := in.tokens[i+1]
-		if inner.Kind == Ident && queryWords[Fold(inner.Text(in.sql))] && !slices.ContainsFunc(in.ctes, func(o *cte) bool { return o.query.Start == t.End }) {
+	for open := in.open(offset); open >= 0 && in.tokens[open].Start >= start; open = in.around[open] {
+		if in.isQuery(open) && in.query[in.tokens[open].End] == nil {
 			n++
 		}
 	}
 	return n
 }
 
+// isQuery reports whether a bracket has a query in it.
+func (in *inliner) isQuery(open int) bool {
+	if open+1 >= len(in.tokens) || !in.tokens[open].Is(in.sql, "(") {
+		return false
+	}
+	first := in.tokens[open+1]
+	return first.Kind == Ident && queryWords[Fold(first.Text(in.sql))]
+}
+
 // queryWords begin a query.
 var queryWords = map[string]bool{"select": true, "with": true, "from": true, "values": true, "table": true}
+
+// words are the offsets of names, folded, without a dot after them: of keywords, tables and
+// aliases.
+type words map[string][]int
+
+// findWords notes the words and the queries that have FROM, be it in an expression.
+func (in *inliner) findWords() {
+	in.words, in.aliases, in.from = words{}, words{}, map[int]bool{}
+	for i, t := range in.tokens {
+		if !t.IsName() || Are(in.sql, in.tokens, i+1, ".") {
+			continue
+		}
+		name := Fold(t.Name(in.sql))
+		in.words[name] = append(in.words[name], t.Start)
+		if isAlias(in.sql, in.tokens, i) {
+			in.aliases[name] = append(in.aliases[name], t.Start)
+		}
+		if name == "from" {
+			in.from[in.queryAt(i)] = true
+		}
+	}
+}
+
+// has reports whether a part of the text has the word.
+func (w words) has(part Span, word string) bool {
+	i, _ := slices.BinarySearch(w[word], part.Start)
+	return i < len(w[word]) && w[word][i] < part.End
+}

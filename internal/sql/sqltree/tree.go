@@ -155,7 +155,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	}
 	root := node(object)
 	w := walker{st: &Statement{Shape: shapeOf(root)}, Options: o}
-	w.query(root, scope{single: true})
+	w.query(root, scope{place: place{single: true}})
 	if all := w.st.count(map[string]any(root)); w.err == nil && w.seen != all {
 		w.fail("the statement has an expression at a position that is not supported")
 	}

@@ -14,13 +14,11 @@ const maxArrows = 16
 
 // scope is what the enclosing parts of the statement bring into scope.
 type scope struct {
-	ctes   []string  // folded CTE names
-	keyed  []string  // of these, recursive ones USING KEY, whose recursive part reads recurring.name, too
-	lambda []bound   // parameters of the enclosing lambdas, innermost last
-	arg    argument  // set if the expression is an argument itself, not a part of one
-	inner  bool      // inside a subquery
-	below  bool      // inside a subquery or a derived table
-	single bool      // no enclosing SELECT has a FROM clause
+	ctes   []string // folded CTE names
+	keyed  []string // of these, recursive ones USING KEY, whose recursive part reads recurring.name, too
+	lambda []bound  // parameters of the enclosing lambdas, innermost last
+	arg    argument // set if the expression is an argument itself, not a part of one
+	place
 	calls  *[]string // collects function names, when not nil
 	read   *[]string // collects the names of outer CTEs that are read, when not nil
 	rows   *overRows // of the enclosing argument; nil outside one or in its subqueries
@@ -31,11 +29,34 @@ type scope struct {
 	nesting
 }
 
+// place is where in the queries of the statement something is.
+type place struct {
+	inner  bool // inside a subquery
+	below  bool // inside a subquery or a derived table
+	single bool // no enclosing SELECT has a FROM clause
+	within bool // columns of an outer query are visible
+	right  bool // in FROM, and another table is left of it
+	open   int  // number of ctes of WITH clauses that see no column of an outer query
+}
+
 func (s scope) deeper() scope { s.depth++; return s }
 
 func (s scope) withCTE(name string) scope {
 	s.ctes = append(slices.Clip(s.ctes), Fold(name))
+	if !s.within {
+		s.open = len(s.ctes)
+	}
 	return s
+}
+
+// outside reports whether the WITH clause of the CTE sees columns of an outer query.
+func (s scope) outside(cte string) bool {
+	for i, name := range slices.Backward(s.ctes) {
+		if name == Fold(cte) {
+			return i >= s.open
+		}
+	}
+	return false
 }
 
 type walker struct {
@@ -65,6 +86,7 @@ func (w *walker) query(n node, sc scope) {
 	if n["cte_map"] != nil {
 		w.seen++
 	}
+	sc.within, sc.right = sc.within || sc.right, false
 	sc = w.ctes(n, sc)
 	switch n.str("type") {
 	case "SELECT_NODE":
@@ -147,7 +169,9 @@ func (w *walker) from(n node, sc scope) {
 		w.query(n.child("subquery").child("node"), sc)
 	case "JOIN":
 		w.from(n.child("left"), sc)
-		w.from(n.child("right"), sc)
+		right := sc
+		right.right = true
+		w.from(n.child("right"), right)
 		w.anything(n["condition"], sc)
 	case "TABLE_FUNCTION":
 		w.tableFunction(n, sc)
@@ -179,7 +203,7 @@ func (w *walker) baseTable(n node, sc scope) {
 			*sc.read = append(*sc.read, Fold(r.Name))
 		}
 		sc.refer(sc.inlined, r.Name)
-		w.st.Reads = append(w.st.Reads, Read{r.Name, r.Offset, r.Alias != ""})
+		w.st.Reads = append(w.st.Reads, Read{r.Name, r.Offset, r.Alias != "", sc.outside(r.Name)})
 		return
 	}
 	w.anything(n["at_clause"], sc)
@@ -306,7 +330,7 @@ func (w *walker) expression(n node, sc scope) {
 	case "SUBQUERY":
 		w.st.Subquery = true
 		inner := w.enterSubquery(n, sc)
-		inner.inner, inner.below, inner.rows = true, true, nil
+		inner.inner, inner.below, inner.within, inner.rows = true, true, true, nil
 		apart := len(w.st.Columns) - w.apart
 		w.query(n.child("subquery").child("node"), inner)
 		w.apart = len(w.st.Columns) - apart
