@@ -22,6 +22,7 @@ type handlers struct {
 	mcp        *mcpHandler
 	openAPI    handler
 	metrics    handler
+	page       *pageHandler
 }
 
 // routes is the table of the API. OpenAPI and docs/http.md are made of it with
@@ -36,7 +37,7 @@ func routes(h handlers) []route {
 			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
 			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
 		},
-		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes), runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve))
+		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes), runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve), []route{pageRoute(h.page.serve)})
 }
 
 func sqlRoute(h handler) route {

@@ -25,10 +25,20 @@ func Negotiate(accept string) Form {
 // AcceptsJSON reports whether an Accept header names a JSON media type, not
 // only a wildcard.
 func AcceptsJSON(accept string) bool {
+	return names(accept, func(media string) bool { return strings.HasSuffix(media, "json") })
+}
+
+// AcceptsHTML reports whether an Accept header names text/html, as those of browsers do.
+func AcceptsHTML(accept string) bool {
+	return names(accept, func(media string) bool { return media == "text/html" })
+}
+
+// names reports whether an Accept header names a media type, in lower case, that is wanted.
+func names(accept string, wanted func(media string) bool) bool {
 	for part := range strings.SplitSeq(accept, ",") {
 		media, params, _ := strings.Cut(part, ";")
 		media = strings.ToLower(strings.TrimSpace(media))
-		if !excluded(params) && strings.HasSuffix(media, "json") {
+		if !excluded(params) && wanted(media) {
 			return true
 		}
 	}
