@@ -48,6 +48,7 @@ func TestDialect(t *testing.T) {
 		}
 	}
 	for _, sql := range []string{
+		"SHOW TABLES", "describe tables;;", "EXPLAIN SHOW TABLES",
 		"EXPLAIN (FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT 'json', ANALYZE) FROM k", "EXPLAIN (ANALYZE) SELECT 1", "EXPLAIN (FORMAT html) SELECT 1", "EXPLAIN (SELECT 1)",
 		"FROM test_all_types(use_large_enum := true)",
 	} {
@@ -62,18 +63,20 @@ func TestDialect(t *testing.T) {
 func TestRefusalsHaveTheirReason(t *testing.T) {
 	db, root := locked(t, Options{})
 	for sql, want := range map[string]string{
-		"SELECT setseed(0.5)":                      "changes what other statements see",
-		"SELECT current_setting('threads')":        "TimeZone",
-		"SELECT current_setting('Time' || 'Zone')": "TimeZone",
-		"SELECT stats(i) FROM k":                   "hidden rows",
-		"SELECT sleep_ms(1)":                       "only waits",
-		"FROM pragma_table_info('k')":              "DESCRIBE",
-		"FROM duckdb_tables()":                     "spiced.datasets",
-		"FROM read_csv('in.csv')":                  "reads files",
-		"FROM parquet_scan('x')":                   "reads files",
-		"FROM query('SELECT 1')":                   "built at run time",
-		"SHOW ALL TABLES":                          "SHOW TABLES",
-		"FROM recurring.k":                         "not declared",
+		"SELECT setseed(0.5)":                       "changes what other statements see",
+		"SELECT current_setting('threads')":         "TimeZone",
+		"SELECT current_setting('Time' || 'Zone')":  "TimeZone",
+		"SELECT stats(i) FROM k":                    "hidden rows",
+		"SELECT sleep_ms(1)":                        "only waits",
+		"FROM pragma_table_info('k')":               "DESCRIBE",
+		"FROM duckdb_tables()":                      "spiced.datasets",
+		"FROM read_csv('in.csv')":                   "reads files",
+		"FROM parquet_scan('x')":                    "reads files",
+		"FROM query('SELECT 1')":                    "built at run time",
+		"SHOW ALL TABLES":                           "SHOW TABLES",
+		"FROM (SHOW TABLES) LIMIT 1":                "spiced.datasets",
+		"WITH s AS (FROM (DESCRIBE TABLES)) FROM s": "spiced.datasets",
+		"FROM recurring.k":                          "not declared",
 		"WITH RECURSIVE r(a, b) AS (SELECT 1, 2 UNION SELECT a, b + 1 FROM recurring.r WHERE b < 5) FROM r":               "not declared",
 		"WITH RECURSIVE r(a, b) USING KEY (a) AS (SELECT 1, 2 UNION SELECT a, b + 1 FROM r WHERE b < 5) FROM recurring.r": "not declared",
 		"WITH RECURSIVE r(a, b) USING KEY (a) AS (SELECT 1, 2 UNION SELECT secret, 1 FROM recurring.hidden) FROM r":       "not declared",

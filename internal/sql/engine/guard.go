@@ -360,14 +360,8 @@ func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.
 // check is Check for a text that is used in any way, and also returns the names that the
 // edits write.
 func (db *DB) check(text string, st *sqltree.Statement, names Names, in usage) (edits []sqltree.Edit, wrote written, err error) {
-	for _, show := range st.Shows {
-		if show != "tables" {
-			if sqltree.Fold(show) == "__show_tables_expanded" {
-				show = "all tables"
-			}
-			return nil, wrote, NewError(errcode.Refused, "write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
-				"SHOW %s is refused", strings.ToUpper(show))
-		}
+	if err := checkShows(text, st, in); err != nil {
+		return nil, wrote, err
 	}
 	if err := checkHidden(text, st); err != nil {
 		return nil, wrote, err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -99,4 +100,24 @@ func (b *Builtins) refuses(name string, inFrom bool) bool {
 // showsTimeZone reports current_setting('TimeZone').
 func showsTimeZone(c sqltree.Call) bool {
 	return sqltree.Fold(c.Name) == "current_setting" && len(c.Args) == 1 && c.Args[0].Kind == sqltree.StringLiteral && sqltree.Fold(c.Args[0].Text) == "timezone"
+}
+
+// checkShows refuses SHOW but for a whole statement SHOW TABLES, which DuckDB answers from the
+// catalog of the process that runs it. It runs in this one, so nothing else may be in it.
+func checkShows(text string, st *sqltree.Statement, in usage) error {
+	for _, show := range st.Shows {
+		show = cmp.Or(map[string]string{"__show_tables_expanded": "all tables"}[sqltree.Fold(show)], show, "tables from")
+		if show != "tables" {
+			return NewError(errcode.Refused, "write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
+				"SHOW %s is refused", strings.ToUpper(show))
+		}
+		tokens := sqltree.Scan(text)
+		for len(tokens) > 2 && tokens[len(tokens)-1].Is(text, ";") {
+			tokens = tokens[:len(tokens)-1]
+		}
+		if in == inBody || len(tokens) != 2 {
+			return NewError(errcode.Refused, "read spiced.datasets", "SHOW TABLES is refused within another statement")
+		}
+	}
+	return nil
 }
