@@ -26,10 +26,11 @@ type execution struct {
 	calls    sync.WaitGroup        // calls in progress, and what is read for scans
 	snapshot *engine.Snapshot      // of what only this process can read; nil: nothing
 	scans    map[uint64]*tableScan // by number
-	reading  atomic.Int32          // of the scans, those whose rows are not all in their spools
-	pending  atomic.Int32          // number of calls in progress
-	ended    bool                  // the worker is between statements, or gone
-	err      error                 // of the statement, or why it ended early; no frame is read after it
+	scanned  scanned
+	reading  atomic.Int32 // of the scans, those whose rows are not all in their spools
+	pending  atomic.Int32 // number of calls in progress
+	ended    bool         // the worker is between statements, or gone
+	err      error        // of the statement, or why it ended early; no frame is read after it
 
 	mu     sync.Mutex
 	parted bool // the worker is given back

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -94,7 +95,9 @@ func (x *execution) openScan(ctx context.Context, s *scan) (*tableScan, error) {
 	return t, nil
 }
 
-// read reads the rows of a scan into its spool.
+// read reads the rows of a scan into its spool. A view of PostgreSQL's catalog scans a small
+// table many times, and a query costs more than its rows: they are kept for the statement if
+// they fit in one frame.
 func (x *execution) read(ctx context.Context, t *tableScan, table *engine.SnapshotTable, columns []int) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -107,6 +110,15 @@ func (x *execution) read(ctx context.Context, t *tableScan, table *engine.Snapsh
 		e.buf = nil
 		return t.spool.put(ctx, payload)
 	}
+	key := fmt.Sprint(table.Name, columns)
+	rows, ok := x.scanned.get(key)
+	switch {
+	case ok && len(rows) > 0:
+		return t.spool.put(ctx, rows)
+	case ok:
+		return nil
+	}
+	long := false
 	err = x.snapshot.Scan(table, columns, func(chunk *engine.Chunk) error {
 		if t.stopped.Load() || ctx.Err() != nil {
 			return errScanStopped
@@ -114,16 +126,49 @@ func (x *execution) read(ctx context.Context, t *tableScan, table *engine.Snapsh
 		if e.chunk(chunk, len(columns)); len(e.buf) < sendBytes {
 			return nil
 		}
+		long = true
 		return send()
 	})
 	switch {
 	case errors.Is(err, errSlowReader):
 		return engine.NewError(errcode.Limit, "read less of it: name the columns, and select in the tables rather than in joins of them",
 			"the rows of %s that wait for others of the statement take more than %d MiB", table.Name, x.pool.opts.Spool>>20)
-	case err == nil && len(e.buf) > 0:
+	case err != nil:
+		return err
+	case !long:
+		x.scanned.add(key, e.buf)
+	}
+	if len(e.buf) > 0 {
 		return send()
 	}
-	return err
+	return nil
+}
+
+// scanned are the encoded rows of a statement's scans that fit in one frame.
+type scanned struct {
+	mu   sync.Mutex
+	rows map[string][]byte // by table and columns; they must not be changed
+}
+
+// maxScanned is how many of them a statement keeps: at most about 16 MiB.
+const maxScanned = 64
+
+func (s *scanned) get(key string) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rows, ok := s.rows[key]
+	return rows, ok
+}
+
+func (s *scanned) add(key string, rows []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows == nil {
+		s.rows = map[string][]byte{}
+	}
+	if len(s.rows) < maxScanned {
+		s.rows[key] = rows
+	}
 }
 
 // replyRows answers a scan with rows, or with their end, if the worker still runs.

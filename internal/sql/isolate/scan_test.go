@@ -12,10 +12,11 @@ import (
 )
 
 // home declares tables that only this process has: small, of 3 rows, and large ones, of a million
-// each, whose rows are too many for a spool's memory.
+// each, whose rows are too many for a spool's memory; none has no rows, and those of dice are
+// others with each query.
 func home(t *testing.T, w *world) {
 	t.Helper()
-	tables := []string{"small", "large", "other"}
+	tables := []string{"small", "large", "other", "none", "dice"}
 	var relations []engine.Relation
 	known := map[string]*engine.Dependency{}
 	for _, name := range tables {
@@ -33,7 +34,9 @@ func home(t *testing.T, w *world) {
 		},
 	}, "CREATE TABLE spice.public.small AS SELECT i AS n, 'name ' || i AS t FROM range(3) t(i)",
 		"CREATE TABLE spice.public.large AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)",
-		"CREATE TABLE spice.public.other AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)")
+		"CREATE TABLE spice.public.other AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)",
+		"CREATE TABLE spice.public.none (n BIGINT, t VARCHAR)",
+		"CREATE VIEW spice.public.dice AS SELECT random() AS n, 'name ' || i AS t FROM range(3) t(i)")
 	stage, err := w.Stage(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +59,9 @@ func TestScansOfTheParentsTables(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT * FROM small":                                                                                   `[{"n":0,"t":"name 0"},{"n":1,"t":"name 1"},{"n":2,"t":"name 2"}]`,
 		"SELECT t FROM small WHERE n = 2":                                                                       `[{"t":"name 2"}]`,
+		"SELECT count(*) AS c, (SELECT count(*) FROM none) AS d FROM none":                                      `[{"c":0,"d":0}]`,
+		"SELECT (SELECT max(n) FROM none) AS a, max(n) AS b FROM none":                                          `[{"a":null,"b":null}]`,
+		"SELECT count(*) AS c FROM (SELECT n FROM dice WHERE n >= 0) a JOIN dice b ON a.n = b.n":                `[{"c":3}]`,
 		"SELECT count(*) AS c FROM large":                                                                       `[{"c":1000000}]`,
 		"SELECT n FROM large LIMIT 2":                                                                           `[{"n":0},{"n":1}]`,
 		"SELECT t FROM large WHERE n IN (5, 999999)":                                                            `[{"t":"name 5"},{"t":"name 999999"}]`,
