@@ -75,8 +75,8 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	}
 	st, hidden := withoutHidden(st, names)
 	v := &verdict{
-		hidden: hidden,
-		text:   out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
+		hidden: hidden, over: st.Over.Moved(relocate),
+		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
 		called: callsOf(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
@@ -93,7 +93,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 // relocate maps its offsets.
 func (v *verdict) moved(relocate func(int) int) *verdict {
 	out := *v
-	out.called = v.called.moved(relocate)
+	out.called, out.over = v.called.moved(relocate), v.over.Moved(relocate)
 	out.origin = func(offset int) int {
 		if at := v.origin(offset); at >= 0 {
 			return relocate(at)

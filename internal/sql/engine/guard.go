@@ -34,6 +34,8 @@ type verdict struct {
 
 	hidden bool // it calls functions that are hidden from the caller, by names that no function has
 
+	over *sqltree.LimitError // it is over a limit of the runtime's process; else nil
+
 	alone bool // it is a call of [Function.Alone], or has an [Input.Alone]
 	input bool // it has a [Request.Input]
 	parameters
@@ -90,7 +92,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 	}
 	st, hidden := withoutHidden(st, names)
 	v := &verdict{
-		hidden: hidden,
+		hidden: hidden, over: st.Over.Moved(relocate),
 		traits: db.traits(text, st, cat), alone: (wrote.alone || input && req.Input.Alone) && explain == "", input: input,
 		parameters: parameters{wrote.params, req.given().kinds(wrote.params), wrote.types},
 	}

@@ -18,7 +18,7 @@ import (
 const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b"
 
 // deaf is one kernel call that DuckDB cannot interrupt; it ends by itself.
-const deaf = "SELECT levenshtein(repeat('a', 12000 + i), repeat('b', 12000)) FROM k WHERE i = 0"
+const deaf = "SELECT levenshtein(repeat('a', 12000 + i), repeat('b', 12000 + i)) FROM k WHERE i = 0"
 
 func TestLimits(t *testing.T) {
 	db := fixture(t, Options{Grace: 100 * time.Millisecond})

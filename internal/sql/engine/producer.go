@@ -236,6 +236,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if err = p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedDuckDB); err != nil {
 		return pending, nil, err
 	}
+	if p.verdict.over != nil {
+		return pending, nil, refuseLimit(p.req.SQL, p.verdict.over)
+	}
 	if p.req.Isolate {
 		if err = p.verdict.checkUnsafe(); err != nil {
 			return pending, nil, err

@@ -34,6 +34,14 @@ var macros = map[string]int{
 // argument more than once.
 func Copies(name string) bool { return macros[Fold(name)] > 0 }
 
+// Moved returns the error for a text that contains that of e; nil stays nil.
+func (e *LimitError) Moved(relocate func(int) int) *LimitError {
+	if e == nil || e.Offset < 0 {
+		return e
+	}
+	return &LimitError{e.Message, e.Hint, relocate(e.Offset)}
+}
+
 // LimitError reports a statement that DuckDB could not plan in reasonable time.
 type LimitError struct {
 	Message, Hint string

@@ -29,12 +29,13 @@ type Statement struct {
 	Lambdas   []*Lambda
 	Reads     []Read // of CTEs
 	Types     []Type
-	Params    []string // parameter names or numbers, sorted
-	Shows     []string // SHOW statements without a query: "tables", "databases", …
-	Subquery  bool     // holds a subquery expression
-	Aggregate bool     // holds GROUP BY, HAVING or QUALIFY
-	Shape     Shape    // the outermost SELECT
-	Filter    *Filter  // with [Options].Filter; nil: not a SELECT from one table only
+	Params    []string    // parameter names or numbers, sorted
+	Shows     []string    // SHOW statements without a query: "tables", "databases", …
+	Subquery  bool        // holds a subquery expression
+	Aggregate bool        // holds GROUP BY, HAVING or QUALIFY
+	Shape     Shape       // the outermost SELECT
+	Filter    *Filter     // with [Options].Filter; nil: not a SELECT from one table only
+	Over      *LimitError // what is over a limit of statements in the runtime's process; nil: nothing
 }
 
 // Shape describes the outermost query node.
@@ -164,6 +165,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	}
 	w.st.markEntries(root)
 	w.st.sort()
+	w.st.Over = outOfBounds(root, w.st)
 	if o.Filter && !w.st.Subquery && len(w.st.Relations) == 1 {
 		w.st.Filter = filterOf(root)
 	}
