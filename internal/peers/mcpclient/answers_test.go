@@ -21,6 +21,8 @@ type strict struct {
 	sessions atomic.Int64                                      // how many began
 	ran      sync.Map                                          // calls by arguments → *atomic.Int64
 	unknown  func(w http.ResponseWriter, id string)            // the answer in a session that is over
+	get      http.HandlerFunc                                  // nil: it has no stream
+	lists    atomic.Int64                                      // how often its tools were listed
 	held     chan struct{}                                     // the tool "held" answers when it is closed
 	holding  chan struct{}                                     // receives when a call of it has begun
 }
@@ -67,6 +69,8 @@ func (s *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(body, &m)
 	switch {
+	case r.Method == http.MethodGet && s.get != nil:
+		s.get(w, r)
 	case r.Method == http.MethodGet:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case m.Method == "initialize":
@@ -76,6 +80,7 @@ func (s *strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Mcp-Session-Id") != s.session():
 		s.unknown(w, string(m.ID))
 	case m.Method == "tools/list":
+		s.lists.Add(1)
 		var list []string
 		for name := range s.tools {
 			list = append(list, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name))
@@ -130,6 +135,7 @@ func TestBadAnswersFailOneCall(t *testing.T) {
 		"refused with message": {sends(422, asJSON, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"a is missing"}}`), errcode.InvalidArguments, "a is missing"},
 		"fails":                {sends(500, "text/plain", `no`), errcode.ToolUnavailable, "(500 Internal Server Error)"},
 		"junk event":           {sends(200, asEvents, "data: {\"a\":\n\n"), errcode.Execution, "no message of JSON-RPC"},
+		"event without id":     {sends(200, asEvents, "data: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no, no\"}}\n\n"), errcode.Execution, "the server answers: no, no"},
 		"stream without":       {sends(200, asEvents, ": hello\n\n"), errcode.ToolUnavailable, ""},
 		"cut": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Content-Length", "1000")
@@ -258,5 +264,77 @@ func TestLostSessionOfAServerThatIsGone(t *testing.T) {
 	_, err := call(t.Context(), tool(t, server, "web__good"), `{}`)
 	if err == nil || err.Code != errcode.ToolUnavailable || !strings.Contains(err.Message, "(503 Service Unavailable)") {
 		t.Errorf("%+v", err)
+	}
+}
+
+// TestSessionsRefusedOtherwise has servers that refuse a session that they have forgotten with
+// another status: the first call fails, since it may have run, and a new session follows.
+func TestSessionsRefusedOtherwise(t *testing.T) {
+	for _, status := range []int{400, 401, 403, 410, 500, 503} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			fake := newStrict(nil)
+			fake.unknown = sends(status, "text/plain", "no session")
+			site := newSite(t, fake)
+			w := newWeb(t)
+			server := w.open(site.entry())
+			fake.restart()
+			if _, err := call(t.Context(), tool(t, server, "web__good"), `{"of":1}`); err == nil || err.Code != errcode.ToolUnavailable {
+				t.Errorf("%+v", err)
+			}
+			wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__good"), `{"of":2}`); return err == nil })
+			if n := fake.calls(`{"of":1}`); n != 0 {
+				t.Errorf("the first call ran %d times", n)
+			}
+		})
+	}
+}
+
+// TestResumedAnswers resumes the stream of an answer that is cut off before an event.
+func TestResumedAnswers(t *testing.T) {
+	var resumed atomic.Int64
+	fake := newStrict(map[string]func(w http.ResponseWriter, id string){
+		"cut": sends(200, "text/event-stream", "id: ID-1\nretry: 1\ndata:\n\n"),
+	})
+	fake.get = func(w http.ResponseWriter, r *http.Request) {
+		id, cut := strings.CutSuffix(r.Header.Get("Last-Event-Id"), "-1")
+		switch {
+		case !cut:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case resumed.Add(1) < 3:
+			sends(200, "text/event-stream", "retry: 1\n\n")(w, id)
+		default:
+			sends(200, "text/event-stream", "id: ID-2\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n\n")(w, id)
+		}
+	}
+	site := newSite(t, fake)
+	w := newWeb(t)
+	if got, err := call(t.Context(), tool(t, w.open(site.entry()), "web__cut"), `{}`); err != nil || got != "null" || resumed.Load() != 3 {
+		t.Errorf("%s %+v, resumed %d times", got, err, resumed.Load())
+	}
+}
+
+// TestStormOfChanges has a server that reports changes of its list without end although it stays the same.
+func TestStormOfChanges(t *testing.T) {
+	fake := newStrict(nil)
+	var sent atomic.Int64
+	fake.get = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil {
+			sent.Add(1)
+			_, err := io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+			if err != nil || http.NewResponseController(w).Flush() != nil {
+				return
+			}
+		}
+	}
+	site := newSite(t, fake)
+	w := newWeb(t)
+	server := w.open(site.entry())
+	wait.Until(t, "the list is read again", func() bool { return sent.Load() > 1000 && fake.lists.Load() > 3 })
+	if lists, reports := fake.lists.Load(), sent.Load(); lists > reports/10 {
+		t.Errorf("%d lists for %d reports", lists, reports)
+	}
+	if _, err := call(t.Context(), tool(t, server, "web__good"), `{}`); err != nil {
+		t.Error(err)
 	}
 }

@@ -171,7 +171,7 @@ func (s *events) emit(name string, rest, data []byte) {
 	case name == "endpoint" && s.old:
 		message = data
 	case len(data) > 0 && (name == "" || name == "message"):
-		message, _ = s.exchange.receive(data)
+		message = s.exchange.receive(data, s.id)
 		if message == nil && s.id != "" && !json.Valid(data) {
 			message = s.exchange.fail(s.id, errJunk)
 		}

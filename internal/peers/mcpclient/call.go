@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -128,6 +129,8 @@ func (s *session) failed(outer context.Context, err error) error {
 	case errors.As(err, &web):
 		if web.ends() {
 			s.report(err)
+		} else if web.status != http.StatusTooManyRequests {
+			s.probe()
 		}
 		return s.unavailable(web)
 	case errors.As(err, &answer) && answer.Code != codeRejected:
@@ -141,6 +144,26 @@ func (s *session) failed(outer context.Context, err error) error {
 		return tools.NewError(code, "the server answers: "+s.show(answer.Message, maxErrorText), "")
 	}
 	return s.unavailable(err)
+}
+
+// probe checks in the background whether the server refuses everything in the session, as some do
+// that have forgotten it.
+func (s *session) probe() {
+	if !s.probing.CompareAndSwap(false, true) {
+		return
+	}
+	s.calls.Go(func() {
+		defer s.probing.Store(false)
+		ctx, cancel := context.WithTimeout(s.life, probeTime)
+		defer cancel()
+		ctx, request := s.exchange.begin(ctx, "")
+		err := s.cs.Ping(ctx, nil)
+		_, cause := s.exchange.end(request)
+		var web *webError
+		if err = cmp.Or(cause, err); errors.As(err, &web) && web.status >= 400 {
+			s.report(err)
+		}
+	})
 }
 
 // codeRejected is the SDK's code for a request that did not reach the server,

@@ -99,46 +99,64 @@ func (x *exchange) send(ctx context.Context, message []byte) (sent []byte, id st
 	return rpcid.Restore(message), id
 }
 
-// receive takes a message of the server and returns what the SDK gets, and for a response its id;
-// nil: it is no message, or answers nothing.
-func (x *exchange) receive(message []byte) (received []byte, id string) {
+// receive takes a message of the server and returns what the SDK gets; nil: it is no message, or
+// answers nothing. An error without an id is of the request of, "" if that is unknown; then it is of
+// the only one that waits.
+func (x *exchange) receive(message []byte, of string) []byte {
 	var m fields
 	if json.Unmarshal(message, &m) != nil || m == nil {
-		return nil, ""
+		return nil
 	}
-	if m.has("method") {
+	switch {
+	case m.has("method"):
 		protected, err := rpcid.Protect(message)
 		if err == nil {
 			_, err = jsonrpc.DecodeMessage(protected)
 		}
 		if err != nil {
-			return nil, ""
+			return nil
 		}
-		return protected, ""
+		return protected
+	case m.has("error") && !m.has("id") && of == "":
+		of = x.only()
+	case !m.has("error") || m.has("id"):
+		of = numberOf(m["id"])
 	}
-	return x.answer(m, numberOf(m["id"]))
+	return x.answer(m, of)
 }
 
-// answer takes a response to the request of an id.
-func (x *exchange) answer(m fields, id string) ([]byte, string) {
+// only is the id of the request that waits, "" if there is none, or several.
+func (x *exchange) only() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for id := range x.waiting {
+		if len(x.waiting) == 1 {
+			return id
+		}
+	}
+	return ""
+}
+
+// answer takes a response to the request of an id, and returns what the SDK gets.
+func (x *exchange) answer(m fields, id string) []byte {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.waiting[id]
 	switch {
 	case p == nil:
-		return nil, ""
+		return nil
 	case m.has("error"):
 		delete(x.waiting, id)
-		return response(id, "error", errorOf(m["error"])), id
+		return response(id, "error", errorOf(m["error"]))
 	case len(m["result"]) == 0:
-		return x.failed(id, errJunk), id
+		return x.failed(id, errJunk)
 	}
 	delete(x.waiting, id)
 	if p.empty == "" {
-		return response(id, "result", m["result"]), id
+		return response(id, "result", m["result"])
 	}
 	p.result = m["result"]
-	return response(id, "result", []byte(p.empty)), id
+	return response(id, "result", []byte(p.empty))
 }
 
 // fail ends the request of an id without a result, and returns what the SDK gets; nil: there is
@@ -199,8 +217,7 @@ func (x *exchange) whole(id string, body []byte) []byte {
 			continue
 		}
 		if m.has("error") && !m.has("id") || numberOf(m["id"]) == id {
-			received, _ := x.answer(m, id)
-			return received
+			return x.answer(m, id)
 		}
 	}
 	return x.fail(id, errJunk)

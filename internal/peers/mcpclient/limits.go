@@ -26,6 +26,9 @@ const (
 	maxNamed     = 5        // tools named in one problem
 )
 
+// probeTime is the timeout of the question whether a session is still good.
+const probeTime = 10 * time.Second
+
 // DefaultDeadline is how long a load waits for servers.
 const DefaultDeadline = 10 * time.Second
 

@@ -171,6 +171,7 @@ func (l *link) serve(s *session) (err error, left bool) {
 // watch returns why the session must end, or has ended; left: a call reported it.
 func (l *link) watch(s *session, ended <-chan error) (err error, left bool) {
 	var debounced <-chan time.Time
+	pause := l.limits.debounce
 	for {
 		select {
 		case <-l.life.Done():
@@ -182,25 +183,38 @@ func (l *link) watch(s *session, ended <-chan error) (err error, left bool) {
 		case err := <-s.broken:
 			return err, true
 		case <-s.stale:
-			debounced = time.After(l.limits.debounce)
+			if debounced == nil { // more reports do not put it off
+				debounced = time.After(pause)
+			}
 		case <-debounced:
 			debounced = nil
-			l.list(s)
+			if pause *= 2; l.list(s) { // otherwise the server reports changes without any
+				pause = l.limits.debounce
+			}
+			pause = min(pause, l.limits.maxRetry)
 		}
 	}
 }
 
-// list lists the tools of a server again after it reported a change.
-func (l *link) list(s *session) {
+// list lists the tools of a server again after it reported a change, and reports whether there is
+// one.
+func (l *link) list(s *session) bool {
 	ctx, cancel := context.WithTimeout(s.life, l.limits.connect)
 	defer cancel()
 	listing, err := s.list(ctx)
 	if err != nil {
 		l.log.Warn("the changed tools of an MCP server cannot be listed", "error", s.show(err.Error(), maxReason))
-		return
+		return false
+	}
+	l.mu.Lock()
+	same := l.listing.sum == listing.sum
+	l.mu.Unlock()
+	if same {
+		return false
 	}
 	l.log.Info("the tools of an MCP server changed", "tools", listing.total)
 	l.take(func() { l.listing = listing })
+	return true
 }
 
 // ready starts using a session.

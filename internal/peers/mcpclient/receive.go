@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // Errors of one request.
@@ -32,7 +34,11 @@ func (w *web) receive(r *http.Request, res *http.Response, id string) (*http.Res
 	case res.StatusCode >= 300:
 		res.Body = &bounded{io.LimitReader(res.Body, maxRefusal), res.Body}
 	case eventStream(mediaType):
-		res.Body = newEvents(w.exchange, id, w.sse.Load(), res.Body)
+		stream := newEvents(w.exchange, id, w.sse.Load(), res.Body)
+		if event := r.Header.Get("Last-Event-Id"); event != "" { // the SDK forgets it if no event follows
+			fmt.Fprintf(&stream.out, "id: %s\n\n", event)
+		}
+		res.Body = stream
 	case id == "" || w.sse.Load(): // the server takes a message, and repeats nothing
 		res.Body = &bounded{io.LimitReader(res.Body, maxRefusal), res.Body}
 	case isType(mediaType, "application/json"):
@@ -100,11 +106,15 @@ func isLost(r *http.Request, res *http.Response, text []byte) bool {
 	if r.Header.Get("Mcp-Session-Id") == "" {
 		return false
 	}
-	if res.StatusCode == http.StatusBadRequest {
-		m := errorIn(text)
+	m := errorIn(text)
+	switch res.StatusCode {
+	case http.StatusBadRequest:
 		return m != nil && (!m.has("id") || m.text("id") == "server-error")
+	case http.StatusNotFound: // so is an unknown method, since 2026-07-28
+		var e jsonrpc.Error
+		return json.Unmarshal(m["error"], &e) != nil || e.Code != jsonrpc.CodeMethodNotFound
 	}
-	return res.StatusCode == http.StatusNotFound
+	return false
 }
 
 // errorIn returns the message with an error that a text is, or nil.

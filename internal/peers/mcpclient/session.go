@@ -36,6 +36,8 @@ type session struct {
 	calls  sync.WaitGroup
 	tokens atomic.Int64 // progress tokens
 
+	probing atomic.Bool // see probe
+
 	exchange exchange
 	listing  *listing // the tools at the start of the session
 	process  *process // nil over HTTP; then web is set

@@ -58,7 +58,7 @@ func FuzzSkim(f *testing.F) {
 func TestIDsOfServers(t *testing.T) {
 	for _, id := range []string{`1764208000000000001`, `1.0`, `"\ud800"`, `7`} {
 		x := &exchange{}
-		received, _ := x.receive([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}`))
+		received := x.receive([]byte(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`), "")
 		request, err := jsonrpc.DecodeMessage(received)
 		if err != nil {
 			t.Fatal(err)

@@ -116,7 +116,7 @@ func (s *stdio) skip(begin []byte) ([]byte, error) {
 
 // messages parses a line: one message, or a batch, which servers of revision
 // 2025-03-26 may send; nil if it is neither. What receive does not take is left out.
-func messages(line []byte, receive func([]byte) ([]byte, string)) []jsonrpc.Message {
+func messages(line []byte, receive func(message []byte, of string) []byte) []jsonrpc.Message {
 	batch := []json.RawMessage{line}
 	if len(line) > 0 && line[0] == '[' {
 		if batch = nil; json.Unmarshal(line, &batch) != nil {
@@ -125,8 +125,7 @@ func messages(line []byte, receive func([]byte) ([]byte, string)) []jsonrpc.Mess
 	}
 	var list []jsonrpc.Message
 	for _, raw := range batch {
-		raw, _ = receive(raw)
-		message, err := jsonrpc.DecodeMessage(raw)
+		message, err := jsonrpc.DecodeMessage(receive(raw, ""))
 		if err == nil {
 			list = append(list, message)
 		}
