@@ -24,12 +24,14 @@ import (
 // for it, as path=JSON. A form without an entry must not get it.
 type fieldSample struct {
 	field string
-	body  string // without model; without messages or input: a question
+	body  string // without model; without messages or input: a question. $ANSWER and $ITEM are ids of an answer
 	want  map[chat.Form]string
 }
 
 // translations are the samples by the client's form. There is one for each row.
-var translations = map[chat.Form][]fieldSample{chat.FormOpenAI: completionsSamples, chat.FormAnthropic: messagesSamples}
+var translations = map[chat.Form][]fieldSample{
+	chat.FormOpenAI: completionsSamples, chat.FormResponses: responsesSamples, chat.FormAnthropic: messagesSamples,
+}
 
 // chatRoutes are the routes by form.
 var chatRoutes = map[chat.Form]string{
@@ -106,12 +108,34 @@ func (c *cell) body() []byte {
 	default:
 		fields["messages"] = question
 	}
-	if err := json.Unmarshal([]byte("{"+c.sample.body+"}"), &fields); err != nil {
+	sample := c.sample.body
+	if strings.Contains(sample, "$") {
+		sample = c.stored(sample)
+	}
+	if err := json.Unmarshal([]byte("{"+sample+"}"), &fields); err != nil {
 		c.Fatalf("%s: %v", c.name, err)
 	}
 	fields["model"], _ = json.Marshal(modelOf[c.to])
 	body, _ := json.Marshal(fields)
 	return body
+}
+
+// stored replaces $ANSWER and $ITEM by the ids of an answer of the model and of an item in
+// it.
+func (c *cell) stored(sample string) string {
+	var answer struct {
+		ID     string
+		Output []struct{ ID string }
+	}
+	resp, err := http.Post(c.url+chatRoutes[chat.FormResponses], "application/json", strings.NewReader(`{"model":"`+modelOf[c.to]+`","input":"hi"}`))
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Output) == 0 {
+		c.Fatalf("%s: status %d, %v", c.name, resp.StatusCode, err)
+	}
+	return strings.NewReplacer("$ANSWER", answer.ID, "$ITEM", answer.Output[0].ID).Replace(sample)
 }
 
 func (c *cell) send() {

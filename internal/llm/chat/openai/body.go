@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -50,8 +51,13 @@ func (p *provider) params(r *chat.Request) (map[string]json.RawMessage, error) {
 	if r.Settings.MaxTokens > 0 {
 		params[limit] = strconv.AppendInt(nil, int64(r.Settings.MaxTokens), 10)
 	}
+	switch r.Form {
+	case chat.FormAnthropic:
+		tier(params, r)
+	case chat.FormResponses:
+		alike(params, r)
+	}
 	settings(params, r.Settings)
-	tier(params, r)
 	if err := choice(params, r); err != nil {
 		return nil, err
 	}
@@ -104,8 +110,35 @@ func settings(params map[string]json.RawMessage, s chat.Settings) {
 // tier translates the service tier of Anthropic's Messages, of which package translation
 // lets one through.
 func tier(params map[string]json.RawMessage, r *chat.Request) {
-	if r.Form == chat.FormAnthropic && string(r.Extra["service_tier"]) == `"standard_only"` {
+	if string(r.Extra["service_tier"]) == `"standard_only"` {
 		params["service_tier"] = json.RawMessage(`"default"`)
+	}
+}
+
+// shared are the fields of the Responses API that this one has too.
+var shared = []string{
+	"moderation", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+	"safety_identifier", "service_tier", "top_logprobs", "user",
+}
+
+// alike translates the fields of the Responses API that have no setting.
+func alike(params map[string]json.RawMessage, r *chat.Request) {
+	for _, name := range shared {
+		if raw := r.Extra[name]; raw != nil && !wire.IsNull(raw) {
+			params[name] = raw
+		}
+	}
+	var text struct{ Verbosity json.RawMessage }
+	if json.Unmarshal(r.Extra["text"], &text) == nil && text.Verbosity != nil {
+		params["verbosity"] = text.Verbosity
+	}
+	var top int
+	var include []string
+	_, _ = json.Unmarshal(r.Extra["top_logprobs"], &top), json.Unmarshal(r.Extra["include"], &include) // else they are not for logprobs
+	if top > 0 || slices.Contains(include, "message.output_text.logprobs") {
+		params["logprobs"] = json.RawMessage("true")
+	} else {
+		delete(params, "top_logprobs")
 	}
 }
 

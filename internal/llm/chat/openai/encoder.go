@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // EncoderOptions are fields of every chunk of an answer.
@@ -178,6 +179,8 @@ func (e *encoder) delta(delta chunkDelta, d chat.Delta) error {
 		if json.Unmarshal(d.Raw, &m) == nil {
 			c.Logprobs, delta.Annotations = m.Logprobs, m.Annotations
 		}
+	} else if list := wire.Logprobs(d); list != nil {
+		c.Logprobs, _ = tools.Encode(logprobs{Content: list, Refusal: []json.RawMessage{}})
 	}
 	c.Delta = delta
 	return e.choice(c)

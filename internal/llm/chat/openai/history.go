@@ -228,7 +228,7 @@ func (h *history) assistant(m chat.Message) error {
 	text, refusal, thinking := m.Text(), "", ""
 	for _, p := range m.Parts {
 		switch {
-		case p.Kind == chat.PartText, p.Kind == chat.PartThinking && p.Raw != nil:
+		case p.Kind == chat.PartText, p.Kind == chat.PartThinking && signed(p):
 		case p.Kind == chat.PartThinking:
 			thinking += p.Text
 		case p.Kind == chat.PartRefusal:
@@ -240,6 +240,9 @@ func (h *history) assistant(m chat.Message) error {
 		default:
 			return unknownPart(p)
 		}
+	}
+	if text == "" && thinking == "" && refusal == "" && calls == nil {
+		return nil // it was only reasoning that another provider has signed
 	}
 	o := wire.Writer{}
 	o.Value("role", "assistant")
@@ -259,6 +262,18 @@ func (h *history) assistant(m chat.Message) error {
 	}
 	h.out = append(h.out, o.End())
 	return nil
+}
+
+// signed reports whether only the provider that wrote a reasoning can read it. One of the
+// Responses API may be text without encryption.
+func signed(p chat.Part) bool {
+	var item struct {
+		Encrypted string `json:"encrypted_content"`
+	}
+	if p.Form == chat.FormResponses && json.Unmarshal(p.Raw, &item) == nil {
+		return item.Encrypted != ""
+	}
+	return p.Raw != nil
 }
 
 func encodeCall(c *chat.Call) []byte {

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -37,7 +38,7 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 	parseSettings(r, o)
 	o.Read("stream", wire.Bool, &r.Stream)
 	o.Object("stream_options").Read("include_usage", wire.Bool, &r.IncludeUsage)
-	r.Uses = append(translation.Find(chat.FormOpenAI, o), later(list)...)
+	r.Uses = slices.Concat(translation.Find(chat.FormOpenAI, o), later(list), translation.Warm(r.Settings.Temperature))
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -78,13 +79,12 @@ func joined(texts []string) *string {
 
 // gather merges the Raw of the deltas.
 func gather(raw []chat.Delta, m *wholeMessage) json.RawMessage {
-	type logprobs struct {
-		Content []json.RawMessage `json:"content"`
-		Refusal []json.RawMessage `json:"refusal"`
-	}
 	var all logprobs
 	for _, d := range raw {
 		var extra more
+		if d.Form != chat.FormOpenAI {
+			all.Content = append(all.Content, wire.Logprobs(d)...)
+		}
 		if d.Form != chat.FormOpenAI || json.Unmarshal(d.Raw, &extra) != nil {
 			continue
 		}
@@ -103,6 +103,12 @@ func gather(raw []chat.Delta, m *wholeMessage) json.RawMessage {
 	}
 	encoded, _ := tools.Encode(all)
 	return encoded
+}
+
+// logprobs are the log probabilities of the tokens of a text and of a refusal.
+type logprobs struct {
+	Content []json.RawMessage `json:"content"`
+	Refusal []json.RawMessage `json:"refusal"`
 }
 
 // wireUsage is the usage, in both directions.

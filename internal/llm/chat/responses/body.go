@@ -19,7 +19,7 @@ var order = []string{
 // shared are the keys of chat completions that mean the same in the Responses API.
 var shared = []string{
 	"metadata", "moderation", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
-	"safety_identifier", "service_tier", "user",
+	"safety_identifier", "service_tier", "top_logprobs", "user",
 }
 
 // body is the body to send.
@@ -120,6 +120,9 @@ func (b *body) extra(r *chat.Request) {
 				b.add(key, raw)
 			}
 		}
+		if string(r.Extra["logprobs"]) == "true" {
+			b.Set("include", []string{includeLogprobs})
+		}
 		if raw, ok := r.Extra["verbosity"]; ok {
 			b.add("text", slices.Concat(json.RawMessage(`{"verbosity":`), raw, json.RawMessage(`}`)))
 		}
@@ -132,6 +135,9 @@ func (b *body) extra(r *chat.Request) {
 		b.add("user", wire.Quote(r.Settings.User))
 	}
 }
+
+// includeLogprobs requests the log probabilities of the answer's text.
+const includeLogprobs = "message.output_text.logprobs"
 
 // include requests encrypted reasoning, which can be sent back, in addition to what the
 // client requests.

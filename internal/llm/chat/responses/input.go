@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
@@ -14,6 +15,8 @@ type input struct {
 	messages   []chat.Message
 	items      [][]json.RawMessage // of each message, as written
 	references bool
+	spoke      bool       // a message that is not the system's came
+	uses       []chat.Use // of positions and of referenced items
 }
 
 // parseInput decodes input: a text, or a list of items. lookup resolves references to
@@ -82,6 +85,10 @@ func (in *input) message(o *wire.Object) {
 	default:
 		o.Fail("role", "is %q; it must be user, assistant, system or developer", m.Role)
 	}
+	if m.Role == chat.RoleSystem && in.spoke {
+		in.uses = append(in.uses, translation.Note("input[system later]", o.Path("")))
+	}
+	in.spoke = in.spoke || m.Role != chat.RoleSystem
 	in.add(m, o.Raw)
 	if m.Role == chat.RoleAssistant {
 		in.merge()
@@ -105,8 +112,16 @@ func (in *input) merge() {
 // that provider's form.
 func (in *input) reasoning(o *wire.Object) {
 	part := chat.Part{Kind: chat.PartThinking, Text: parseThinking(o), Raw: o.Raw, Form: chat.FormResponses}
-	if form, inner, ok := unseal(o.Text("encrypted_content")); ok {
+	encrypted := o.Text("encrypted_content")
+	form, inner, ok := unseal(encrypted)
+	switch {
+	case ok:
 		part.Raw, part.Form = inner, form
+		in.uses = append(in.uses, translation.Note("input[reasoning of Anthropic]", o.Path("")))
+	case encrypted != "":
+		in.uses = append(in.uses, translation.Note("input[reasoning of OpenAI]", o.Path("")))
+	case part.Text != "" && !o.Has("content"):
+		in.uses = append(in.uses, translation.Note("input[reasoning unencrypted]", o.Path("")))
 	}
 	in.assistant(part, o.Raw)
 }
@@ -121,6 +136,10 @@ func (in *input) reference(o *wire.Object) {
 	}
 	if found, ok := in.lookup(id); ok {
 		in.item(o.At(found))
+		for _, use := range usesOf([]json.RawMessage{found}) {
+			use.Path = o.Path("id")
+			in.uses = append(in.uses, use)
+		}
 	} else {
 		o.Fail("id", "%q not found: it may have expired, or its answer was not stored; send the whole item", id)
 	}
@@ -135,6 +154,17 @@ func (in *input) other(kind string, raw json.RawMessage) {
 		return
 	}
 	in.assistant(part, raw)
+}
+
+// usesOf returns the uses of items of earlier answers.
+func usesOf(items []json.RawMessage) []chat.Use {
+	o := wire.New(map[string]json.RawMessage{"input": wire.Join(items)}, element)
+	in := parseInput(o, nil)
+	uses := append(translation.Find(chat.FormResponses, o), in.uses...)
+	for i := range uses {
+		uses[i].Earlier = true
+	}
+	return uses
 }
 
 func parseCall(o *wire.Object) *chat.Call {
@@ -162,7 +192,7 @@ func parseThinking(o *wire.Object) string {
 	return ""
 }
 
-// parsePart decodes one part; only Raw is set for files and unknown types.
+// parsePart decodes one part; only Raw is set for unknown types.
 func parsePart(o *wire.Object) chat.Part {
 	switch kind := o.Required("type"); {
 	case kind == "input_text" || kind == "output_text" || kind == "text":
@@ -172,8 +202,19 @@ func parsePart(o *wire.Object) chat.Part {
 		return chat.Part{Kind: chat.PartRefusal, Text: o.Text("refusal")}
 	case kind == "input_image" && !o.Has("file_id"):
 		return chat.Part{Kind: chat.PartImage, Image: parseImage(o)}
+	case kind == "input_file":
+		return chat.Part{Kind: chat.PartFile, File: parseFile(o), Raw: o.Raw, Form: chat.FormResponses}
 	}
 	return chat.Part{Kind: chat.PartOther, Raw: o.Raw, Form: chat.FormResponses}
+}
+
+func parseFile(o *wire.Object) *chat.File {
+	file := &chat.File{Name: o.Text("filename"), ID: o.Text("file_id"), URL: o.Text("file_url"), Form: chat.FormResponses, Path: o.Path("")}
+	file.MediaType, file.Data = wire.FileData(o.Text("file_data"), file.Name)
+	if file.ID == "" && file.URL == "" && file.Data == "" {
+		o.Fail("file_data", "is missing, and so are file_url and file_id")
+	}
+	return file
 }
 
 func parseImage(o *wire.Object) *chat.Image {

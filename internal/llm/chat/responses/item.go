@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
 // item is an item of an answer being written.
@@ -132,6 +133,9 @@ type detail struct {
 
 func detailOf(d chat.Delta) detail {
 	var more detail
+	if d.Form == chat.FormOpenAI {
+		more.Logprobs = wire.Logprobs(d)
+	}
 	if d.Raw != nil && d.Form == chat.FormResponses && json.Unmarshal(d.Raw, &more) != nil {
 		return detail{}
 	}

@@ -3,10 +3,14 @@ package responses
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // response is the response object, in OpenAI's order of keys.
@@ -47,14 +51,17 @@ type echo struct {
 	User              json.RawMessage `json:"user"`
 }
 
+// newEcho returns the fields that were honoured. What the request does not have, and the
+// runtime does not decide, is null: it is the provider's.
 func newEcho(r *Request) *echo {
 	var raw map[string]json.RawMessage
+	var ignored []string
 	if r != nil {
-		raw = r.raw
+		raw, ignored = r.raw, r.Ignored
 	}
 	of := func(key, fallback string) json.RawMessage {
-		if value, ok := raw[key]; ok && !wire.IsNull(value) {
-			return value
+		if value, ok := raw[key]; ok && !wire.IsNull(value) && !slices.Contains(ignored, key) {
+			return honoured(key, value, ignored)
 		}
 		return json.RawMessage(fallback)
 	}
@@ -64,12 +71,29 @@ func newEcho(r *Request) *echo {
 		Metadata: of("metadata", "{}"), ParallelToolCalls: of("parallel_tool_calls", "true"),
 		PreviousID: of("previous_response_id", "null"), PromptCacheKey: of("prompt_cache_key", "null"),
 		Reasoning: of("reasoning", `{"effort":null,"summary":null}`), SafetyIdentifier: of("safety_identifier", "null"),
-		ServiceTier: of("service_tier", `"default"`), Store: of("store", "true"),
-		Temperature: of("temperature", "1.0"), Text: of("text", `{"format":{"type":"text"}}`),
+		ServiceTier: of("service_tier", "null"), Store: of("store", "true"),
+		Temperature: of("temperature", "null"), Text: of("text", `{"format":{"type":"text"}}`),
 		ToolChoice: of("tool_choice", `"auto"`), Tools: of("tools", "[]"),
-		TopLogprobs: of("top_logprobs", "0"), TopP: of("top_p", "1.0"),
+		TopLogprobs: of("top_logprobs", "0"), TopP: of("top_p", "null"),
 		Truncation: of("truncation", `"disabled"`), User: of("user", "null"),
 	}
+}
+
+// honoured returns a field without what has no effect at the model's provider.
+func honoured(key string, value json.RawMessage, ignored []string) json.RawMessage {
+	if key == "temperature" && slices.Contains(ignored, translation.AboveOne) {
+		return json.RawMessage("1")
+	}
+	var fields map[string]json.RawMessage
+	for _, field := range ignored {
+		inner, ok := strings.CutPrefix(field, key+".")
+		if !ok || fields == nil && json.Unmarshal(value, &fields) != nil {
+			continue
+		}
+		fields[inner] = json.RawMessage("null")
+		value, _ = tools.Encode(fields) // it was decoded from JSON
+	}
+	return value
 }
 
 type responseError struct {

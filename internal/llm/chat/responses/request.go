@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -32,13 +34,12 @@ func (r *Request) Root(id string) string { return cmp.Or(r.root, id) }
 // known are the keys that have a neutral form or mean nothing to a provider; all others
 // become Extra.
 var known = []string{
-	"model", "input", "instructions", "tools", "tool_choice", "stream", "store", "background", "conversation",
+	"model", "input", "instructions", "tools", "tool_choice", "stream", "stream_options", "store", "background", "conversation",
 	"previous_response_id", "max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text",
 }
 
 // ParseRequest decodes the body of POST /v1/responses. Its errors are [*chat.Error] and
-// name the field as OpenAI does: input[2].content[0].type. Conversations and background
-// responses are not supported.
+// name the field as OpenAI does: input[2].content[0].type.
 func ParseRequest(body []byte) (*Request, error) {
 	o, err := wire.Parse(body, element)
 	if err != nil {
@@ -50,15 +51,15 @@ func ParseRequest(body []byte) (*Request, error) {
 	r.PreviousID = o.Text("previous_response_id")
 	o.Read("store", wire.Bool, &r.Store)
 	o.Read("stream", wire.Bool, &r.Stream)
-	refuse(o)
 	r.settings(o)
 	r.Tools = parseTools(o)
-	r.Choice = parseChoice(o)
+	r.parseChoice(o)
 	if r.Instructions != "" {
 		r.Messages = append(r.Messages, chat.Text(chat.RoleSystem, r.Instructions))
 	}
 	in := parseInput(o, nil)
 	r.Messages, r.references = append(r.Messages, in.messages...), in.references
+	r.Uses = slices.Concat(translation.Find(chat.FormResponses, o), in.uses, r.Uses, translation.Warm(r.Settings.Temperature))
 	if err := o.Err(); err != nil {
 		return nil, err
 	}
@@ -67,17 +68,6 @@ func ParseRequest(body []byte) (*Request, error) {
 
 // element is the format of the path of an element of a list.
 const element = "%s[%d]"
-
-// refuse rejects unsupported features.
-func refuse(o *wire.Object) {
-	var background bool
-	if o.Read("background", wire.Bool, &background); background {
-		o.Fail("background", "responses are not supported; leave background out and read the answer from the stream")
-	}
-	if o.Has("conversation") {
-		o.Fail("conversation", "is not supported; send the whole input, or previous_response_id")
-	}
-}
 
 // settings decodes the settings and sets aside unknown parts.
 func (r *Request) settings(o *wire.Object) {

@@ -57,7 +57,7 @@ func TestItemsBecomeMessages(t *testing.T) {
 			chat.Part{Kind: chat.PartText, Text: "look"},
 			chat.Part{Kind: chat.PartImage, Image: &chat.Image{MediaType: "image/png", Data: "AAAA", Detail: "low"}},
 			chat.Part{Kind: chat.PartImage, Image: &chat.Image{URL: "https://example.com/a.png"}},
-			other(`{"type":"input_file","file_id":"file_1"}`),
+			chat.Part{Kind: chat.PartFile, File: &chat.File{ID: "file_1", Form: chat.FormResponses, Path: "input[1].content[3]"}, Raw: json.RawMessage(`{"type":"input_file","file_id":"file_1"}`), Form: chat.FormResponses},
 			other(`{"type":"input_image","file_id":"file_2"}`),
 		),
 		message(
@@ -85,6 +85,9 @@ func TestToolsAndChoice(t *testing.T) {
 		inner  = `{"type":"function","name":"g","defer_loading":true}`
 		space  = `{"type":"namespace","name":"crm","description":"customers","tools":[` + inner + `,{"type":"custom","name":"free"}]}`
 		hosted = `{"type":"web_search"}`
+
+		allowed = `{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"}]}`
+		foreign = `{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"f"},{"type":"web_search"}]}`
 	)
 	r := mustParse(t, `{"model":"m","input":"x","tools":[`+plain+`,`+space+`,`+hosted+`],"tool_choice":{"type":"function","name":"f"}}`)
 	want := []chat.Tool{
@@ -97,13 +100,14 @@ func TestToolsAndChoice(t *testing.T) {
 		t.Error(diff)
 	}
 	for text, want := range map[string]chat.Choice{
-		`"auto"`:                            {Mode: chat.ChoiceAuto},
-		`"none"`:                            {Mode: chat.ChoiceNone},
-		`"required"`:                        {Mode: chat.ChoiceRequired},
-		`null`:                              {},
-		`{"type":"function","name":"f"}`:    {Mode: chat.ChoiceTool, Name: "f"},
-		`{"type":"web_search"}`:             {Raw: raw(`{"type":"web_search"}`)},
-		`{"type":"allowed_tools","mode":1}`: {Raw: raw(`{"type":"allowed_tools","mode":1}`)},
+		`"auto"`:                         {Mode: chat.ChoiceAuto},
+		`"none"`:                         {Mode: chat.ChoiceNone},
+		`"required"`:                     {Mode: chat.ChoiceRequired},
+		`null`:                           {},
+		`{"type":"function","name":"f"}`: {Mode: chat.ChoiceTool, Name: "f"},
+		`{"type":"web_search"}`:          {Raw: raw(`{"type":"web_search"}`)},
+		allowed:                          {Mode: chat.ChoiceAuto, Allowed: []string{"f"}, Raw: raw(allowed)},
+		foreign:                          {Mode: chat.ChoiceAuto, Raw: raw(foreign)},
 	} {
 		got := mustParse(t, `{"model":"m","input":"x","tool_choice":`+text+`}`).Choice
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type entry struct {
 	root  string // the first answer of the chain
 	chain Chain
 	items map[string]json.RawMessage // of the answer, by id
+	uses  []chat.Use                 // of the chain
 	until time.Time
 }
 
@@ -61,10 +63,10 @@ func NewStore(o StoreOptions) *Store {
 }
 
 // Put stores the chain of an answer, unless it is larger than the whole store.
-func (s *Store) Put(owner, id string, chain Chain) { s.put(owner, id, id, chain) }
+func (s *Store) Put(owner, id string, chain Chain) { s.put(owner, id, id, chain, nil) }
 
-func (s *Store) put(owner, id, root string, chain Chain) {
-	e := &entry{key: key{owner, id}, root: root, chain: slices.Clone(chain), until: time.Now().Add(s.limits.TTL)}
+func (s *Store) put(owner, id, root string, chain Chain, uses []chat.Use) {
+	e := &entry{key: key{owner, id}, root: root, chain: slices.Clone(chain), uses: uses, until: time.Now().Add(s.limits.TTL)}
 	e.items = answerItems(e.chain)
 	bytes := len(owner) + len(id) + size(e.chain)
 	s.mu.Lock()
@@ -90,14 +92,14 @@ func (s *Store) Get(owner, id string) (Chain, bool) {
 	return slices.Clone(e.chain), true
 }
 
-// root returns the first answer of the chain of an answer.
-func (s *Store) root(owner, id string) string {
+// origin returns the first answer of the chain of an answer, and the uses of the chain.
+func (s *Store) origin(owner, id string) (root string, uses []chat.Use) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.use(key{owner, id}); e != nil {
-		return e.root
+		return e.root, e.uses
 	}
-	return id
+	return id, nil
 }
 
 // item returns an item of an owner's answer.
@@ -149,6 +151,7 @@ func (s *Store) Resume(owner string, r *Request) error {
 			return err
 		}
 		r.Messages = slices.Concat(r.Messages[:r.instructed()], in.messages)
+		r.Uses = append(r.Uses, in.uses...)
 	}
 	if r.PreviousID != "" {
 		chain, ok := s.Get(owner, r.PreviousID)
@@ -156,7 +159,9 @@ func (s *Store) Resume(owner string, r *Request) error {
 			return notStored(r.PreviousID)
 		}
 		r.Messages = slices.Insert(slices.Clone(r.Messages), r.instructed(), chain...)
-		r.root = s.root(owner, r.PreviousID)
+		var uses []chat.Use
+		r.root, uses = s.origin(owner, r.PreviousID)
+		r.Uses = append(r.Uses, uses...)
 	}
 	if len(r.Messages) > chat.MaxMessages {
 		return chat.Invalid("input", "the chat has %d messages; at most %d", len(r.Messages), chat.MaxMessages)
@@ -182,10 +187,27 @@ func (s *Store) Save(owner string, o EncoderOptions, response *chat.Response) {
 	}
 	r := o.Request
 	answer := response.Message()
-	if items := encodeItems(o, response); len(items) > 0 {
+	items := encodeItems(o, response)
+	if len(items) > 0 {
 		answer.Raw, answer.Form = wire.Join(items), chat.FormResponses
 	}
-	s.put(owner, o.ID, r.Root(o.ID), append(slices.Clone(r.Messages[r.instructed():]), answer))
+	s.put(owner, o.ID, r.Root(o.ID), append(slices.Clone(r.Messages[r.instructed():]), answer), r.chainUses(items))
+}
+
+// chainUses returns the uses of the request's chat with the items of its answer: a model
+// behind another form may continue it.
+func (r *Request) chainUses(answer []json.RawMessage) []chat.Use {
+	var uses []chat.Use
+	for _, use := range append(usesOf(answer), r.Uses...) {
+		if !use.Earlier && !strings.HasPrefix(use.Path, "input") {
+			continue
+		}
+		use.Path, use.Earlier = "previous_response_id", true
+		if !slices.Contains(uses, use) {
+			uses = append(uses, use)
+		}
+	}
+	return uses
 }
 
 // instructed returns how many messages the instructions are.

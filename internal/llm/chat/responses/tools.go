@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/chat/wire"
 )
 
@@ -46,24 +47,46 @@ func parseFunction(o *wire.Object, namespace string) chat.Tool {
 
 // parseChoice decodes tool_choice: a string, a function, or an object specific to this
 // API, which stays as written.
-func parseChoice(o *wire.Object) chat.Choice {
-	switch {
+func (r *Request) parseChoice(o *wire.Object) {
+	inner := &wire.Object{}
+	if !o.Is("tool_choice") {
+		inner = o.Object("tool_choice")
+	}
+	switch c := &r.Choice; {
 	case !o.Has("tool_choice"):
-		return chat.Choice{}
 	case o.Is("tool_choice"):
-		mode := chat.ChoiceMode(o.Text("tool_choice"))
-		switch mode {
+		switch c.Mode = chat.ChoiceMode(o.Text("tool_choice")); c.Mode {
 		case chat.ChoiceAuto, chat.ChoiceNone, chat.ChoiceRequired:
 		default:
-			o.Fail("tool_choice", `must be "auto", "none", "required", or an object with a type, got %q`, mode)
+			o.Fail("tool_choice", `must be "auto", "none", "required", or an object with a type, got %q`, c.Mode)
 		}
-		return chat.Choice{Mode: mode}
+	case inner.Required("type") == "function":
+		c.Mode, c.Name = chat.ChoiceTool, inner.Required("name")
+	default:
+		c.Raw = inner.Raw
+		if inner.Text("type") == "allowed_tools" {
+			r.parseAllowed(inner)
+		}
 	}
-	inner := o.Object("tool_choice")
-	if inner.Required("type") == "function" {
-		return chat.Choice{Mode: chat.ChoiceTool, Name: inner.Required("name")}
+}
+
+// parseAllowed decodes a choice among some of the tools. Those that are no functions are
+// for a provider of this API only.
+func (r *Request) parseAllowed(o *wire.Object) {
+	switch r.Choice.Mode = chat.ChoiceMode(o.Required("mode")); r.Choice.Mode {
+	case chat.ChoiceAuto, chat.ChoiceRequired:
+	default:
+		o.Fail("mode", "must be auto or required, got %q", r.Choice.Mode)
 	}
-	return chat.Choice{Raw: inner.Raw}
+	allowed := []string{}
+	for _, tool := range o.Objects("tools", "tools", chat.MaxTools) {
+		if tool.Required("type") != "function" {
+			r.Uses = append(r.Uses, translation.Note("tool_choice[*]", tool.Path("")))
+			return
+		}
+		allowed = append(allowed, tool.Required("name"))
+	}
+	r.Choice.Allowed = allowed
 }
 
 // toolChoice returns a choice in this API; nil means the provider's default.

@@ -2,6 +2,7 @@ package translation
 
 import (
 	"bytes"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -142,13 +143,27 @@ func check(use chat.Use, from, to chat.Form) (ignored bool, err error) {
 	}
 	v := row.To[to]
 	switch {
+	case v.Kind == Refused && use.Earlier:
+		return false, chat.Invalid(use.Path, "%s continues a chat that has %s, which is not supported by the model's provider, which speaks %s: %s",
+			use.Path, use.Field, Names[to], v.How)
 	case v.Kind == Refused:
 		return false, chat.Invalid(use.Path, "%s is not supported by the model's provider, which speaks %s: %s", use.Path, Names[to], v.How)
-	case v.Only != nil && !slices.ContainsFunc(v.Only, func(only string) bool { return equal(only, use.Value) }):
+	case v.Only != nil && !v.takes(use.Value):
 		return false, chat.Invalid(use.Path, "%s must be %s, got %s: the model's provider speaks %s, which has nothing for other values",
 			use.Path, strings.Join(v.Only, " or "), truncate.Ellipsis(use.Value, maxShown), Names[to])
 	}
 	return v.Kind == NoEffect, nil
+}
+
+// takes reports whether a value, or each element of a list, is one of Only.
+func (v Verdict) takes(value string) bool {
+	values := []json.RawMessage{json.RawMessage(value)}
+	if len(value) <= maxValue && strings.HasPrefix(value, "[") {
+		_ = json.Unmarshal([]byte(value), &values) // else it equals none
+	}
+	return !slices.ContainsFunc(values, func(value json.RawMessage) bool {
+		return !slices.ContainsFunc(v.Only, func(only string) bool { return equal(only, string(value)) })
+	})
 }
 
 func find(form chat.Form, field string) *Row {
@@ -163,6 +178,18 @@ func find(form chat.Form, field string) *Row {
 // Note returns the use of a row that no field of the request has, such as the position of
 // a message.
 func Note(field, path string) chat.Use { return chat.Use{Field: field, Path: path} }
+
+// Warm returns the use of a temperature that Anthropic's Messages does not have: it ends at
+// 1, that of other APIs at 2.
+func Warm(temperature *float64) []chat.Use {
+	if temperature == nil || *temperature <= 1 {
+		return nil
+	}
+	return []chat.Use{Note(AboveOne, "temperature")}
+}
+
+// AboveOne is the row of [Warm].
+const AboveOne = "temperature[above 1]"
 
 // maxShown limits a value in an error, in bytes.
 const maxShown = 40

@@ -74,6 +74,7 @@ func Table(form chat.Form) []Row { return tables[form] }
 
 var tables = map[chat.Form][]Row{
 	chat.FormOpenAI:    completions(),
+	chat.FormResponses: responses(),
 	chat.FormAnthropic: messages(),
 }
 

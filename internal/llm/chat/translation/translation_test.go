@@ -9,7 +9,7 @@ import (
 )
 
 // forms are the forms with a table.
-var forms = []chat.Form{chat.FormOpenAI, chat.FormAnthropic}
+var forms = []chat.Form{chat.FormOpenAI, chat.FormResponses, chat.FormAnthropic}
 
 // TestSDKs fails on a field or a variant of an official SDK that the table lacks: decide
 // what becomes of it at the providers of the other forms, and add its row.

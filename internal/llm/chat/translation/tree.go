@@ -82,7 +82,7 @@ func (n *node) variant(kind, role string) *node {
 // untyped returns the variant of an object without a type: APIs let messages and tools
 // leave it out.
 func (n *node) untyped() *node {
-	for _, name := range []string{"message", "custom"} {
+	for _, name := range []string{"message", "custom", "*"} {
 		if inner := n.variants[name]; inner != nil {
 			return inner
 		}
