@@ -24,6 +24,7 @@ func TestCorrelatedCTEs(t *testing.T) {
 		{"over a table", "(WITH w AS (SELECT i + n AS j FROM k WHERE i < n) SELECT (SELECT sum(j) FROM (FROM w) WHERE s = 'b'))", "NULL 5 NULL NULL 35"},
 		{"one that reads another", "(WITH a AS (SELECT length(s) AS v), b AS (SELECT v + 1 AS v FROM a) SELECT (SELECT sum(v) FROM (FROM b) WHERE s = 'b'))", "NULL 2 NULL NULL 2"},
 		{"EXISTS", "(WITH w AS (SELECT length(s) AS k) SELECT EXISTS (SELECT 1 FROM (FROM w) WHERE s = 'b'))", "false true false false true"},
+		{"an error that ended the database", "(WITH v AS (SELECT i FROM k), w(a, b) AS (SELECT t.s, j.i FROM k AS j WHERE j.i < 2) SELECT (SELECT bool_or(starts_with(r.a, 'b')) FROM (SELECT * FROM w) AS r WHERE t.n IN (SELECT t.i FROM k AS t WHERE t.i > 1)))", "NULL true false NULL true"},
 		{"calls", "(WITH w AS (SELECT twice(length(s)) AS k) SELECT (SELECT max(twice(i))::BIGINT FROM (SELECT k AS i FROM w) WHERE s = 'b'))", "NULL 4 NULL NULL 4"},
 	} {
 		if got, err := texts(t.Context(), db, ofRows(tt.list)); err != nil || got != tt.want {

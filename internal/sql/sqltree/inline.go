@@ -73,8 +73,11 @@ func (in *inliner) afterFrom(i int) bool {
 // read.
 func (in *inliner) captured(c *cte, col Column) bool {
 	name := Fold(col.Parts[0])
-	if len(col.Parts) == 1 {
+	switch {
+	case len(col.Parts) == 1:
 		return in.aliased(c, name) || !in.lone(c)
+	case in.lone(c):
+		return false
 	}
 	return in.words.has(Span{c.scope.Start, c.query.Start}, name) || in.words.has(Span{c.query.End, c.scope.End}, name)
 }
