@@ -114,3 +114,19 @@ func TestRefusalsHaveTheirReason(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRowsAreRanked has statements for which DuckDB returns a row of NULLs where there is
+// none (duckdb#25888).
+func TestNoRowsAreRanked(t *testing.T) {
+	db := fixture(t, Options{})
+	for _, sql := range []string{
+		"SELECT i FROM k WHERE i > 500 QUALIFY row_number() OVER (ORDER BY i) = 1",
+		"SELECT i FROM (SELECT i, row_number() OVER (ORDER BY i DESC) AS r FROM k WHERE i + 1 > 500) WHERE r <= 1",
+		"SELECT n FROM (SELECT count(*) AS n FROM k) WHERE n > 500 QUALIFY row_number() OVER (ORDER BY n) = 1",
+	} {
+		if n, err := run(t.Context(), db, Request{SQL: sql}); err != nil || n != 0 {
+			t.Errorf("%s: %d rows, %v", sql, n, err)
+		}
+	}
+	mustInteger(t, db, "SELECT i FROM k QUALIFY row_number() OVER (ORDER BY i DESC) = 1", 99)
+}

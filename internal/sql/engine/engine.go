@@ -182,6 +182,11 @@ func (db *DB) open(ctx context.Context) error {
 // prelude before DuckDB's own functions.
 const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + CatalogName + "." + Prelude + "'"
 
+// DisabledOptimizers are optimizers of DuckDB 1.5.5 that change results, separated by commas:
+// where no row is left, row_number() OVER (ORDER BY …) = 1 returns one of NULLs
+// (duckdb#25888).
+const DisabledOptimizers = "top_n_window_elimination"
+
 // closePatience is how long, in addition to the grace, Close waits for the
 // statements it has interrupted.
 const closePatience = 2 * time.Second

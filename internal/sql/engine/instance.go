@@ -94,6 +94,7 @@ func (in *instance) openRaw() error {
 		"allow_persistent_secrets":     "false",
 		"preserve_insertion_order":     "true",
 		"custom_user_agent":            "spiced",
+		"disabled_optimizers":          DisabledOptimizers,
 	}
 	if opts.MemoryLimit != "" {
 		settings["memory_limit"] = opts.MemoryLimit
