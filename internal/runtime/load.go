@@ -68,9 +68,11 @@ func (l *loader) load(ctx context.Context, trigger string) *Report {
 	report.Problems.Sort()
 	report.Accepted = err == nil
 	l.finished(report)
-	if report.Accepted || ctx.Err() == nil { // a stop is no fault
-		l.logReport(report)
+	if !report.Accepted && ctx.Err() != nil { // what fails then fails because of it
+		l.log.Info("the load was stopped", "trigger", trigger)
+		return report
 	}
+	l.logReport(report)
 	l.count(report)
 	switch {
 	case ctx.Err() != nil:
