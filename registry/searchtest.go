@@ -70,8 +70,11 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 		if result.Rank > 0 {
 			place = fmt.Sprintf("comes at place %d", result.Rank)
 		}
-		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; it %s, after %s",
-			t.Query, expected.def.Name, t.Top, place, strings.Join(before[:min(len(before), t.Top)], ", "))
+		came := "; the search finds no tool"
+		if len(before) > 0 {
+			came = ", after " + strings.Join(before[:min(len(before), t.Top)], ", ")
+		}
+		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; it %s%s", t.Query, expected.def.Name, t.Top, place, came)
 	}
 	return result
 }

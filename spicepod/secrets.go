@@ -14,11 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // reference matches ${store:key}, with optional spaces. Anything else between ${ and } is
 // plain text.
 var reference = regexp.MustCompile(`\$\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*:\s*([A-Za-z0-9_.\-]+)\s*\}`)
+
+// openReference matches a reference at the end of a text that lacks its }.
+var openReference = regexp.MustCompile(`\$\{\s*(env|secrets)\s*:[^{}]*$`)
 
 // pendingText is a Text whose references are resolved once the whole file is read: secrets
 // may be declared after they are used.
@@ -33,7 +37,14 @@ type pendingText struct {
 // copies of the Text see it too.
 func (d *decoder) reference(node *yaml.Node, v reflect.Value) {
 	raw := node.Value
-	if d.dead || !strings.Contains(raw, "${") || !reference.MatchString(raw) {
+	if d.dead || !strings.Contains(raw, "${") {
+		return
+	}
+	if open := openReference.FindString(raw); open != "" {
+		d.fail(node, fmt.Sprintf("the reference %q has no end", truncate.Runes(open, maxShown)), "write } after the name, as in ${env:NAME}")
+		return
+	}
+	if !reference.MatchString(raw) {
 		return
 	}
 	value := new(string)

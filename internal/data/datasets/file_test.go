@@ -115,6 +115,8 @@ func TestProblems(t *testing.T) {
 	w.file("mixed/a.csv", "a\n1\n")
 	w.file("mixed/a.json", "[]")
 	w.file("data", "a\n1\n")
+	w.file("empty.csv", "")
+	w.file("book.xlsx", "PK")
 	if err := os.Symlink(outside, filepath.Join(w.dir, "link.csv")); err != nil {
 		t.Skip("the temporary folder takes no symbolic links: set TMPDIR to one that does:", err)
 	}
@@ -135,6 +137,8 @@ func TestProblems(t *testing.T) {
 		{"json", "from: file:bad.json", "Malformed JSON in file"},
 		{"parquet", "from: file:bad.parquet", "too small to be a Parquet file"},
 		{"mixed folder", "from: file:mixed", "files of several formats: csv and json (set params.file_format"},
+		{"empty", "from: file:empty.csv", `empty.csv" is empty (write at least the line with the names of the columns to it`},
+		{"spreadsheet", "from: file:book.xlsx", `spreadsheets (.xlsx) are not read (save the sheet as CSV or Parquet)`},
 		{"no extension", "from: file:data", `does not show the format of the file (set params.file_format`},
 		{"connector", "from: oracle:t", `connector "oracle" is not served by this build (served: abfs, abfss, delta_lake, duckdb, ducklake, file, flightsql, github, gs, http, https, iceberg, mysql, postgres, s3, spice.ai, spiceai, sqlite)`},
 		{"connector typo", "from: fil:a.csv", `did you mean "file"?`},

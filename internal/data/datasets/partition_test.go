@@ -103,7 +103,7 @@ func TestPartitionByFaults(t *testing.T) {
 		"['id AS x']":                            `"id AS x" is not an expression of columns`,
 		"['(SELECT max(id) FROM o)']":            `partition_by[0] reads "o"; it may read t only`,
 		"['id FROM o --']":                       `"id FROM o --" is not an expression; write one expression of columns`,
-		"[\"date_trunc('month', at)\"]":          `"date_trunc('month', at)" is not an expression; write the name of a column that is a keyword in double quotes: "at"`,
+		"[\"date_trunc('month', at)\"]":          `"date_trunc('month', at)" is not an expression; write a name that is a keyword in double quotes: "at"`,
 		"['id +']":                               `"id +" is not an expression; write one expression of columns`,
 		"['nope']":                               `"nope"`,
 		"['max(id)']":                            "aggregate",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -123,6 +124,8 @@ func (s *conversation) enter(ctx context.Context, line string) error {
 		return nil
 	case strings.HasPrefix(line, "/"):
 		return s.command(ctx, line)
+	case s.asker != nil && slices.Contains([]string{"exit", "quit", `\q`}, strings.ToLower(line)): // not in a script, whose lines are messages
+		return errQuit
 	}
 	return s.say(ctx, line)
 }

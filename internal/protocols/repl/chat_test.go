@@ -206,6 +206,12 @@ func TestChatAtATerminal(t *testing.T) {
 	if diff := cmp.Diff([]string{"hello", "again", "/quit"}, terminal.remembered); diff != "" {
 		t.Error(diff)
 	}
+	for _, word := range []string{"exit", "Quit", `\q`} {
+		terminal := &typed{lines: []string{word, "never"}}
+		if err := c.interact(t.Context(), terminal); err != nil || len(terminal.remembered) != 1 {
+			t.Errorf("%s: %v, lines %q", word, err, terminal.remembered)
+		}
+	}
 	if _, got, _ := c.complete("/to", 3); len(got) != 1 || got[0] != "/tools" {
 		t.Errorf("completions %q", got)
 	}

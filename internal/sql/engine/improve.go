@@ -189,19 +189,24 @@ func (c *conn) quoteColumn(text string, offset int) string {
 		if tokens[i].Kind != sqltree.Ident || !keywords[word] || word == "from" || !value {
 			continue
 		}
-		var edits []sqltree.Edit
+		edit := func(t sqltree.Token) sqltree.Edit {
+			return sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: Identifier(word)}
+		}
+		var all []sqltree.Edit
 		for _, t := range tokens {
 			if t.Kind == sqltree.Ident && sqltree.Fold(t.Text(text)) == word {
-				edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: Identifier(word)})
+				all = append(all, edit(t))
 			}
 		}
-		quoted, _ := sqltree.Apply(text, edits)
-		tree, err := c.serialize(quoted)
-		if err != nil {
-			return ""
-		}
-		if _, err := sqltree.Parse(tree, sqltree.Options{}); err == nil {
-			return "write the name of a column that is a keyword in double quotes: " + Identifier(word)
+		for _, edits := range [][]sqltree.Edit{all, {edit(tokens[i])}} { // SELECT * FROM select has a name once
+			quoted, _ := sqltree.Apply(text, edits)
+			tree, err := c.serialize(quoted)
+			if err != nil {
+				continue
+			}
+			if _, err := sqltree.Parse(tree, sqltree.Options{}); err == nil {
+				return "write a name that is a keyword in double quotes: " + Identifier(word)
+			}
 		}
 	}
 	return ""

@@ -39,6 +39,14 @@ type Files struct {
 	Prefix, ShownPrefix string
 }
 
+// empty reports whether the files are known to have no bytes.
+func (f Files) empty() bool {
+	return f.Bytes == 0 && len(f.Found) > 0 && !slices.ContainsFunc(f.Found, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || info.Size() > 0
+	})
+}
+
 // One returns a single file.
 func One(path string, size int64) Files {
 	return Files{Patterns: []string{EscapeGlob(path)}, Found: []string{path}, Bytes: size}
@@ -102,14 +110,18 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	f, settings := r.format, r.settings
 	if f == nil {
 		if f = formatOf(found.Found[0]); f == nil {
-			return nil, fault.New("from", "set params.file_format: one of "+servedFormats, "the name %q does not show the format of the file", cmp.Or(found.Shown, found.Found[0]))
+			return nil, unknownFormat(cmp.Or(found.Shown, found.Found[0]))
 		}
 		var err error
 		if settings, err = f.settings(r.params, r.own); err != nil {
 			return nil, err
 		}
 	}
-	s, columns, err := detectDelimiter(scan{f, found.Patterns, settings}, func(s scan) ([]engine.Column, error) {
+	s := scan{f, found.Patterns, settings}
+	if s.readsCSV() && !s.has("names") && !s.has("columns") && found.empty() {
+		return nil, fault.New("from", "write at least the line with the names of the columns to it", "the file %q is empty", cmp.Or(found.Shown, found.Found[0])).Retryable()
+	}
+	s, columns, err := detectDelimiter(s, func(s scan) ([]engine.Column, error) {
 		return tables.Describe(ctx, db, "SELECT * FROM "+s.SQL())
 	})
 	if err != nil {
@@ -117,6 +129,17 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	}
 	query := "SELECT *" + found.showNames(s) + " FROM " + r.typed(s, columns).SQL()
 	return &source.Opened{Query: query, Columns: columns, Format: f.name, Bytes: found.Bytes}, nil
+}
+
+// unknownFormat is the fault of a file whose name does not have the extension of a format.
+func unknownFormat(name string) *fault.Fault {
+	switch extension := strings.ToLower(filepath.Ext(name)); extension {
+	case ".xlsx", ".xls", ".ods":
+		return fault.New("from", "save the sheet as CSV or Parquet", "spreadsheets (%s) are not read", extension)
+	case ".avro", ".orc", ".feather", ".arrow", ".xml":
+		return fault.New("from", "convert it to Parquet, CSV or JSON", "files of the format %s are not read", extension[1:])
+	}
+	return fault.New("from", "set params.file_format: one of "+servedFormats, "the name %q does not show the format of the file", name)
 }
 
 // Patterns returns globs for the files of one format in a folder, where names
