@@ -182,6 +182,11 @@ func (r *reader) async(d *spicepod.Function) {
 
 // source checks the source of the body and that there is one.
 func (r *reader) source(d *spicepod.Function) {
+	for _, u := range r.pod.Unset(r.path) {
+		p := r.pod.TextProblem(u.Path, u.Offset, u.Message, u.Hint)
+		p.Component = "function " + r.name
+		r.problems = append(r.problems, p)
+	}
 	switch scheme := d.Scheme(); {
 	case !slices.Contains(schemes, scheme):
 		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`%s`}.", scheme, strings.Join(schemes, "`, `"))

@@ -163,6 +163,7 @@ func (d *decoder) finish(pod *Pod) {
 	v := d.openVault(pod.Secrets)
 	d.resolveTexts(v)
 	d.resolveVariables(pod, v)
+	d.unreadFiles(pod)
 	for _, root := range pod.Runtime.DataRoots {
 		pod.roots = append(pod.roots, d.absolute(root.Reveal()))
 	}

@@ -2,9 +2,12 @@ package spicepod
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -168,15 +171,57 @@ func oneComponent(src *source, root *yaml.Node, component string) (*yaml.Node, *
 	return root, nil
 }
 
-// textFile reads the file of body_ref or sql_ref into its field.
+// ownFiles matches the path of what can fail, because of a file that it names, without the
+// others.
+var ownFiles = regexp.MustCompile(`^(functions|views|agents)\[\d+\]`)
+
+// textFile reads the file of body_ref, sql_ref, instructions_ref or params.module into its
+// field. A file that cannot be read is a fault of its component alone: see [Pod.Unset].
 func (d *decoder) textFile(at *yaml.Node, ref string, text reflect.Value) {
 	if ref == "" || d.dead {
 		return
 	}
-	if p := d.readPart(at, d.resolvePath(ref), ref); p != nil {
+	before, file := len(d.problems), d.resolvePath(ref)
+	if p := d.readPart(at, file, ref); p != nil {
 		d.index.texts[at] = p.src
 		text.SetString(p.src.text)
+		return
 	}
+	path := pathString(d.path)
+	component := ownFiles.FindString(path)
+	folder, _, _ := d.folder()
+	if component == "" || !inFolder(real(file), folder) { // a path that leads out refuses the Spicepod
+		return
+	}
+	for _, p := range d.problems[min(before, len(d.problems)):] {
+		if p.File != d.src.shown {
+			p.Message = fmt.Sprintf("%s: %s", p.Position, p.Message)
+		}
+		d.index.unset[component] = append(d.index.unset[component], Unset{path, 0, p.Message, p.Hint})
+	}
+	d.problems = d.problems[:min(before, len(d.problems))]
+}
+
+// unreadFiles reports the files that cannot be read of components which no one will compile:
+// functions that are not served, and all if the Spicepod has another fault.
+func (d *decoder) unreadFiles(pod *Pod) {
+	all := d.problems.HasErrors()
+	for _, component := range slices.Sorted(maps.Keys(d.index.unset)) {
+		i, function := functionIndex(component)
+		served := !function || pod.Functions[i].Enabled && (d.within != "" || pod.Runtime.Functions.Enabled)
+		if !ownFiles.MatchString(component) || served && !all {
+			continue
+		}
+		for _, u := range d.index.unset[component] {
+			d.add(pod.TextProblem(u.Path, u.Offset, u.Message, u.Hint))
+		}
+	}
+}
+
+// functionIndex returns the index of a path such as functions[2].
+func functionIndex(path string) (int, bool) {
+	step := parsePath(path)
+	return step[1].index, step[0].key == "functions"
 }
 
 // resolvePath makes a path absolute, from the folder of the file that names it.
@@ -204,7 +249,7 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 	raw, err := readRegular(path, partLimit(path))
 	if err != nil {
 		d.fail(at, fmt.Sprintf("failed to read %s %q: %s", d.lastKey(), ref, reason(err)),
-			"the path is looked up from the folder of this file: "+filepath.Dir(d.src.path))
+			"the path is looked up from the folder of "+d.src.shown)
 		return nil
 	}
 	if d.partBytes += len(raw); d.partBytes > MaxTotalBytes {

@@ -61,15 +61,16 @@ type vault struct {
 	own      string            // folder of a dependency, which has no other variables than those of its files; else ""
 }
 
-// Unset is a reference to a variable that is not set, in a component.
+// Unset is a reference to a variable that is not set, or to a file that cannot be read, in a
+// component.
 type Unset struct {
 	Path          string // of the text with the reference
 	Offset        int    // of the reference in the text
 	Message, Hint string
 }
 
-// Unset returns the references to variables that are not set in the component at path,
-// such as datasets[3]. A component that has any cannot be loaded; others can.
+// Unset returns the references to variables that are not set, and to files that cannot be
+// read, in the component at path, such as datasets[3]. A component that has any cannot be loaded; others can.
 func (p *Pod) Unset(path string) []Unset {
 	if p.index == nil {
 		return nil

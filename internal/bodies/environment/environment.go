@@ -217,7 +217,8 @@ func (c *compiler) function(i int) {
 	}
 	readNames(&entry, d.Secrets)
 	f.requirements = readRequirements(&entry, d.Dependencies, runtime)
-	if scheme == schemeExec && strings.TrimSpace(d.Body) == "" && runtime == spicepod.RuntimePython {
+	unread := len(c.pod.Unset(f.Path)) > 0 // reported where the function is compiled
+	if scheme == schemeExec && strings.TrimSpace(d.Body) == "" && !unread && runtime == spicepod.RuntimePython {
 		entry.Fail("", "add body: or body_ref: with a definition of "+f.Entrypoint, "the function has no code")
 	}
 	f.Dependencies, f.Secrets = f.requirements.texts(), sortedSet(d.Secrets)

@@ -65,6 +65,9 @@ func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, index int, n
 }
 
 func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) error {
+	for _, u := range v.pod.Unset(v.Path) {
+		return fault.At(strings.TrimPrefix(u.Path, v.Path+"."), u.Offset, u.Hint, "%s", u.Message)
+	}
 	var err error
 	if v.Relation, err = tables.Relation(v.Declared.Qualified()); err != nil {
 		return err

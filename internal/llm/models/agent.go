@@ -112,6 +112,9 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	if d := b.offer.catalog.Get(declared.Name); d == nil || d.Source != tools.SourceAgent {
 		return e.Problem(".name", "rename one of them", "there is a tool named %q already", declared.Name)
 	}
+	if e.CheckReferences(); e.Fault() != nil {
+		return e.Fault()
+	}
 	if of == nil || of.settings == nil {
 		return e.Problem(".model", "", "its model %q was not loaded", declared.Model)
 	}
