@@ -106,6 +106,23 @@ func TestLastGoodVersionWithItsCallee(t *testing.T) {
 	r.refused("SELECT h(1)", "h")
 }
 
+// TestLastGoodVersionOnNewCallees breaks a function in the edit that changes what it calls: its
+// last good version runs on the new callee, if it can.
+func TestLastGoodVersionOnNewCallees(t *testing.T) {
+	good := csvs + "views: [{name: v, sql: 'SELECT f(a) AS b FROM t'}]\nfunctions:\n" + fn("h", "x", "x + 1") + fn("f", "x", "h(x) * 10")
+	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": good})
+	r.want("SELECT f(1), (SELECT b FROM v)", "20,20")
+	broken := strings.Replace(strings.Replace(good, "x + 1", "x + 2", 1), "h(x) * 10", "h(x) *", 1)
+	r.problems(r.pod(broken), "it ends too early")
+	r.want("SELECT f(1), h(1), (SELECT b FROM v)", "30,3,30")
+	r.problems(r.pod(strings.Replace(broken, "x + 2", "x + 3", 1)), "it ends too early")
+	r.want("SELECT f(1), h(1), (SELECT b FROM v)", "40,4,40")
+	r.problems(r.pod(csvs+"functions:\n"+tested(fn("f", "x", "h(x) *"), 1, "20")+fn("h", "x", "x + 4")), "it ends too early")
+	r.want("SELECT f(1), h(1)", "50,5")
+	r.problems(r.pod(strings.Replace(good, "x + 1", "x + 5", 1)))
+	r.want("SELECT f(1), h(1)", "60,6")
+}
+
 func TestRemovedFunctionThatIsCalledStays(t *testing.T) {
 	both := "functions:\n" + fn("h", "x", "x + 1") + fn("f", "x", "h(x)")
 	r := start(t, files{"spicepod.yaml": both})
