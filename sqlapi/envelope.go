@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -16,7 +19,7 @@ import (
 type invocation struct {
 	SchemaVersion schemaVersion   `json:"schema_version,omitempty" type:"string" doc:"Of this shape: 0.1.0. Another major number is refused."`
 	Args          json.RawMessage `json:"args,omitempty" type:"object" doc:"The arguments; {} if left out."`
-	Context       callerContext   `json:"context,omitzero" doc:"On whose behalf the call is made; keys that are not listed are ignored."`
+	Context       callerContext   `json:"context,omitzero" doc:"On whose behalf the call is made; keys in another spelling, such as spaceId, are the same; others that are not listed are ignored, and refused where they are nearly one of these."`
 	Trace         caller.Trace    `json:"trace,omitzero"`
 	DryRun        bool            `json:"dry_run,omitempty" doc:"Check everything and report what would be done, without doing it."`
 }
@@ -58,9 +61,32 @@ type callerContext struct {
 	caller.Caller
 }
 
-// UnmarshalJSON replaces what the body says; keys that are not known are left
-// out.
+// contextKeys are the keys of a context, by their spelling without case and underscores:
+// clients also write spaceId.
+var contextKeys = map[string]string{
+	"userid": "user_id", "spaceid": "space_id", "requestid": "request_id", "sessionid": "session_id", "agent": "agent", "model": "model",
+}
+
+// UnmarshalJSON replaces what the body says. A key that is nearly one of ours is refused, as it
+// may restrict what the call sees; others are left out.
 func (c *callerContext) UnmarshalJSON(raw []byte) error {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(raw, &keys) == nil {
+		named := map[string]json.RawMessage{}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			name, known := contextKeys[strings.ReplaceAll(strings.ToLower(key), "_", "")]
+			near := nearest.Name(key, slices.Sorted(maps.Values(contextKeys)))
+			switch {
+			case !known && near != "":
+				return fmt.Errorf("context has no key %.40q; did you mean %q?", key, near)
+			case known && named[name] != nil && !bytes.Equal(named[name], keys[key]):
+				return fmt.Errorf("context has %s twice, with different values", name)
+			case known:
+				named[name] = keys[key]
+			}
+		}
+		raw, _ = json.Marshal(named) // of valid JSON
+	}
 	err := json.Unmarshal(raw, &c.Caller)
 	var wrong *json.UnmarshalTypeError
 	switch {

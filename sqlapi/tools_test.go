@@ -379,6 +379,14 @@ func TestScopeHeaders(t *testing.T) {
 	f := serveTools(t, nil)
 	headers := []string{"X-Spiced-User", "u", "X-Spiced-Space", "s", "X-Spiced-Session", "ü 1", "X-Spiced-Agent", "a", "X-Request-Id", "r"}
 	f.want(f.send("POST", "/v1/tools/who", "", headers...), 200, `["u","s","ü 1","a","r","","http"]`)
+	f.want(f.send("POST", "/v1/tools/who:invoke", `{"context":{"userId":"v","spaceId":"s","requestId":"q"}}`), 200, `"result":["v","s","","","q","","http"]`)
+	for key, want := range map[string]string{
+		`"spaceid":"a","space_id":"b"`: "context has space_id twice, with different values",
+		`"space-id":"a"`:               `context has no key \"space-id\"; did you mean \"space_id\"?`,
+		`"spaec_id":"a"`:               `did you mean \"space_id\"?`,
+	} {
+		f.want(f.send("POST", "/v1/tools/who:invoke", `{"context":{`+key+`}}`), 400, want)
+	}
 	f.want(f.send("POST", "/v1/tools/who:invoke", `{"context":{"user_id":"v","model":"m","space_id":null,"request_id":"q","plan":{"a":1}}}`, headers...), 200,
 		`"result":["v","s","ü 1","a","q","m","http"]`)
 	for _, bad := range []string{strings.Repeat("x", 129), "a\tb", "\xff", "a\u0085b", "a\u202eb"} {
