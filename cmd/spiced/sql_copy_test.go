@@ -56,8 +56,6 @@ func TestSQLCopiesIn(t *testing.T) {
 	if got := orders(t, c); got != "1 one, 2 two, 3 tab\t\\, 4 f,\nour, 5 five" {
 		t.Errorf("after the errors: %q", got)
 	}
-	_, err = c.Exec(t.Context(), "COPY orders FROM STDIN; SELECT 1", pgx.QueryExecModeSimpleProtocol)
-	wantStateOf(t, err, "25006")
 	reader := pgxConnect(t, p, readerKey, "sslmode=disable")
 	_, err = reader.PgConn().CopyFrom(t.Context(), strings.NewReader("6\n"), "COPY orders (id) FROM STDIN")
 	wantStateOf(t, err, "42501")

@@ -16,12 +16,12 @@ import (
 // rows has columns or is a fetch.
 type command struct {
 	tag     string
-	columns []string                     // of run's rows, which are text
-	run     func(c *conn) ([]row, error) // nil for the two below
-	fetch   *fetch                       // of a cursor
-	declare *declare                     // a cursor
-	aborted bool                         // it can run in a failed transaction
-	ends    bool                         // it ends a transaction block
+	columns []string                                    // of run's rows, which are text
+	run     func(context.Context, *conn) ([]row, error) // nil for the two below
+	fetch   *fetch                                      // of a cursor
+	declare *declare                                    // a cursor
+	aborted bool                                        // it can run in a failed transaction
+	ends    bool                                        // it ends a transaction block
 }
 
 // row is one of texts.
@@ -62,13 +62,13 @@ func refuse(tag string) func(*words) (*command, error) {
 
 func parseSilent(tag string) func(*words) (*command, error) {
 	return func(*words) (*command, error) {
-		return &command{tag: tag, run: func(*conn) ([]row, error) { return nil, nil }}, nil
+		return &command{tag: tag, run: func(context.Context, *conn) ([]row, error) { return nil, nil }}, nil
 	}
 }
 
 // do is a command without rows.
 func do(tag string, f func(c *conn) error) *command {
-	return &command{tag: tag, run: func(c *conn) ([]row, error) { return nil, f(c) }}
+	return &command{tag: tag, run: func(_ context.Context, c *conn) ([]row, error) { return nil, f(c) }}
 }
 
 func parseBegin(w *words) (*command, error) {
@@ -86,11 +86,15 @@ func parseBegin(w *words) (*command, error) {
 		return nil, err
 	}
 	return do(tag, func(c *conn) error {
-		if c.session.tx != txIdle {
+		switch {
+		case c.block.script: // goes on as a block
+			c.block.script = false
+		case c.session.tx != txIdle:
 			c.out.send(sqlstate.Notice(sqlstate.Active, "there is already a transaction in progress"))
 			return nil
+		default:
+			c.block.begin()
 		}
-		c.session.open()
 		return modes.set(c, "transaction_", true)
 	}), nil
 }
@@ -137,9 +141,8 @@ func parseCommit(w *words) (*command, error) {
 	if err := w.endOfBlock(); err != nil {
 		return nil, err
 	}
-	return &command{tag: "COMMIT", aborted: true, ends: true, run: func(c *conn) ([]row, error) {
-		c.endBlock(true)
-		return nil, nil
+	return &command{tag: "COMMIT", aborted: true, ends: true, run: func(ctx context.Context, c *conn) ([]row, error) {
+		return nil, c.block.end(ctx, true)
 	}}, nil
 }
 
@@ -153,32 +156,14 @@ func (w *words) endOfBlock() error {
 	return w.end()
 }
 
-// endBlock ends the transaction block, and its portals but for the cursors that
-// are held over from it, or from before.
-func (c *conn) endBlock(commit bool) {
-	if c.session.tx == txIdle {
-		c.out.send(sqlstate.Notice(sqlstate.NoTransaction, "there is no transaction in progress"))
-		return
-	}
-	commit = commit && c.session.tx == txOpen
-	for _, p := range c.store.portals {
-		if !p.hold || p.fresh && !commit {
-			c.store.closePortal(p)
-		}
-		p.fresh = false
-	}
-	c.session.close(commit)
-}
-
 func parseRollback(w *words) (*command, error) {
 	w.AcceptOne("work", "transaction")
 	if !w.Accept("to") {
 		if err := w.endOfBlock(); err != nil {
 			return nil, err
 		}
-		return &command{tag: "ROLLBACK", aborted: true, ends: true, run: func(c *conn) ([]row, error) {
-			c.endBlock(false)
-			return nil, nil
+		return &command{tag: "ROLLBACK", aborted: true, ends: true, run: func(ctx context.Context, c *conn) ([]row, error) {
+			return nil, c.block.end(ctx, false)
 		}}, nil
 	}
 	w.Accept("savepoint")
@@ -186,13 +171,7 @@ func parseRollback(w *words) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := inBlock("ROLLBACK", func(c *conn) error {
-		if err := c.session.leave(name, true); err != nil {
-			return err
-		}
-		c.session.tx = txOpen
-		return nil
-	})
+	cmd := inBlock("ROLLBACK", func(c *conn) error { return c.block.rollbackTo(name) })
 	cmd.aborted = true
 	return cmd, nil
 }
@@ -220,7 +199,7 @@ func parseSavepoint(w *words) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inBlock("SAVEPOINT", func(c *conn) error { return c.session.savepoint(name) }), nil
+	return inBlock("SAVEPOINT", func(c *conn) error { return c.block.savepoint(name) }), nil
 }
 
 func parseRelease(w *words) (*command, error) {
@@ -229,7 +208,7 @@ func parseRelease(w *words) (*command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inBlock("RELEASE", func(c *conn) error { return c.session.leave(name, false) }), nil
+	return inBlock("RELEASE", func(c *conn) error { return c.block.release(name) }), nil
 }
 
 func parseDiscard(w *words) (*command, error) {
@@ -330,7 +309,7 @@ func (c *conn) runCommand(ctx context.Context, p *portal) error {
 		return c.runDeclare(ctx, p, cmd.declare)
 	}
 	failed := c.session.tx == txFailed
-	rows, err := cmd.run(c)
+	rows, err := cmd.run(ctx, c)
 	if err != nil {
 		return err
 	}

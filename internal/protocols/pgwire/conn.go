@@ -35,8 +35,9 @@ type conn struct {
 	running running
 	round   round
 	client  client  // who it is
-	session session // settings and transaction
-	store   store   // prepared statements and portals
+	session session // settings and state of the transaction block
+	block   block
+	store   store // prepared statements and portals
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -44,12 +45,14 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.round.counted = true // the login
 	c.in = newInput(nc, s.opts.IdleTimeout, func() { c.running.cancel(errClosed) })
 	c.running.in = c.in
+	c.block.c = c
 	return c
 }
 
 // serve answers the client until one of the two ends the connection.
 func (c *conn) serve(ctx context.Context) {
 	defer c.in.abort()
+	defer c.block.leave(ctx)
 	defer c.store.closePortals(func(*portal) bool { return true })
 	defer func() {
 		if v := recover(); v != nil {

@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"context"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -124,7 +123,7 @@ func (c *conn) describeMessage(ctx context.Context, m *pgproto3.Describe) error 
 }
 
 // simple runs the statements of a simple query in order, up to the first that
-// fails.
+// fails. What several of them change is kept or undone together.
 func (c *conn) simple(ctx context.Context, sql string) error {
 	c.store.closePortal(c.store.portals[""])
 	c.store.forgetStatement("")
@@ -140,41 +139,18 @@ func (c *conn) simple(ctx context.Context, sql string) error {
 		defer leave()
 		c.out.empty('I') // EmptyQueryResponse
 	}
-	if err := checkScript(sql, statements); err != nil {
-		return err
-	}
-	for _, w := range statements {
+	for i, w := range statements {
+		if i < len(statements)-1 {
+			c.block.inScript(w)
+		}
 		if err := c.simpleStatement(ctx, w); err != nil {
-			return moved(err, sql[:w.start])
+			return c.block.endScript(ctx, moved(err, sql[:w.start]))
 		}
 		if c.out.ease(); c.out.err != nil {
 			return nil // talk ends with it
 		}
 	}
-	return nil
-}
-
-// checkScript refuses a script that writes before its last statement: to its
-// client it is one transaction, and the writes could not be rolled back when a
-// later statement fails.
-func checkScript(sql string, statements []*words) error {
-	for _, w := range statements[:max(0, len(statements)-1)] {
-		if _, is := commands[w.Peek()]; is {
-			continue
-		}
-		verb, _ := verbOf(w.SQL, w.Tokens)
-		if w.Is(0, "copy") {
-			if verb = "SELECT"; w.copiesIn() {
-				verb = "COPY"
-			}
-		}
-		if writes(verb) || verb == "COPY" {
-			e := sqlstate.Errorf(sqlstate.ReadOnly, "send it alone", "%s cannot run before other statements of a simple query, whose failure could not take it back", verb)
-			e.Position = utf8.RuneCountInString(sql[:w.start]) + 1
-			return e
-		}
-	}
-	return nil
+	return c.block.endScript(ctx, nil)
 }
 
 // simpleStatement takes a statement from its text to its last row. The engine

@@ -1181,7 +1181,7 @@ func serveWriting(t *testing.T) *fixture {
 	}
 	t.Cleanup(db.Close)
 	root := t.TempDir()
-	for _, sql := range []string{"ATTACH '" + filepath.Join(root, "words.db") + "' AS own", "CREATE TABLE own.main.words(word VARCHAR)"} {
+	for _, sql := range []string{"ATTACH '" + filepath.Join(root, "words.db") + "' AS own", "CREATE TABLE own.main.words(word VARCHAR NOT NULL)"} {
 		if err := db.Exec(context.Background(), sql); err != nil {
 			t.Fatal(err)
 		}
@@ -1225,38 +1225,6 @@ func TestWritesHaveNoRowLimit(t *testing.T) {
 		if got != "ParseComplete BindComplete INSERT 0 5 I" {
 			t.Errorf("of %d rows at most: %s", limit, got)
 		}
-	}
-}
-
-func TestNoWritesWithinATransaction(t *testing.T) {
-	f := serve(t, nil)
-	c := f.raw()
-	_, _, err := f.simple(c, "BEGIN; INSERT INTO words VALUES ('a')")
-	wantState(t, err, "25006", "autocommit")
-	_, _, err = f.simple(c, "ROLLBACK; SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; DELETE FROM words")
-	wantState(t, err, "25006", "read-only")
-}
-
-// TestScriptsThatWrite: a script is a transaction, of which only the last
-// statement can write.
-func TestScriptsThatWrite(t *testing.T) {
-	f := serveWriting(t)
-	c := f.raw()
-	for _, sql := range []string{
-		"INSERT INTO words VALUES ('a'); selec 1", "SELECT 1; DELETE FROM words; SELECT 2", "INSERT INTO words VALUES ('a'); INSERT INTO words VALUES ('b')",
-		"WITH x AS (SELECT 'a') INSERT INTO words FROM x; COMMIT",
-	} {
-		lines, _, err := f.simple(c, sql)
-		if e := wantState(t, err, "25006", "send it alone"); len(lines) > 0 || e.Position == 0 {
-			t.Errorf("%s: %q, position %d", sql, lines, e.Position)
-		}
-	}
-	_, tags, err := f.simple(c, "SET application_name = 'insert'; SELECT 'delete'; INSERT INTO words VALUES ('c');")
-	if want := []string{"SET", "SELECT 1", "INSERT 0 1"}; err != nil || !slices.Equal(tags, want) {
-		t.Errorf("got %q, %v", tags, err)
-	}
-	if lines, _, err := f.simple(c, "FROM words"); err != nil || !slices.Equal(lines, []string{"c"}) {
-		t.Errorf("got %q, %v", lines, err)
 	}
 }
 

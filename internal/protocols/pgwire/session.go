@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +14,7 @@ import (
 // session has the settings of a connection and the state of its transaction.
 type session struct {
 	tx         byte              // I, T or E
-	savepoints []string          // of the transaction, the last one last
+	savepoints []savepoint       // of the transaction, the last one last
 	values     map[string]string // of settings that differ from their defaults, by folded name
 	saved      map[string]string // what values were before the transaction
 	local      map[string]string // the values that end with the transaction, as they were before
@@ -161,8 +160,13 @@ func (s *session) resetAll() {
 // apply follows a change of settings.
 func (s *session) apply() {
 	s.changed = true
-	ms, _ := strconv.ParseInt(strings.TrimSuffix(s.value("statement_timeout"), "ms"), 10, 64)
-	s.timeout = time.Duration(ms) * time.Millisecond
+	s.timeout = s.duration("statement_timeout")
+}
+
+// duration is the value of a setting of time; 0: none.
+func (s *session) duration(name string) time.Duration {
+	ms, _ := strconv.ParseInt(strings.TrimSuffix(s.value(name), "ms"), 10, 64)
+	return time.Duration(ms) * time.Millisecond
 }
 
 // report sends the reported settings that have changed.
@@ -185,12 +189,14 @@ func (s *session) allows(p *plan) error {
 	switch {
 	case s.tx == txFailed && p.text != "" && (p.command == nil || !p.command.aborted):
 		return sqlstate.Errorf(sqlstate.Aborted, "ROLLBACK first", "current transaction is aborted, commands ignored until end of transaction block")
-	case !p.writes() || !s.readOnly():
+	case !p.writes():
 		return nil
-	case s.tx != txIdle:
-		return sqlstate.Errorf(sqlstate.ReadOnly, "use autocommit (psycopg: autocommit=True, SQLAlchemy: isolation_level=\"AUTOCOMMIT\"): ROLLBACK could not take it back", "%s cannot run in a transaction block", p.verb)
+	case s.tx != txIdle && (s.value("transaction_isolation") == "serializable" || s.value("transaction_isolation") == "repeatable read"):
+		return sqlstate.Errorf(sqlstate.Unsupported, "BEGIN ISOLATION LEVEL READ COMMITTED", "%s cannot run in a transaction at isolation level %s", p.verb, s.value("transaction_isolation"))
+	case !s.readOnly():
+		return nil
 	}
-	return sqlstate.Errorf(sqlstate.ReadOnly, "SET default_transaction_read_only = off", "cannot execute %s in a read-only transaction", p.verb)
+	return sqlstate.Errorf(sqlstate.ReadOnly, "SET default_transaction_read_only = off, and BEGIN without READ ONLY", "cannot execute %s in a read-only transaction", p.verb)
 }
 
 // readOnly reports whether statements may not write.
@@ -198,7 +204,7 @@ func (s *session) readOnly() bool {
 	if s.tx == txIdle {
 		return s.value("default_transaction_read_only") == "on"
 	}
-	return true
+	return s.value("transaction_read_only") == "on"
 }
 
 // open begins a transaction block.
@@ -218,32 +224,4 @@ func (s *session) close(commit bool) {
 	maps.DeleteFunc(s.values, func(name, _ string) bool { return ofTransaction[name] })
 	s.tx, s.savepoints, s.saved, s.local = txIdle, nil, nil, nil
 	s.apply()
-}
-
-// savepoint adds a savepoint.
-func (s *session) savepoint(name string) error {
-	if len(s.savepoints) >= maxSavepoints {
-		return sqlstate.Errorf(sqlstate.Program, "RELEASE some", "a transaction can have %d savepoints", maxSavepoints)
-	}
-	if err := checkName(name); err != nil {
-		return err
-	}
-	s.savepoints = append(s.savepoints, strings.Clone(name))
-	return nil
-}
-
-// leave removes the savepoints after the named one, and that one too unless keep
-// is set.
-func (s *session) leave(name string, keep bool) error {
-	for i, have := range slices.Backward(s.savepoints) {
-		if have != name {
-			continue
-		}
-		if keep {
-			i++
-		}
-		s.savepoints = s.savepoints[:i]
-		return nil
-	}
-	return sqlstate.Errorf(sqlstate.NoSavepoint, "", "savepoint %q does not exist", name)
 }

@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -203,7 +204,7 @@ func parseShow(w *words) (*command, error) {
 	if err != nil || w.end() != nil {
 		return nil, nil
 	}
-	return &command{tag: "SHOW", columns: []string{known.name}, run: func(c *conn) ([]row, error) {
+	return &command{tag: "SHOW", columns: []string{known.name}, run: func(_ context.Context, c *conn) ([]row, error) {
 		value := c.session.value(name)
 		if strings.Contains(name, ".") && value == "" {
 			return nil, sqlstate.Errorf(sqlstate.UnknownSetting, "", "unrecognized configuration parameter %q", name)
@@ -212,7 +213,7 @@ func parseShow(w *words) (*command, error) {
 	}}, nil
 }
 
-func showAll(c *conn) ([]row, error) {
+func showAll(_ context.Context, c *conn) ([]row, error) {
 	rows := make([]row, 0, len(settings))
 	for _, s := range settings {
 		rows = append(rows, row{s.name, c.session.value(s.name), ""})

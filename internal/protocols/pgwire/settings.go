@@ -38,6 +38,7 @@ var settings = func() map[string]setting {
 		{name: "IntervalStyle", value: "postgres", check: only("postgres", isoIntervals)},
 		{name: "search_path", value: `"$user", public`},
 		{name: "standard_conforming_strings", value: "on", check: only("on")},
+		{name: "idle_in_transaction_session_timeout", value: "60000ms", check: checkDuration},
 		{name: "statement_timeout", value: "0", check: checkDuration},
 		{name: "synchronous_commit", value: "on"},
 		{name: "TimeZone", value: "UTC"},
@@ -84,7 +85,7 @@ const ineffective = `
 	enable_parallel_append enable_parallel_hash enable_partition_pruning enable_partitionwise_aggregate
 	enable_partitionwise_join enable_seqscan enable_sort enable_tidscan escape_string_warning
 	force_parallel_mode from_collapse_limit geqo geqo_threshold hash_mem_multiplier
-	idle_in_transaction_session_timeout idle_session_timeout jit join_collapse_limit lc_messages lc_monetary
+	idle_session_timeout jit join_collapse_limit lc_messages lc_monetary
 	lc_numeric lc_time local_preload_libraries lock_timeout log_duration log_error_verbosity
 	log_min_duration_statement log_min_error_statement log_min_messages log_statement
 	maintenance_work_mem max_parallel_workers max_parallel_workers_per_gather

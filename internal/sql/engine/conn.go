@@ -285,20 +285,49 @@ type lent struct {
 	interrupter interrupter
 	stop        func() bool // stops interrupting with the context
 	put         func(*conn) // gives the connection back
+	pool        *pool
+	under       *conn // whose slot it has; nil: its own
 }
 
 func (p *pool) lend(ctx context.Context, c *conn, grace time.Duration) *lent {
-	l := &lent{conn: c, put: p.put}
+	l := &lent{conn: c, put: p.put, pool: p}
 	l.interrupter.conn, l.interrupter.grace = c, grace
 	l.interrupter.late = func() { l.put = p.abandon(c) }
 	l.stop = context.AfterFunc(ctx, l.interrupter.run)
 	return l
 }
 
-// giveBack returns the connection to its pool.
-func (l *lent) giveBack() {
+// calm ends the interrupts.
+func (l *lent) calm() {
 	l.stop()
 	l.interrupter.end()
+}
+
+// instead lends another connection in the place of this one, which waits for its end.
+func (l *lent) instead(ctx context.Context, other *conn) *lent {
+	l.calm()
+	c, p, put := l.conn, l.pool, l.put
+	out := &lent{conn: other, put: func(*conn) { put(c) }, pool: p, under: c}
+	out.interrupter.conn, out.interrupter.grace = other, l.interrupter.grace
+	out.interrupter.late = func() {
+		recovered := p.abandon(c)
+		out.put = func(*conn) { recovered(c) }
+	}
+	out.stop = context.AfterFunc(ctx, out.interrupter.run)
+	return out
+}
+
+// back lends the connection again that another was lent instead of.
+func (l *lent) back(ctx context.Context) *lent {
+	l.calm()
+	out := l.pool.lend(ctx, l.under, l.interrupter.grace)
+	out.put = l.put
+	return out
+}
+
+// giveBack returns the connection to its pool.
+func (l *lent) giveBack() {
+	l.calm()
 	l.put(l.conn)
 }
 

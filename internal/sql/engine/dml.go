@@ -22,6 +22,12 @@ import (
 // relation.
 func (c *Catalog) Writable(r Relation) bool { return c.contents.Targets[r].Table != "" }
 
+// writeTarget is what a statement changes.
+type writeTarget struct {
+	target   Relation
+	database string // with the table behind it
+}
+
 const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
 	hintNotBase  = "only a dataset from duckdb:, mysql: or postgres:, or a table of such a catalog, with access: read_write can be written"
@@ -77,7 +83,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
 		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		called: callsOf(st, cat, relocate), write: true, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
+		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{ch.relation, databaseOf(table)}, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {
@@ -325,15 +331,15 @@ func (ch *change) composeSet(out *assembler) {
 
 // begin begins a transaction, unless one is open.
 func (p *producer) begin() error {
-	if p.open {
+	if p.open || p.joined != nil {
 		return nil
 	}
 	p.open = true
 	return p.c.exec("BEGIN TRANSACTION")
 }
 
-// commit commits a write after everything else, unless its caller has given up,
-// and sends what it returns. DuckDB does not stream such a result: the statement has
+// commit commits a write after everything else, unless its caller has given up or it is a
+// part of a [Transaction], and sends what it returns. DuckDB does not stream such a result: the statement has
 // run to the end. From here on the outcome that the caller learns does not depend on
 // its context.
 func (p *producer) commit() error {
@@ -342,12 +348,15 @@ func (p *producer) commit() error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	chunks, err := p.returned()
-	if err == nil {
+	if err == nil && p.joined == nil {
 		err = p.db.commits.run(func() error { return p.conclude("COMMIT") })
 	}
 	if err != nil {
 		destroyAll(chunks)
 		return p.explain(err)
+	}
+	if p.joined != nil {
+		p.joined.changed()
 	}
 	p.open, p.rows.written = false, true
 	for _, c := range chunks {

@@ -114,14 +114,15 @@ type DB struct {
 	maxRun   time.Duration // of a statement whose plan is cached; maxPlanRun except in tests
 	drain    drain
 
-	handlers  sync.Map       // name → Handler
-	remote    sync.WaitGroup // statements in other processes
-	remotes   atomic.Int64   // their number
-	crashes   crashes
-	running   sync.Map // connection id → *nativeCalls of the statement
-	streams   streams
-	snapshots snapshotConns
-	batches   batches
+	handlers     sync.Map       // name → Handler
+	remote       sync.WaitGroup // statements in other processes
+	remotes      atomic.Int64   // their number
+	crashes      crashes
+	running      sync.Map // connection id → *nativeCalls of the statement
+	streams      streams
+	snapshots    snapshotConns
+	transactions transactions
+	batches      batches
 
 	refs Refs // nil: no results are stored
 }
@@ -201,6 +202,9 @@ func (db *DB) Close() {
 		quiet = (p == nil || p.close(db.opts.Grace+closePatience)) && quiet
 	}
 	db.remote.Wait()
+	if quiet {
+		db.transactions.ended.Wait()
+	}
 	db.snapshots.close()
 	db.write.Lock() // until a publication has ended
 	defer db.write.Unlock()

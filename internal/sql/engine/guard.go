@@ -28,6 +28,7 @@ type verdict struct {
 	called
 	traits Traits
 	write  bool // it is an INSERT, UPDATE or DELETE
+	writeTarget
 	// returning says that its rows are those of RETURNING.
 	returning bool
 	outside   *outside // of a write to a table that is not DuckDB's; else nil

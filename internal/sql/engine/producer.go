@@ -17,7 +17,8 @@ import (
 // producer runs one statement on its connection and fills its Rows.
 type producer struct {
 	db           *DB
-	c            *lent // nil once another process has the statement
+	c            *lent        // nil once another process has the statement
+	joined       *Transaction // on whose connection and catalog it runs; nil: none
 	rows         *Rows
 	req          Request
 	catalog      *Catalog
@@ -70,6 +71,7 @@ func (p *producer) run() {
 		p.reads.Close()
 	}
 	p.finish()
+	p.leave(err)
 	if p.c != nil { // last: Close waits for it
 		p.disconnect()
 	} else {
@@ -111,6 +113,9 @@ func (p *producer) guarded(f func() error) (err error) {
 func (p *producer) end() {
 	p.work.end()
 	p.work = nil
+	if p.joined != nil && p.c != nil {
+		p.c.calm() // an interrupt of what follows would end the transaction
+	}
 	if p.active {
 		p.c.interrupt()
 	}
@@ -192,6 +197,10 @@ func (p *producer) restart() {
 	p.held.release()
 	p.catalog.release()
 	p.catalog = nil
+	if p.joined != nil {
+		p.leave(errStale)
+		p.c = p.c.back(p.rows.ctx)
+	}
 }
 
 // planOnce plans the statement under the current catalog. It is not current if there was a
@@ -202,6 +211,9 @@ func (p *producer) planOnce(again bool) (pending mapping.PendingResult, s *stmt,
 	}
 	p.catalog, p.epoch = p.db.acquire()
 	pending, s, err = p.plan()
+	if p.joined != nil && p.joined.work.settled {
+		return pending, s, true, err // it sees what the first statement of its transaction saw
+	}
 	return pending, s, p.db.epoch.Load() == p.epoch && (err != nil || p.current()), err
 }
 
@@ -224,6 +236,9 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}
 	if open != nil {
 		return pending, nil, &unopenedError{open}
+	}
+	if p.joined == nil && p.joins() {
+		return p.planJoined()
 	}
 	if p.req.describe {
 		if p.declared, err = p.c.declaredTypes(p.verdict.types); err != nil {

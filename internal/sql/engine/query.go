@@ -29,6 +29,9 @@ type Request struct {
 	// a limit or a cancellation, has changed nothing.
 	Write bool
 
+	// Transaction is what the statement is a part of; nil: it is a transaction of its own.
+	Transaction *Transaction
+
 	// Whole says that the caller needs the rows all at once: Query returns when the
 	// statement has ended, or when the caller must read some before it can continue.
 	Whole bool
@@ -71,7 +74,7 @@ type Rows struct {
 	started   chan error
 	chunks    chan *Chunk
 	claimed   atomic.Bool  // see claim
-	written   bool         // it has changed rows; set before started
+	written   bool         // it has changed rows, and committed unless it is in a transaction; set before started
 	described *Description // instead of rows; set before started
 	err       error        // of the producer; read after chunks is closed
 	rows      int64
@@ -310,8 +313,8 @@ func (r *Rows) Functions() []string {
 	return names
 }
 
-// Written reports whether the statement has changed rows and committed. Failing to
-// read the result does not undo that.
+// Written reports whether the statement has changed rows, and has committed unless it is a part
+// of a [Transaction]. Failing to read the result does not undo that.
 func (r *Rows) Written() bool { return r.written }
 
 // Read is the number of rows read so far.

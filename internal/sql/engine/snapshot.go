@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
@@ -44,21 +45,26 @@ type Snapshot struct {
 	stop   context.CancelFunc
 	ctx    context.Context // of the statement, until Close
 	once   sync.Once
+	inside bool // a [Transaction], which has the connection
 }
 
 // snapshot begins to read tables of the statement's catalog. The error is [errStale] if
 // there is a newer one.
 func (p *producer) snapshot(tables map[*SnapshotTable]string) (*Snapshot, error) {
-	c, err := p.db.snapshots.get(p.db)
-	if err != nil {
-		return nil, err
+	s := &Snapshot{db: p.db, tables: tables, turn: make(chan struct{}, 1)}
+	if p.joined != nil {
+		s.c, s.inside = p.joined.work.c, true
+	} else {
+		var err error
+		if s.c, err = p.db.snapshots.get(p.db); err != nil {
+			return nil, err
+		}
 	}
-	s := &Snapshot{db: p.db, c: c, tables: tables, turn: make(chan struct{}, 1)}
 	s.ctx, s.stop = context.WithCancel(p.rows.ctx)
 	natives := newNativeCalls(s.ctx, nil)
 	natives.memo = &memo{}
 	close(natives.begun)
-	p.db.running.Store(c.id, natives)
+	p.db.running.Store(s.c.id, natives)
 	if err := s.begin(tables, natives.memo, p.epoch); err != nil {
 		s.Close()
 		return nil, p.explain(err)
@@ -71,7 +77,7 @@ func (s *Snapshot) begin(tables map[*SnapshotTable]string, m *memo, epoch uint64
 	return interruptible(s.ctx, s.c, func() error {
 		for began := uint64(0); ; {
 			began = s.db.commits.began.Load()
-			if err := s.touch(tables, m); err != nil {
+			if err := s.touch(tables, m); err != nil || s.inside {
 				return err
 			}
 			if s.db.epoch.Load() != epoch {
@@ -89,8 +95,10 @@ func (s *Snapshot) begin(tables map[*SnapshotTable]string, m *memo, epoch uint64
 
 // touch begins the transactions of the databases that have the tables.
 func (s *Snapshot) touch(tables map[*SnapshotTable]string, m *memo) error {
-	if err := s.c.exec("BEGIN TRANSACTION"); err != nil {
-		return err
+	if !s.inside {
+		if err := s.c.exec("BEGIN TRANSACTION"); err != nil {
+			return err
+		}
 	}
 	for t := range tables {
 		if t.Handler != "" {
@@ -133,7 +141,16 @@ func (s *Snapshot) Scan(t *SnapshotTable, columns []int, f func(*Chunk) error) e
 	if where := s.tables[t]; where != "" {
 		sql += " WHERE " + where
 	}
-	err := interruptible(s.ctx, s.c, func() error { return s.c.stream(sql, f) })
+	ctx, stop := s.interrupts()
+	defer stop()
+	err := interruptible(ctx, s.c, func() error {
+		return s.c.stream(sql, func(c *Chunk) error {
+			if s.ctx.Err() != nil {
+				return errSnapshotOver
+			}
+			return f(c)
+		})
+	})
 	var duck *duckError
 	switch {
 	case s.ctx.Err() != nil:
@@ -144,13 +161,27 @@ func (s *Snapshot) Scan(t *SnapshotTable, columns []int, f func(*Chunk) error) e
 	return err
 }
 
+// interrupts returns a context that ends when a scan must be interrupted. An interrupt ends a
+// transaction of DuckDB; within a [Transaction], a scan whose rows are no longer wanted ends with
+// its next chunk, and is interrupted only if that takes longer than the grace.
+func (s *Snapshot) interrupts() (ctx context.Context, stop func()) {
+	if !s.inside {
+		return s.ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+	late := context.AfterFunc(s.ctx, func() { time.AfterFunc(s.db.opts.Grace, cancel) })
+	return ctx, func() { late(); cancel() }
+}
+
 // Close ends the scans and the transaction. Further calls do nothing.
 func (s *Snapshot) Close() {
 	s.once.Do(func() {
 		s.stop()
 		s.turn <- struct{}{}
 		s.db.running.Delete(s.c.id)
-		s.db.snapshots.put(s.c)
+		if !s.inside {
+			s.db.snapshots.put(s.c)
+		}
 	})
 }
 

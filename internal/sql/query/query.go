@@ -290,6 +290,22 @@ func (s *Service) Version(relations []engine.Relation) uint64 { return s.opts.DB
 // Timeout is how long a statement may take at most.
 func (s *Service) Timeout() time.Duration { return s.opts.DB.Timeout() }
 
+// End commits or rolls back the request's transaction, and counts and audits that as the
+// statement SQL if it has changed rows. The error is an [*engine.Error].
+func (s *Service) End(ctx context.Context, req Request, commit bool) error {
+	r := &Rows{service: s, req: req, ctx: ctx, began: time.Now()}
+	var changed bool
+	if commit {
+		changed, r.err = req.Transaction.Commit()
+	} else {
+		changed = req.Transaction.Rollback()
+	}
+	if changed || r.err != nil {
+		r.record(nil, 0, r.outcome())
+	}
+	return r.err
+}
+
 // Denied counts and audits a statement that a protocol refused to run.
 func (s *Service) Denied(ctx context.Context, req Request, outcome string) {
 	(&Rows{service: s, req: req, ctx: ctx, began: time.Now()}).record(nil, 0, outcome)
