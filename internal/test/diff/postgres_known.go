@@ -37,6 +37,7 @@ var known = []knownDifference{
 	{list: fault, name: "a correlated WITH: an internal error", message: regexp.MustCompile(`Attempted to access index \d+ within vector of size`), sql: correlatedWith},
 	{list: fault, name: "a correlated WITH: columns of another type", message: regexp.MustCompile(`Vector::Reference used on vector of different type|Expected unified vector format of type|Failed to cast value: (Could not convert string|Unimplemented type for cast)`), sql: throughFrom},
 	{list: fault, name: "an argument of a function next to a WITH of its body", message: regexp.MustCompile(`Failed to bind column reference "a\d"`), sql: regexp.MustCompile(`(?s)\bf\d+\(.*\(WITH `)},
+	{list: fault, name: "a WITH that a correlated subquery reads through FROM: an error", message: regexp.MustCompile(`Failed to bind column reference "\w*"`), sql: throughFrom},
 	{list: fault, name: "a correlated WITH with a subquery, such as = ANY (ARRAY[…])", message: regexp.MustCompile(`unordered_map::at`), sql: correlatedWith},
 	{list: fault, name: "a correlated WITH: DuckDB ends", message: regexp.MustCompile(`^spiced ended: .*\n.*\n?.*(SEGV|segmentation)|has ended its worker|the worker (process )?ended`), sql: correlatedWith},
 	{list: missing, name: "IN of several columns with a correlated subquery", message: regexp.MustCompile(`Correlated IN/ANY/ALL with multiple columns not yet supported`)},
