@@ -13,6 +13,7 @@ const (
 	mostStarColumns = 32_768    // of all stars; the time grows with the square of those of one
 	tableColumns    = 16        // that a star is counted with for a table
 	mostJoined      = 64        // tables that are ordered together
+	mostCalls       = 500       // inside each other; the time grows with the cube
 	mostElements    = 2_000_000 // of a list that constants give
 	mostBuilt       = 32 << 20  // bytes of a text that constants give
 	mostPattern     = 16 << 10  // bytes of a pattern that constants give
@@ -24,6 +25,7 @@ const (
 type bounds struct {
 	refs    map[string]int // how often each name of a CTE is read
 	columns int            // of all stars so far
+	calls   int            // around what is walked
 	over    *LimitError    // the first; nil: none
 }
 
@@ -244,6 +246,11 @@ func (b *bounds) anything(v any, ctes widths) {
 		}
 		switch n.str("class") {
 		case "FUNCTION":
+			if b.calls++; b.calls > mostCalls {
+				b.exceed(n, "compute parts of it in a subquery in FROM, or write concat(a, b, …) for a || b || …",
+					"calls and operators are nested more than %d deep; at most that many can be planned in the runtime's process", mostCalls)
+			}
+			defer func() { b.calls-- }()
 			b.call(n)
 		case "CAST":
 			b.cast(n)
