@@ -26,6 +26,7 @@ import (
 const (
 	hostileKey = "hostile-key-0123456789"
 	honestKey  = "honest-key-0123456789"
+	writerKey  = "writer-key-0123456789"
 )
 
 // besidePod is a Spicepod at default settings with two callers who may read.
@@ -49,6 +50,8 @@ const (
 
 // load is what the clients of a runtime saw.
 type load struct {
+	over    bool      // see over.go
+	found   []finding // with over
 	mu      sync.Mutex
 	took    map[string][]time.Duration // of honest requests, by kind
 	failed  []error                    // honest requests
@@ -63,7 +66,7 @@ const clientLeft = "ran until their client left"
 // requests of another caller beside them. It returns an error if the process ends or an
 // honest request fails.
 func beside(ctx context.Context, o options, binary string) error {
-	s, err := startServer(ctx, binary)
+	s, err := startServer(ctx, binary, o.over)
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func beside(ctx context.Context, o options, binary string) error {
 	rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(w.queue), func(i, k int) { w.queue[i], w.queue[k] = w.queue[k], w.queue[i] })
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.time, 10*time.Minute))
 	defer cancel()
-	l := &load{took: map[string][]time.Duration{}, answers: map[string]int{}}
+	l := &load{over: o.over, took: map[string][]time.Duration{}, answers: map[string]int{}}
 	var clients sync.WaitGroup
 	for range o.children {
 		clients.Go(func() { l.attack(ctx, s, w) })
@@ -111,13 +114,23 @@ func (l *load) attack(ctx context.Context, s *server, w *work) {
 	for f := w.take(); f != nil; f = w.take() {
 		// With an alias of its own: a statement that crashed twice is refused.
 		sql := fmt.Sprintf("SELECT json_structure(repeat('[', 100000) || repeat(']', 100000)) AS a%d", rand.Uint64())
-		for range turn {
-			kind := s.attack(ctx, sql)
+		for i := range turn {
+			var kind, class string
+			if l.over {
+				var key string
+				sql, key = over(f, i, sql)
+				kind, class = s.watched(ctx, key, sql)
+			} else {
+				kind = s.attack(ctx, hostileKey, sql)
+			}
 			if ctx.Err() != nil {
 				return
 			}
 			l.mu.Lock()
 			l.answers[kind]++
+			if class != "" {
+				l.found = append(l.found, finding{f.f.name, class, fmt.Sprintf("%.*s", mostShown, sql)})
+			}
 			if kind == clientLeft && len(l.failed) == 0 {
 				l.left = append(l.left, sql)
 			}
@@ -166,6 +179,9 @@ func (l *load) report(out io.Writer, s *server) error {
 	for _, kind := range slices.Sorted(maps.Keys(l.answers)) {
 		fmt.Fprintf(out, "hostile statements: %d %s\n", l.answers[kind], kind)
 	}
+	for _, f := range l.found {
+		fmt.Fprint(out, f)
+	}
 	for _, err := range l.failed[:min(10, len(l.failed))] {
 		fmt.Fprintln(out, "failed:", err)
 	}
@@ -182,24 +198,32 @@ func (l *load) report(out io.Writer, s *server) error {
 	if len(l.failed) > 0 {
 		return fmt.Errorf("%d honest requests failed", len(l.failed))
 	}
-	return nil
+	return overResult(l.found)
 }
 
 // server is a spiced that runs until stop.
 type server struct {
 	url, postgres string
+	pid           int
 	log           startOf
 	ended         chan struct{}
 	err           error // set before ended is closed
 	stop          func()
 }
 
-func startServer(ctx context.Context, binary string) (*server, error) {
+func startServer(ctx context.Context, binary string, over bool) (*server, error) {
 	dir, err := os.MkdirTemp("", "crashfuzz-")
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(besidePod), 0o600); err != nil {
+	pod := besidePod
+	if over {
+		if err := makeTable(ctx, dir); err != nil {
+			return nil, err
+		}
+		pod = strings.Replace(pod, "principals: [", "principals: [{ name: writer, key: '"+writerKey+":rw' }, ", 1) + overTables
+	}
+	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(pod), 0o600); err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, binary, "serve", dir, "--http", "127.0.0.1:0", "--postgres", "127.0.0.1:0", "--metrics", "", "--watch=false", "--log-level", "info")
@@ -212,7 +236,7 @@ func startServer(ctx context.Context, binary string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{ended: make(chan struct{})}
+	s := &server{pid: cmd.Process.Pid, ended: make(chan struct{})}
 	s.stop = func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		<-s.ended
@@ -280,10 +304,10 @@ func (s *server) send(ctx context.Context, method, path, key, body string) (stri
 }
 
 // attack sends a hostile statement and returns the kind of the answer.
-func (s *server) attack(ctx context.Context, sql string) string {
+func (s *server) attack(ctx context.Context, key, sql string) string {
 	ctx, cancel := context.WithTimeout(ctx, hostileMost)
 	defer cancel()
-	text, status, err := s.send(ctx, "POST", "/v1/sql", hostileKey, sql)
+	text, status, err := s.send(ctx, "POST", "/v1/sql", key, sql)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return clientLeft

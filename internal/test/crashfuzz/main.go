@@ -12,6 +12,11 @@
 // HTTP, while another caller uses it, and fails if a request of that caller fails:
 //
 //	go run ./internal/test/crashfuzz -beside ./spiced -time 10m
+//
+// With -over, too, the calls are over tables of spiced and a writable table, and memory and
+// processor time of that process are findings:
+//
+//	go run ./internal/test/crashfuzz -beside ./spiced -over -time 10m
 package main
 
 import (
@@ -41,12 +46,16 @@ func main() {
 	flag.StringVar(&only, "only", "", "`names` of functions, separated by commas; statements: long and deep statements instead")
 	flag.IntVar(&o.children, "children", 2, "processes at once")
 	flag.StringVar(&binary, "beside", "", "send the calls to the spiced of this `binary` beside honest requests")
+	flag.BoolVar(&o.over, "over", false, "with -beside: the calls read tables of spiced and write one; memory and processor time are findings")
 	flag.BoolVar(&o.verbose, "v", false, "print what is not confirmed, too")
 	flag.Parse()
 	if only != "" {
 		o.only = strings.Split(only, ",")
 	}
 	o.out, o.log = os.Stdout, os.Stderr
+	if o.over {
+		o.children = 1 // what a statement takes is measured
+	}
 	if binary != "" {
 		if err := beside(ctx, o, binary); err != nil {
 			fmt.Fprintln(os.Stderr, "crashfuzz:", err)

@@ -39,6 +39,7 @@ type options struct {
 	only     []string
 	children int
 	verbose  bool
+	over     bool // see over.go
 	out, log io.Writer
 }
 
