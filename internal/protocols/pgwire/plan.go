@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -49,6 +50,9 @@ func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCa
 	} else if p.command, err = parseCommand(w); p.command == nil {
 		p.verb, p.counted = verbOf(p.text, tokens)
 		p.dialect.titles = titlesOf(p.text, tokens)
+		if len(tokens) == 2 && w.Is(0, "show") && tokens[1].IsName() {
+			p.dialect.shown = tokens[1].Name(p.text)
+		}
 	}
 	if err != nil || p.command != nil {
 		return p, err
@@ -128,6 +132,9 @@ func (p *plan) changed() error {
 
 // positioned is err with its position in the client's text, if that is what ran.
 func (p *plan) positioned(err error) error {
+	if e := asError(err); p.dialect.shown != "" && e.Code == sqlstate.NoTable {
+		return sqlstate.Errorf(sqlstate.UnknownSetting, "SHOW ALL lists the settings, SHOW TABLES the tables", "unrecognized configuration parameter %q, and there is no table of that name", p.dialect.shown)
+	}
 	if !strings.HasPrefix(p.sql[p.start:], p.text) {
 		return asError(err)
 	}

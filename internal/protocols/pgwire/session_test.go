@@ -92,6 +92,8 @@ func TestSettings(t *testing.T) {
 		{"SET LOCAL work_mem = 1", "notice:25P01 SET I"},
 		{"SET my.own = 'x'; SHOW my.own", "SET RowDescription x SHOW I"},
 		{"SHOW my.other", "RowDescription 42704 I"},
+		{"SHOW nosuch", "42704 I"},
+		{"SHOW \"no such\"", "42704 I"},
 		{"RESET my.own; RESET ALL; SHOW server_version_num", "RESET ParameterStatus ParameterStatus ParameterStatus ParameterStatus RESET RowDescription 160000 SHOW I"},
 		{"SET ROLE NONE; SET ROLE postgres", "SET 0A000 I"},
 		{"DISCARD PLANS", "DISCARD PLANS I"},

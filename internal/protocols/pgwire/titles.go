@@ -13,6 +13,7 @@ type dialect struct {
 	catalog bool     // it reads PostgreSQL's catalog
 	empty   bool     // SELECT FROM t: its rows have no columns
 	titles  []string // the names of the columns; "": DuckDB's
+	shown   string   // SHOW name, which is a setting for PostgreSQL and may be a table for DuckDB
 }
 
 // fill writes an item for each empty SELECT list that PostgreSQL allows and DuckDB
