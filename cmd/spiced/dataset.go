@@ -80,8 +80,20 @@ Exit status: 0 success, 1 the source cannot be read or the Spicepod has a fault,
 }
 
 // addDataset is `spiced dataset add`.
-func addDataset(ctx context.Context, std streams, args []string, f addFlags) error {
+func addDataset(ctx context.Context, std streams, args []string, f addFlags) (err error) {
 	pod, err := spicepod.Load(f.dir)
+	if lacksPod(f.dir, err) && !f.dryRun {
+		undo, started := startPod(f.dir)
+		if started != nil {
+			return withoutPod(f.dir, err)
+		}
+		defer func() {
+			if err != nil {
+				undo()
+			}
+		}()
+		pod, err = spicepod.Load(f.dir)
+	}
 	if err != nil {
 		return withoutPod(f.dir, err)
 	}
@@ -109,10 +121,17 @@ func addDataset(ctx context.Context, std streams, args []string, f addFlags) err
 // withoutPod adds to the error of a folder without a Spicepod how to get one.
 func withoutPod(dir string, err error) error {
 	var problems spicepod.Problems
-	if _, missing := os.Stat(dir); errors.As(err, &problems) && missing == nil && problems[0].Line == 0 && strings.HasPrefix(problems[0].Message, "no spicepod.yaml") {
+	if lacksPod(dir, err) && errors.As(err, &problems) {
 		problems[0].Hint = "run: spiced init" + strings.TrimSuffix(" "+dir, " .")
 	}
 	return err
+}
+
+// lacksPod reports whether err is that of a folder without a Spicepod.
+func lacksPod(dir string, err error) bool {
+	var problems spicepod.Problems
+	_, missing := os.Stat(dir)
+	return errors.As(err, &problems) && missing == nil && problems[0].Line == 0 && strings.HasPrefix(problems[0].Message, "no spicepod.yaml")
 }
 
 // addition is a dataset that is tried, and then added to the file of a Spicepod.

@@ -19,10 +19,16 @@ import (
 const schemaFile = "spicepod.schema.json"
 
 func newInit(std streams) *cobra.Command {
-	return &cobra.Command{
+	var empty bool
+	var from string
+	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a first Spicepod, with data to try it on",
-		Long:  "Write a Spicepod, its data and a JSON Schema for editors to DIR, by default this folder. No file is replaced.",
+		Long: `Write a Spicepod, its data and a JSON Schema for editors to DIR, by default this folder. No file is replaced.
+With --empty the Spicepod has no components, and with --from FOLDER a dataset for each data file in that folder.`,
+		Example: `  spiced init first
+  spiced init --from data
+  spiced init my-project --empty`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usageError{fmt.Errorf("init takes one folder, got %d arguments", len(args))}
@@ -30,7 +36,10 @@ func newInit(std streams) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := initPod(podPath(args)); err != nil {
+			if empty && from != "" {
+				return usageError{errors.New("write --empty or --from, not both")}
+			}
+			if err := initPod(std, podPath(args), empty, from); err != nil {
 				return err
 			}
 			run := strings.Join(append([]string{"spiced"}, args...), " ")
@@ -38,18 +47,36 @@ func newInit(std streams) *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&empty, "empty", false, "write a Spicepod without components")
+	cmd.Flags().StringVar(&from, "from", "", "write a dataset for each data file in this folder")
+	return cmd
 }
 
-// initPod copies the quickstart into dir, which may exist but must not have a
-// Spicepod. It replaces no file.
-func initPod(dir string) error {
+// initPod writes the quickstart, an empty Spicepod, or one of the files in a folder to dir, which
+// may exist but must not have a Spicepod. It replaces no file.
+func initPod(std streams, dir string, empty bool, from string) (err error) {
 	for _, name := range []string{"spicepod.yaml", "spicepod.yml"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return fmt.Errorf("%s exists already; init creates a new Spicepod", filepath.Join(dir, name))
 		}
 	}
-	if err := copyNew(examples.Quickstart(), dir); err != nil {
+	var left []string
+	switch {
+	case empty:
+		err = writePod(dir, blankPod)
+	case from != "":
+		err = writePod(dir, func(dir string) (text string, err error) {
+			text, left, err = podFrom(dir, from)
+			return text, err
+		})
+	default:
+		err = copyNew(examples.Quickstart(), dir)
+	}
+	if err != nil {
 		return fmt.Errorf("init: %w", err)
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(std.err, "left out: %s\n", strings.Join(left, ", "))
 	}
 	if err := writeNew(filepath.Join(dir, schemaFile), spicepod.JSONSchema()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("init: %w", err)

@@ -87,6 +87,17 @@ func splitExtension(name string) (extension, compression string) {
 	return path.Ext(name), compression
 }
 
+// FormatOf returns the format that the extension of a file's name shows.
+func FormatOf(name string) (format string, ok bool) {
+	if f := formatOf(name); f != nil {
+		return f.name, true
+	}
+	return "", false
+}
+
+// ServedFormats lists the formats for messages.
+func ServedFormats() string { return servedFormats }
+
 // formatOf returns the format of a file name, or nil.
 func formatOf(name string) *format {
 	extension, compression := splitExtension(name)
