@@ -103,6 +103,10 @@ func csvFault(text string) *Fault {
 		return New("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], truncate.Ellipsis(c[2], 80)).
 			WithPublic(fmt.Sprintf("%s: column %q is read as %s, but a value is not", at, c[1], c[3]))
 	}
+	if long := len(group(csvText, text, 1)); long > longRow { // DuckDB's reason comes after the row, and may be cut off
+		return New("from", "set params.csv_max_line_size to more bytes than the longest row has (2000000 without it), or close the quote that makes one row of many lines",
+			"%s: the row is too long, or cannot be read: %q", at, row).WithPublic(at + ": the row is too long, or cannot be read")
+	}
 	reason := "the row cannot be read"
 	for _, l := range strings.Split(text, "\n")[1:] {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "Original Line") {
@@ -113,6 +117,10 @@ func csvFault(text string) *Fault {
 	return New("from", RaggedHint, "%s: %s: %q", at, truncate.Ellipsis(reason, MaxMessage), row).
 		WithPublic(at + ": the row cannot be read")
 }
+
+// longRow is how many bytes of a row an error has at least if the row may be too long for DuckDB:
+// a row that leaves no space for the reason.
+const longRow = engine.MaxMessage / 2
 
 func group(r *regexp.Regexp, text string, n int) string {
 	if m := r.FindStringSubmatch(text); m != nil {
