@@ -72,7 +72,7 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 		why := fmt.Sprintf("%s, more than %d", tally(len(p.set)), w.threshold)
 		embedding, err := w.searchable(o, set)
 		if err != nil {
-			p.fallBack(why, err)
+			p.fallBack(why, err, o)
 			break
 		}
 		if !w.closed {
@@ -115,14 +115,14 @@ func (p *plan) search(w wish, why, embedding string) {
 }
 
 // fallBack sends the tools of `tools: auto` directly, because they cannot be searched.
-func (p *plan) fallBack(why string, err error) {
-	text := err.Error()
+func (p *plan) fallBack(why string, err error, o offer) {
+	text, hint := err.Error(), ""
 	var reserved reservedError
 	if errors.As(err, &reserved) {
-		text = reserved.clause()
+		text, hint = reserved.clause(), reserved.hint(o.catalog.Get(string(reserved)).Declared)
 	}
 	p.is(ModeDirect, why+", but: "+text)
-	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct tool definitions.", wordAuto, text), "")
+	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct tool definitions.", wordAuto, text), hint)
 }
 
 // plain sets the mode of a set that is never searched.
@@ -184,6 +184,11 @@ type reservedError string
 
 func (e reservedError) Error() string {
 	return "Tool" + strings.TrimPrefix(e.clause(), "tool") + ". Rename the configured tool or disable searchable registry tools."
+}
+
+// hint says where the tool is declared that has the name.
+func (e reservedError) hint(declared string) string {
+	return fmt.Sprintf("rename the tool at %s, or set `as_tool: false` on the function", declared)
 }
 
 func (e reservedError) clause() string {

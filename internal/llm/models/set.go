@@ -107,7 +107,7 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 	}
 	p, err := s.wish.plan(b.offer, b.opts.Embeddings)
 	if err != nil {
-		return e.refused(err)
+		return e.refused(err, b.offer.catalog)
 	}
 	for _, w := range p.warnings {
 		b.problems = append(b.problems, e.Remark(e.at(w.param), w.hint, w.message))
@@ -125,10 +125,14 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 }
 
 // refused returns the problem of a model that cannot have `tools: search_registry`.
-func (e *entry) refused(err error) *spicepod.Problem {
+func (e *entry) refused(err error, c *registry.Catalog) *spicepod.Problem {
 	hint := ""
-	if errors.As(err, new(reservedError)) {
-		hint = "rename the tool, or set `as_tool: false` on the function"
+	var name reservedError
+	if errors.As(err, &name) {
+		hint = name.hint(c.Get(string(name)).Declared)
+		if path := e.Pod.ToolPath(string(name)); path != "" {
+			hint = name.hint(e.Pod.At(path + ".name").String())
+		}
 	}
 	if errors.Is(err, embeddings.ErrUnknownModel) {
 		return e.Problem(spicepod.ParamPath("tool_embedding_model"), hint, "%s", err)
