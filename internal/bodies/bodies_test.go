@@ -122,14 +122,14 @@ func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world 
 	if err := db.AddBatches(compiled.CodeTypes()...); err != nil {
 		t.Fatal(err)
 	}
-	dependencies := func(_ []engine.Relation, names []string) (list []*engine.Dependency, ok bool) {
+	dependencies := func(_ []engine.Relation, names []string) (list []*engine.Dependency, err error) {
 		for _, name := range names {
 			f := compiled.Get(name)
 			d := engine.NewDependency("function "+name, f.DDL(functions.Published()), f.Drop())
 			d.Batch = f.Code()
 			list = append(list, d)
 		}
-		return list, true
+		return list, nil
 	}
 	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Functions: compiled.Engine(), Dependencies: dependencies}), func(tx *engine.Tx) error {
 		for _, f := range compiled.All() {

@@ -25,7 +25,8 @@ func (c *Catalog) Writable(r Relation) bool { return c.contents.Targets[r].Table
 // writeTarget is what a statement changes.
 type writeTarget struct {
 	target   Relation
-	database string // with the table behind it
+	database string   // with the table behind it
+	outside  *outside // a table that is not DuckDB's; else nil
 }
 
 const (
@@ -83,7 +84,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
 		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{ch.relation, databaseOf(table)}, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
+		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table)}, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {

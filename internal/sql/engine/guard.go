@@ -31,7 +31,6 @@ type verdict struct {
 	writeTarget
 	// returning says that its rows are those of RETURNING.
 	returning bool
-	outside   *outside // of a write to a table that is not DuckDB's; else nil
 
 	hidden bool // it calls functions that are hidden from the caller, by names that no function has
 

@@ -248,16 +248,8 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	if p.isolated, err = p.isolable(); p.isolated || err != nil {
 		return pending, nil, err
 	}
-	if err = p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedDuckDB); err != nil {
+	if err = p.checkHere(); err != nil {
 		return pending, nil, err
-	}
-	if p.verdict.over != nil {
-		return pending, nil, refuseLimit(p.req.SQL, p.verdict.over)
-	}
-	if p.req.Isolate {
-		if err = p.verdict.checkUnsafe(); err != nil {
-			return pending, nil, err
-		}
 	}
 	if s, err = p.prepare(); err != nil {
 		return pending, nil, err

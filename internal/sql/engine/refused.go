@@ -121,3 +121,17 @@ func checkShows(text string, st *sqltree.Statement, in usage) error {
 	}
 	return nil
 }
+
+// checkHere refuses a statement that may not run in this process.
+func (p *producer) checkHere() error {
+	if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedDuckDB); err != nil {
+		return err
+	}
+	if p.verdict.over != nil {
+		return refuseLimit(p.req.SQL, p.verdict.over)
+	}
+	if p.req.Isolate {
+		return p.verdict.checkUnsafe()
+	}
+	return nil
+}
