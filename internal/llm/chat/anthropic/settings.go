@@ -1,11 +1,8 @@
 package anthropic
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
@@ -90,7 +87,7 @@ func parseSettings(r *chat.Request, o *wire.Object) {
 
 // parseConfig decodes what other providers can use of the fields that stay in Extra.
 func parseConfig(r *chat.Request, o *wire.Object) {
-	r.Settings.User = userOf(o.Object("metadata").Text("user_id"))
+	r.Settings.User = wire.ID(o.Object("metadata").Text("user_id"))
 	var config outputConfig
 	o.Read("output_config", "an object with effort and format", &config)
 	r.Settings.Effort = config.Effort
@@ -111,18 +108,6 @@ func parseConfig(r *chat.Request, o *wire.Object) {
 	}
 	// OpenAI's response_format requires a name.
 	r.Settings.Format, _ = tools.Encode(responseFormat{Type: "json_schema", Schema: jsonSchema{Name: "answer", Schema: config.Format.Schema, Strict: true}})
-}
-
-// maxUser is how many characters OpenAI's APIs take of a user. Claude Code's have more.
-const maxUser = 64
-
-// userOf returns a user's id as OpenAI's APIs take it: the SHA-256 of a longer one.
-func userOf(id string) string {
-	if utf8.RuneCountInString(id) <= maxUser {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:])
 }
 
 // outputConfig has the effort of the model and the format of the answer.

@@ -214,7 +214,7 @@ func (h *history) result(r *chat.CallResult) error {
 	}
 	o := wire.Writer{}
 	o.Value("role", "tool")
-	o.Value("tool_call_id", r.ID)
+	o.Value("tool_call_id", wire.ID(r.ID))
 	o.Value("content", text)
 	h.out = append(h.out, o.End())
 	return nil
@@ -281,6 +281,6 @@ func encodeCall(c *chat.Call) []byte {
 	if arguments == "" {
 		arguments = "{}"
 	}
-	call, _ := tools.Encode(wholeCall{c.ID, "function", callFunction{c.Name, arguments}})
+	call, _ := tools.Encode(wholeCall{wire.ID(c.ID), "function", callFunction{c.Name, arguments}})
 	return call
 }

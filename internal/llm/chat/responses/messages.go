@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -63,13 +64,25 @@ func (t *transcript) message(m chat.Message) error {
 	if m.Role == chat.RoleTool {
 		t.role = chat.RoleUser // of everything except results
 	}
-	for _, p := range m.Parts {
+	parts := slices.Clone(m.Parts)
+	slices.SortStableFunc(parts, resultsFirst) // right after their calls
+	for _, p := range parts {
 		if err := t.part(m.Role, p); err != nil {
 			return err
 		}
 	}
 	t.flush()
 	return nil
+}
+
+func resultsFirst(a, b chat.Part) int {
+	switch first, second := a.Kind == chat.PartResult, b.Kind == chat.PartResult; {
+	case first == second:
+		return 0
+	case first:
+		return -1
+	}
+	return 1
 }
 
 // written adds the items of the array in Raw.
@@ -109,7 +122,7 @@ func (t *transcript) part(role chat.Role, p chat.Part) error {
 		if err != nil {
 			return err
 		}
-		t.item(outputItem{"function_call_output", p.Result.ID, output})
+		t.item(outputItem{"function_call_output", wire.ID(p.Result.ID), output})
 	case chat.PartThinking:
 		t.thinking(p)
 	case chat.PartOther:
@@ -182,7 +195,7 @@ func callOf(c *chat.Call) callItem {
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
-	return callItem{Type: itemCall, CallID: c.ID, Name: c.Name, Namespace: c.Namespace, Arguments: arguments}
+	return callItem{Type: itemCall, CallID: wire.ID(c.ID), Name: c.Name, Namespace: c.Namespace, Arguments: arguments}
 }
 
 // contentOf returns an image, a refusal of the assistant, or a text.

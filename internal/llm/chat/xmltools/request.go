@@ -34,7 +34,8 @@ func inWords(r *chat.Request) (*chat.Request, []chat.Tool) {
 	return c, described
 }
 
-// shown splits the tools into those described as text and those hosted by the provider.
+// shown splits the tools that the choice allows into those described as text and those
+// hosted by the provider.
 // Deferred tools are described once a search has found them.
 func shown(r *chat.Request) (described, hosted []chat.Tool) {
 	found := map[string]bool{}
@@ -51,7 +52,7 @@ func shown(r *chat.Request) (described, hosted []chat.Tool) {
 		switch {
 		case t.Hosted():
 			hosted = append(hosted, t)
-		case !t.Deferred || found[t.Name]:
+		case r.Choice.Allows(t.Name) && (!t.Deferred || found[t.Name]):
 			described = append(described, t)
 		}
 	}

@@ -168,3 +168,16 @@ func TestTheSameToolsAreTheSameBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestAllowedTools describes the tools that the choice allows only.
+func TestAllowedTools(t *testing.T) {
+	r := &chat.Request{
+		Messages: []chat.Message{chat.Text(chat.RoleUser, "hi")},
+		Tools:    []chat.Tool{{Name: "first_tool"}, {Name: "second_tool"}},
+		Choice:   chat.Choice{Mode: chat.ChoiceAuto, Allowed: []string{"second_tool"}},
+	}
+	text := transcript(asked(t, r))
+	if strings.Contains(text, "first_tool") || !strings.Contains(text, "second_tool") {
+		t.Error(text)
+	}
+}
