@@ -52,6 +52,7 @@ func TestCTEsThatStay(t *testing.T) {
 		{"WITH w AS (SELECT random() AS r, i FROM k) SELECT (count(*) = (SELECT count(*) FROM (SELECT r FROM w)))::VARCHAR FROM w", "true"},
 		{"SELECT c FROM (WITH w AS (SELECT random() AS r), v AS (SELECT * FROM w WHERE r IN (SELECT r FROM w)) SELECT count(*)::VARCHAR AS c FROM v)", "1"},
 		{"WITH RECURSIVE r AS (SELECT 1 AS j UNION ALL SELECT j + 1 FROM r WHERE j < 3) SELECT (SELECT sum(j) FROM (FROM r) WHERE j <= i)::VARCHAR FROM k WHERE i < 3 ORDER BY i", "NULL 1 3"},
+		{"SELECT m::VARCHAR FROM (SELECT i, (WITH RECURSIVE r AS (SELECT t.i AS j UNION ALL SELECT r.j + 1 FROM r WHERE r.j < 2 * t.i) SELECT j FROM r ORDER BY j DESC LIMIT 1) AS m FROM k AS t WHERE t.i < 4) ORDER BY i", "0 2 4 6"},
 		{"SELECT i::VARCHAR FROM k WHERE i IN (WITH RECURSIVE r AS (SELECT 1 AS j UNION ALL SELECT j + 1 FROM r WHERE j < 3) SELECT j FROM r) ORDER BY i", "1 2 3"},
 		{"SELECT i::VARCHAR FROM k WHERE i IN (WITH w AS (SELECT i + 1 AS j FROM k) SELECT x.j FROM (SELECT j FROM w) AS x, k AS y WHERE y.i = x.j AND x.j < 3) ORDER BY i", "1 2"},
 	} {

@@ -83,7 +83,7 @@ type cte struct {
 	entry, query Span   // the entry; the query in its brackets
 	scope        Span   // the query that has the WITH clause
 	recursive    bool   // it reads itself
-	depth        int    // number of subqueries around its WITH clause
+	depth        int    // number of subqueries around its WITH clause, without those that are first in FROM
 	correlated   bool   // it uses an outer column
 	maybe        bool   // it may use one, and its query can be written in place of its name
 	nested       bool   // a subquery of the scope reads it
@@ -397,7 +397,7 @@ func (in *inliner) spread(step func(c, reader *cte) bool) {
 // another that is.
 func (in *inliner) markNested() {
 	for _, c := range in.ctes {
-		c.depth = in.subqueries(in.Inputs, c.entry.Start)
+		c.depth = in.subqueries(in.Inputs, c.entry.Start) - in.derived(in.Inputs, c.entry.Start)
 		c.nested = slices.ContainsFunc(c.reads, func(r Read) bool { return !c.own(r) && in.subqueries(c.scope.Start, r.Offset) > 0 })
 		c.selfNested = slices.ContainsFunc(c.reads, func(r Read) bool { return c.own(r) && in.subqueries(c.query.Start, r.Offset) > 0 })
 	}
@@ -427,6 +427,19 @@ func (in *inliner) subqueries(start, offset int) int {
 	n := 0
 	for open := in.open(offset); open >= 0 && in.tokens[open].Start >= start; open = in.around[open] {
 		if in.isQuery(open) && in.query[in.tokens[open].End] == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// derived returns how many of these subqueries are first in a FROM clause, where they use no
+// column of a table next to them.
+func (in *inliner) derived(start, offset int) int {
+	n := 0
+	for open := in.open(offset); open > 0 && in.tokens[open].Start >= start; open = in.around[open] {
+		outer := in.around[open]
+		if in.isQuery(open) && Are(in.sql, in.tokens, open-1, "from") && (outer < 0 || in.isQuery(outer)) {
 			n++
 		}
 	}
