@@ -49,6 +49,11 @@ func (s *snapshotTables) get(r engine.Relation, v *tables.Version) (*engine.Snap
 	if t.Columns, err = stage.Describe("SELECT * FROM " + t.From); err != nil {
 		return nil, fmt.Errorf("the columns of %s: %w", name, err)
 	}
+	// So that a worker joins the tables as this process would: clients rely on the order
+	// of rows that they do not ask for.
+	if t.Rows, err = stage.Estimate("SELECT * FROM " + t.From); err != nil {
+		return nil, fmt.Errorf("the rows of %s: %w", name, err)
+	}
 	if s.byName == nil {
 		s.byName = map[string]*snapshotTable{}
 	}

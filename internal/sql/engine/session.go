@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"strconv"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
@@ -25,6 +27,23 @@ func (s session) Describe(sql string) ([]Column, error) {
 	d := stmt{raw: raw}
 	d.describe()
 	return d.columns, nil
+}
+
+// Estimate returns how many rows DuckDB expects of sql, a SELECT, or 0 if it does not know.
+func (s session) Estimate(sql string) (rows int64, err error) {
+	err = s.Query("EXPLAIN (FORMAT json) "+sql, func(chunk *Chunk) error {
+		for i := range chunk.Len() {
+			var plan []struct {
+				Info map[string]any `json:"extra_info"`
+			}
+			if json.Unmarshal(chunk.Column(1).Bytes(i), &plan) == nil && len(plan) > 0 {
+				text, _ := plan[0].Info["Estimated Cardinality"].(string)
+				rows, _ = strconv.ParseInt(text, 10, 64)
+			}
+		}
+		return nil
+	})
+	return rows, err
 }
 
 // Query runs an internal SELECT and calls f with every chunk.

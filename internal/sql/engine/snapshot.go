@@ -17,6 +17,7 @@ type SnapshotTable struct {
 	Name     string   // unique in a catalog
 	Relation Relation `json:"-"`
 	Columns  []Column
+	Rows     int64 // how many there were at the load, about; 0: unknown
 	// From is the relation in a FROM clause in this process. It never reaches another one.
 	From string `json:"-"`
 	// Handler is the name of the [Handler] that From calls for its rows; "" if it calls none.

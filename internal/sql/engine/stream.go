@@ -36,6 +36,7 @@ const streamTable = "__spiced_stream"
 // Stream is a table of rows from outside of DuckDB. Each scan reads it from its beginning.
 type Stream struct {
 	Columns []Column
+	Rows    int64 // how many are expected, for the plans of statements; 0: unknown
 	// Open begins to read the columns of these numbers, in this order. The context ends with
 	// the statement that reads, if that is one of the runtime.
 	Open func(ctx context.Context, columns []int) (StreamReader, error)
@@ -137,6 +138,9 @@ func spiced_stream_bind(info unsafe.Pointer) {
 		lt := c.Type.logical()
 		mapping.BindAddResultColumn(bind, c.Name, lt)
 		mapping.DestroyLogicalType(&lt)
+	}
+	if plan.Rows > 0 {
+		mapping.BindSetCardinality(bind, mapping.IdxT(plan.Rows), false)
 	}
 	mapping.BindSetBindData(bind, goHandle(plan), C.spiced_stream_free_ptr())
 }

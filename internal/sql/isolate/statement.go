@@ -101,7 +101,7 @@ func (s *server) prepare(ctx context.Context, q query) error {
 		return err
 	}
 	for _, t := range q.Streams {
-		s.db.SetStream(t.Name, &engine.Stream{Columns: t.Columns, Open: s.openTable(t)})
+		s.db.SetStream(t.Name, &engine.Stream{Columns: t.Columns, Rows: t.Rows, Open: s.openTable(t)})
 	}
 	return s.db.Publish(ctx, engine.NewCatalog(engine.Contents{}), func(tx *engine.Tx) error {
 		for _, sql := range q.Definitions {
