@@ -73,6 +73,22 @@ func unseen(t *testing.T, what, request, text string) {
 	}
 }
 
+// What is hidden from bob is in no cached result of ann's.
+func TestHiddenFunctionsAreInNoCachedResult(t *testing.T) {
+	const caching = "  caching: { sql_results: { enabled: true, item_ttl: 10m } }\n"
+	p := start(t, folder(t, "spicepod.yaml", strings.Replace(availablePod, "runtime:\n", "runtime:\n"+caching, 1)), sqlProtocols()...)
+	for _, sql := range []string{"SELECT proname FROM pgcatalog.pg_proc WHERE proname LIKE '%ify'", "SELECT name FROM spiced.functions WHERE name LIKE '%ify'"} {
+		if r := p.do("POST", "/v1/sql", sql, keyOf("ann")...); !strings.Contains(r.body, "refundify") {
+			t.Fatalf("ann, %s: %s", sql, r.body)
+		}
+		r := p.do("POST", "/v1/sql", sql, keyOf("bob")...)
+		unseen(t, sql, sql, r.body)
+		if got := r.header.Get("Results-Cache-Status"); got != "BYPASS" {
+			t.Errorf("%s: %s", sql, got)
+		}
+	}
+}
+
 // What is hidden from bob does not show in any list, search, suggestion, table or error.
 func TestHiddenToolsShowNowhere(t *testing.T) {
 	p := startAvailable(t)

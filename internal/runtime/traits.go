@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
@@ -43,6 +44,9 @@ func (b *build) readTraits() *traits {
 		for _, r := range registry.Personal() {
 			t.relations[r] = engine.Traits{Volatile: true, Caller: true}
 		}
+	}
+	for _, r := range pgcatalog.Relations() { // they show what tables of schema spiced show
+		t.relations[r] = engine.Traits{Volatile: true, Caller: b.keys.Enabled()}
 	}
 	for _, c := range b.order {
 		t.reads[c] = b.reads(t, c)
