@@ -229,13 +229,13 @@ var sqlStates = map[string][]errcode.Code{
 	"54000": {errcode.Limit},
 	"53300": {errcode.Busy},
 	// The protocol's own, of statements on the session:
-	"22023": {errcode.Refused}, // a value that the setting does not take
-	"42704": {errcode.Refused}, // no such setting
-	"55P02": {errcode.Refused}, // a setting that is fixed
-	"25006": {errcode.Refused}, // no writing in a transaction
-	"25P01": {errcode.Refused}, // no transaction
-	"26000": {errcode.Refused}, // no such prepared statement
-	"34000": {errcode.Refused}, // no such cursor
+	"22023": {errcode.Refused},                   // a value that the setting does not take
+	"42704": {errcode.Refused, errcode.NotFound}, // no such setting, and no such table
+	"55P02": {errcode.Refused},                   // a setting that is fixed
+	"25006": {errcode.Refused},                   // no writing in a transaction
+	"25P01": {errcode.Refused},                   // no transaction
+	"26000": {errcode.Refused},                   // no such prepared statement
+	"34000": {errcode.Refused},                   // no such cursor
 }
 
 func postgresOutcome(err error) outcome {
