@@ -121,7 +121,7 @@ func badInputs() map[string]struct {
 		"missing file":       {"datasets: [{name: t, from: 'file:nix.csv'}]\n", false, "nix.csv"},
 		"ragged CSV":         {"datasets: [{name: t, from: 'file:ragged.csv', acceleration: {}}]\n", false, "ragged.csv"},
 		"two statements":     {"functions:\n" + fn("f", "x", "1; DROP TABLE t"), false, ""},
-		"missing body_ref":   {"functions:\n  - {name: f, from: sql, signature: {args: [], returns: int64}, body_ref: nix.sql}\n", true, "nix.sql"},
+		"missing body_ref":   {"functions:\n  - {name: f, from: sql, signature: {args: [], returns: int64}, body_ref: nix.sql}\n", false, "nix.sql"},
 		"file access":        {"functions:\n" + fn("f", "", "(SELECT count(*) FROM read_csv('/etc/passwd'))"), false, ""},
 		"a statement":        {"functions:\n" + fn("f", "", "DROP SCHEMA public"), false, ""},
 		"duplicate function": {"functions:\n" + fn("f", "x", "x") + fn("F", "x", "x"), true, ""},
