@@ -207,9 +207,12 @@ func (d *decoder) textFile(at *yaml.Node, ref string, text reflect.Value) {
 func (d *decoder) unreadFiles(pod *Pod) {
 	all := d.problems.HasErrors()
 	for _, component := range slices.Sorted(maps.Keys(d.index.unset)) {
+		if !ownFiles.MatchString(component) {
+			continue
+		}
 		i, function := functionIndex(component)
 		served := !function || pod.Functions[i].Enabled && (d.within != "" || pod.Runtime.Functions.Enabled)
-		if !ownFiles.MatchString(component) || served && !all {
+		if served && !all {
 			continue
 		}
 		for _, u := range d.index.unset[component] {
