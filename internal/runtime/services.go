@@ -289,11 +289,12 @@ func (s *services) Activity() *activity.Table { return &s.activity }
 
 // Isolates reports whether a client's statement, if it only reads, runs in a worker,
 // as runtime.query.isolate says; see [engine.Request.Isolate]. Without keys, a caller
-// is not known to be trusted.
+// is not known to be trusted. Without workers, statements of trusted callers are not refused
+// for what only workers may run.
 func (s *services) Isolates(r query.Request) bool {
 	switch s.settings.Query.Isolate {
 	case spicepod.IsolateAll:
-		return true
+		return r.ByModel || !r.Caller.Write || s.db.workers != nil
 	case spicepod.IsolateReadOnly:
 		return r.ByModel || !r.Caller.Write || s.db.workers != nil && !s.Keys().Enabled()
 	}
