@@ -101,6 +101,7 @@ func TestMCPStopsWithoutErrors(t *testing.T) {
 				defer cancel()
 				in, to := io.Pipe()
 				from, out := io.Pipe()
+				defer out.Close()
 				errs := &logged{}
 				ended := make(chan int, 1)
 				go func() { ended <- run(ctx, []string{"mcp", dir}, streams{in, out, errs}) }()
@@ -114,8 +115,10 @@ func TestMCPStopsWithoutErrors(t *testing.T) {
 					fmt.Fprintln(to, request)
 					answers.Scan()
 				}
-				if signal {
+				if signal { // the client does not read on
 					cancel()
+				} else {
+					go func() { _, _ = io.Copy(io.Discard, from) }()
 				}
 				to.Close()
 				if status := <-ended; status != exitGood || errs.String() != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,7 +39,16 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 		_ = sdk.Close() // Wait returns how it ended
 	})
 	defer stop()
-	err = sdk.Wait()
+	ended := make(chan error, 1)
+	go func() { ended <- sdk.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(stopPatience):
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -47,6 +57,10 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	}
 	return fmt.Errorf("MCP session: %w", err)
 }
+
+// stopPatience is how long the end of ctx waits for a client that does not read what is written
+// to it.
+const stopPatience = 2 * time.Second
 
 // batches reports whether a client may send batches: its revision was not chosen yet, or is one
 // before 2025-06-18, which removed them.
