@@ -9,5 +9,5 @@ type Model struct {
 	Params      Params         `yaml:"params" doc:"Settings of the provider, and the tools of the model; see docs/models.md."`
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
-	Files       []any          `yaml:"files" served:"no" instead:"a server with the API of OpenAI beside spiced, with 'params.endpoint'" doc:"Files of a local model."`
+	Files       []any          `yaml:"files" served:"no" instead:"a server next to spiced that has the API of OpenAI, with 'params.endpoint'" doc:"Files of a local model."`
 }

@@ -36,7 +36,7 @@ var hexDigits = regexp.MustCompile(`^[0-9a-f]*`)
 
 // Protect replaces the ids in a message or a batch of messages: the id of a request, the
 // requestId of a cancellation and the progressToken in _meta. A response is not changed: its id is
-// that of a request of ours. What is no JSON is returned as it is. The error names an id that is
+// that of a request that this process sent. Text that is not JSON is returned unchanged. The error names an id that is
 // neither a string nor a number, or is longer than [MaxID] (MCP 2025-11-25, basic, "Requests").
 func Protect(message []byte) ([]byte, error) {
 	message = bytes.TrimSpace(message)
