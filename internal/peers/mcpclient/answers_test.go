@@ -241,7 +241,7 @@ func TestSessionsThatAreAlwaysLost(t *testing.T) {
 	w := newWeb(t)
 	server := w.open(site.entry())
 	_, err := call(t.Context(), tool(t, server, "web__lost"), `{"of":"lost"}`)
-	if err == nil || err.Code != errcode.ToolUnavailable || !strings.Contains(err.Message, "no longer knows the session") || fake.calls(`{"of":"lost"}`) != 2 {
+	if err == nil || err.Code != errcode.ToolUnavailable || !strings.Contains(err.Message, "no longer knows the session") || !strings.Contains(err.Hint, "did not run") || fake.calls(`{"of":"lost"}`) != 2 {
 		t.Errorf("%+v, %d calls", err, fake.calls(`{"of":"lost"}`))
 	}
 	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__good"), `{}`); return err == nil })

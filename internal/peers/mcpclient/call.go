@@ -56,7 +56,7 @@ func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 			return out, err
 		}
 		if lost != nil {
-			return tools.Output{}, s.unavailable(err)
+			return tools.Output{}, s.unavailable(err.Error(), "the call did not run; the client reconnects", err)
 		}
 		lost = s // nothing ran there: once more, in another session
 	}
@@ -132,7 +132,7 @@ func (s *session) failed(outer context.Context, err error) error {
 		} else if web.status != http.StatusTooManyRequests {
 			s.probe()
 		}
-		return s.unavailable(web)
+		return s.interrupted(web)
 	case errors.As(err, &answer) && answer.Code != codeRejected:
 		code := errcode.Execution
 		switch {
@@ -143,7 +143,7 @@ func (s *session) failed(outer context.Context, err error) error {
 		}
 		return tools.NewError(code, "the server answers: "+s.show(answer.Message, maxErrorText), "")
 	}
-	return s.unavailable(err)
+	return s.interrupted(err)
 }
 
 // probe checks in the background whether the server refuses everything in the session, as some do
@@ -170,15 +170,19 @@ func (s *session) probe() {
 // or that a gateway refused.
 const codeRejected = -32005
 
-// unavailable is the error of a call whose server disconnected.
-func (s *session) unavailable(err error) error {
+// interrupted is the error of a call that may have run at a server that disconnected.
+func (s *session) interrupted(err error) error {
 	text := "the connection ended in the middle of the call"
 	var cause *webError // the reason, even when the session has ended meanwhile
 	if errors.As(err, &cause) || !gone(err) && s.life.Err() == nil {
-		text = s.show(err.Error(), maxReason)
+		text = err.Error()
 	}
-	e := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s %q: %s", s.target.kind(), s.target.name, text), "the call may have run; the client reconnects")
-	e.Cause = err
+	return s.unavailable(text, "the call may have run; the client reconnects", err)
+}
+
+func (s *session) unavailable(text, hint string, cause error) error {
+	e := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s %q: %s", s.target.kind(), s.target.name, s.show(text, maxReason)), hint)
+	e.Cause = cause
 	return e
 }
 
