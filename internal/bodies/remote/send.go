@@ -19,6 +19,7 @@ import (
 
 const (
 	firstBackoff = 200 * time.Millisecond
+	mostBackoff  = 8 * time.Second
 	maxWait      = 30 * time.Second // for the service to be ready
 	maxErrorBody = 16 << 10
 	snippet      = 256 // characters of an error's body that are shown
@@ -33,40 +34,23 @@ type again struct {
 }
 
 // send posts a request, if need be several times, and returns the body of the response.
-func (s *Service) send(ctx context.Context, text []byte) ([]byte, error) {
-	backoff := firstBackoff
-	for n := 0; ; n++ {
-		response, err := s.attempt(ctx, text)
-		var retry *again
+func (s *Service) send(ctx context.Context, text []byte) (response []byte, err error) {
+	var retry *again
+	retries := httpx.Retry{Max: s.set.retries, First: firstBackoff, Most: mostBackoff, MaxAfter: maxWait}
+	retries.Do(ctx, func() (bool, time.Duration) {
+		response, err = s.attempt(ctx, text)
 		if !errors.As(err, &retry) {
-			return response, err
+			return false, 0
 		}
-		if n >= s.set.retries {
-			return nil, retry.error
-		}
-		if retry.after > maxWait {
-			return nil, fmt.Errorf("%w (it asks to wait %s, which is longer than %s)", retry.error, retry.after.Round(time.Second), maxWait)
-		}
-		if !pause(ctx, max(backoff, retry.after)) {
-			return nil, retry.error
-		}
-		backoff *= 2
+		return true, retry.after
+	})
+	switch {
+	case !errors.As(err, &retry):
+		return response, err
+	case retry.after > maxWait:
+		return nil, fmt.Errorf("%w (it asks to wait %s, which is longer than %s)", retry.error, retry.after.Round(time.Second), maxWait)
 	}
-}
-
-// pause waits, unless the context ends before.
-func pause(ctx context.Context, wait time.Duration) bool {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
-		return false
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return nil, retry.error
 }
 
 // attempt posts a request once.

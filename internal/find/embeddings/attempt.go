@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,16 +85,11 @@ func (o *openAI) refused(resp *http.Response) *Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	message, code := httpx.Message(body)
 	// OpenAI answers 429 also when the account has run out of credit.
-	e := o.fail(resp.StatusCode, retryable(resp.StatusCode) && code != "insufficient_quota", nil, "%s", message)
+	e := o.fail(resp.StatusCode, httpx.Retryable(resp) && code != "insufficient_quota", nil, "%s", message)
 	if e.wait = httpx.RetryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (requests a wait of %s, longer than %s)", e.Message, e.wait.Round(time.Second), MaxRetryAfter))
 	}
 	return e
-}
-
-// retryable reports whether OpenAI's own clients retry after the status.
-func retryable(status int) bool {
-	return slices.Contains([]int{http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests}, status) || status >= 500
 }
 
 // transferError converts an error of the HTTP client.
@@ -111,24 +104,4 @@ func (o *openAI) transferError(err error) *Error {
 		return o.fail(0, true, io.ErrUnexpectedEOF, "the connection was closed before the end of the answer")
 	}
 	return o.fail(0, true, nil, "%s", err)
-}
-
-// backoff returns how long to wait after a number of failed attempts. It doubles
-// each time, and its upper half is random, so that clients that failed together
-// do not retry together.
-func backoff(attempt int) time.Duration {
-	most := min(backoffFirst<<(attempt-1), backoffMost)
-	return most/2 + rand.N(most/2+1)
-}
-
-// wait waits for d or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -20,9 +20,6 @@ func DecodeAnswer(body []byte, texts int) ([][]float32, Usage, error) {
 // Batches is batches.
 var Batches = batches
 
-// Wait is the real pause.
-var Wait = wait
-
 // GGUFBuilt is ggufBuilt.
 const GGUFBuilt = ggufBuilt
 

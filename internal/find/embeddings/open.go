@@ -16,7 +16,7 @@ type Options struct {
 	// Its redirects and cookies are not used.
 	HTTP *http.Client
 
-	pause func(context.Context, time.Duration) error // replaced by tests; nil means wait
+	pause func(context.Context, time.Duration) error // replaced by tests; see [httpx.Retry]
 }
 
 // kind is a provider, named before the colon of `from:`.

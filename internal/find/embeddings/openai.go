@@ -30,9 +30,8 @@ type openAI struct {
 	known     atomic.Int64 // dimensions of the answers; 0 before the first
 	batch     int
 	timeout   time.Duration
-	retries   int
+	retry     httpx.Retry
 	slots     chan struct{} // one for each request in flight
-	pause     func(context.Context, time.Duration) error
 }
 
 var _ Counter = (*openAI)(nil)
@@ -50,12 +49,11 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
 		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
 		timeout:  e.Duration("timeout", defaultTimeout, MaxTimeout),
-		retries:  e.Number("max_retries", defaultRetries, 0, MaxRetries),
-		slots:    make(chan struct{}, MaxConcurrent),
-		pause:    e.opts.pause,
-	}
-	if o.pause == nil {
-		o.pause = wait
+		retry: httpx.Retry{
+			Max: e.Number("max_retries", defaultRetries, 0, MaxRetries), First: backoffFirst, Most: backoffMost,
+			MaxAfter: MaxRetryAfter, Pause: e.opts.pause,
+		},
+		slots: make(chan struct{}, MaxConcurrent),
 	}
 	o.known.Store(int64(o.wanted))
 	o.authorize = authorization(e.Header("openai_api_key"), e.Header("openai_org_id"), e.Header("openai_project_id"))
@@ -169,23 +167,25 @@ func (o *openAI) send(ctx context.Context, texts []string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	for attempt := 1; ; attempt++ {
-		a, failed := o.attempt(ctx, body, len(texts))
-		if failed == nil {
-			if a.usage == (Usage{}) {
-				a.usage = EstimateUsage(texts)
-			}
-			return a, nil
+	var a answer
+	var failed *Error
+	attempts := 0
+	o.retry.Do(ctx, func() (again bool, after time.Duration) {
+		attempts++
+		if a, failed = o.attempt(ctx, body, len(texts)); failed == nil {
+			return false, 0
 		}
-		if ctx.Err() != nil {
-			return answer{}, cancelled(ctx, o.name)
+		return failed.Retryable, failed.wait
+	})
+	switch {
+	case failed == nil:
+		if a.usage == (Usage{}) {
+			a.usage = EstimateUsage(texts)
 		}
-		failed.Attempts = attempt
-		if !failed.Retryable || attempt > o.retries || failed.wait > MaxRetryAfter {
-			return answer{}, failed
-		}
-		if o.pause(ctx, max(failed.wait, backoff(attempt))) != nil {
-			return answer{}, cancelled(ctx, o.name)
-		}
+		return a, nil
+	case ctx.Err() != nil:
+		return answer{}, cancelled(ctx, o.name)
 	}
+	failed.Attempts = attempts
+	return answer{}, failed
 }

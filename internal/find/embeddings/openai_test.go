@@ -380,21 +380,6 @@ func TestCancelBetweenAttempts(t *testing.T) {
 	}
 }
 
-func TestTheWaitBetweenAttemptsEndsWithTheCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		if err := embeddings.Wait(ctx, time.Hour); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-			t.Errorf("%v after %s", err, time.Since(start))
-		}
-		start = time.Now()
-		if err := embeddings.Wait(t.Context(), time.Minute); err != nil || time.Since(start) != time.Minute {
-			t.Errorf("%v after %s", err, time.Since(start))
-		}
-	})
-}
-
 func TestTheFirstFailedBatchEndsTheOthers(t *testing.T) {
 	p := newProvider(t, func(_ int, r request, w http.ResponseWriter) {
 		if r.Input[0] == "bad" {

@@ -1,99 +1,72 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
 
-	"github.com/openai/openai-go/v3/option"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
-// call is one request with its retries.
-type call struct {
-	endpoint *Endpoint
-	attempts int
-	answer   *answer     // of the last attempt, if it succeeded
-	failed   *chat.Error // of the last attempt, if it failed
-}
-
-// send sends the request and returns the answer once its headers have arrived.
-func (c *call) send(ctx context.Context, path string, body []byte, header http.Header) (*answer, *chat.Error) {
-	var res *http.Response
-	err := c.endpoint.client.Post(ctx, c.endpoint.target(path), body, &res,
-		append(set(header), option.WithMiddleware(c.attempt))...)
+// send posts body, with retries, and returns the answer once its headers have arrived.
+func (e *Endpoint) send(ctx context.Context, path string, body []byte, header http.Header) (*answer, *chat.Error) {
+	var a *answer
+	var failed *chat.Error
+	attempts := 0
+	e.retry.Do(ctx, func() (again bool, after time.Duration) {
+		attempts++
+		if a, failed, again = e.attempt(ctx, path, body, header); failed != nil {
+			after = failed.RetryAfter
+		}
+		return again, after
+	})
 	switch {
 	case ctx.Err() != nil:
-		if c.answer != nil {
-			_ = c.answer.Close()
+		if a != nil {
+			_ = a.Close()
 		}
-		return nil, c.endpoint.cancelled(ctx)
-	case c.failed != nil:
-		c.failed.Retried = c.attempts > 1
-		return nil, c.failed
-	case err != nil || c.answer == nil:
-		return nil, c.endpoint.fail(errcode.Internal, nil, "cannot build the request: params.endpoint must be a URL such as https://host/v1")
+		return nil, e.cancelled(ctx)
+	case failed != nil:
+		failed.Retried = attempts > 1
+		return nil, failed
 	}
-	return c.answer, nil
+	return a, nil
 }
 
-// attempt sends the request once. The client that calls it retries after an error, and
-// after status 408, 409, 429 and 5xx.
-func (c *call) attempt(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	c.attempts++
-	c.failed = nil
-	ctx, cancel := context.WithCancel(req.Context())
-	a := &answer{cancel: cancel, idle: c.endpoint.idle, most: IdleFactor * c.endpoint.idle}
-	a.timer = time.AfterFunc(c.endpoint.timeout, a.expire)
-	res, err := next(req.WithContext(ctx))
+// attempt posts body once. again reports whether another attempt may succeed.
+func (e *Endpoint) attempt(ctx context.Context, path string, body []byte, header http.Header) (a *answer, failed *chat.Error, again bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target(path), bytes.NewReader(body))
+	if err != nil || e.host == "" {
+		cancel()
+		return nil, e.fail(errcode.Internal, nil, "cannot build the request: params.endpoint must be a URL such as https://host/v1"), false
+	}
+	maps.Copy(req.Header, e.header)
+	maps.Copy(req.Header, header)
+	a = &answer{cancel: cancel, idle: e.idle, most: IdleFactor * e.idle}
+	a.timer = time.AfterFunc(e.timeout, a.expire)
+	res, err := e.client.Do(req)
 	if err != nil {
 		a.stop()
-		again := false
-		c.failed, again = c.endpoint.unreachable(err, a)
-		if again {
-			return nil, err
-		}
-		return giveUp(), nil
+		failed, again = e.unreachable(err, a)
+		return nil, failed, again
 	}
 	a.timer.Stop()
-	a.body, res.Body = res.Body, a
+	a.body = res.Body
 	if res.StatusCode/100 == 2 {
-		c.answer = a
-		return res, nil
+		return a, nil, false
 	}
-	defer a.Close()
-	c.failed = c.refused(res)
-	res.Body = http.NoBody
-	return res, nil
-}
-
-// refused returns the error of an answer with an error status, and marks the answer if
-// a retry is useless.
-func (c *call) refused(res *http.Response) *chat.Error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, MaxErrorBytes))
-	failed, final := c.endpoint.refused(res, body)
-	if final {
-		res.Header.Set(shouldRetry, "false")
-	}
-	return failed
-}
-
-// shouldRetry is the header by which OpenAI's servers control retries, and the only way
-// to control retries in the client.
-const shouldRetry = "X-Should-Retry"
-
-// giveUp returns an answer that the client does not retry.
-func giveUp() *http.Response {
-	return &http.Response{
-		StatusCode: http.StatusBadGateway,
-		Header:     http.Header{shouldRetry: {"false"}},
-		Body:       http.NoBody,
-	}
+	text, _ := io.ReadAll(io.LimitReader(a, MaxErrorBytes))
+	_ = a.Close()
+	failed, final := e.refused(res, text)
+	return nil, failed, !final && httpx.Retryable(res)
 }
 
 // answer is the body of an answer, bounded in size. A read that exceeds the idle

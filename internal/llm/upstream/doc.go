@@ -16,6 +16,6 @@
 //		...
 //	}
 //
-// Requests go through the official OpenAI client, which implements retries with backoff
-// and Retry-After. The environment is not read.
+// Retries wait as those of the official clients do (see [httpx.Retry]). The environment is not
+// read.
 package upstream

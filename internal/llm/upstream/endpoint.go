@@ -13,9 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -38,11 +35,14 @@ type Options struct {
 // use; requests share connections.
 type Endpoint struct {
 	model   string
-	host    string
+	base    string // URL without a trailing slash and query
+	host    string // of base, "" if it is invalid
 	query   string // of the base URL
+	header  http.Header
 	timeout time.Duration
 	idle    time.Duration
-	client  openai.Client
+	retry   httpx.Retry
+	client  *http.Client
 	redact  func(string) string
 }
 
@@ -62,48 +62,24 @@ func New(o Options) *Endpoint {
 	if retries < 0 {
 		retries = DefaultRetries
 	}
+	header := http.Header{
+		"Content-Type": {"application/json"},
+		"Accept":       {"text/event-stream, application/json"},
+		"User-Agent":   {"spiced"},
+	}
+	maps.Copy(header, o.Header)
 	return &Endpoint{
 		model:   o.Model,
+		base:    strings.TrimRight(base.String(), "/"),
 		host:    base.Hostname(),
 		query:   query,
+		header:  header,
 		timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		idle:    cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
+		retry:   httpx.Retry{Max: min(retries, MaxRetries), First: backoffFirst, Most: backoffMost, MaxAfter: MaxRetryAfter},
+		client:  client(o.HTTP),
 		redact:  httpx.Redaction(secrets),
-		// A literal, because openai.NewClient reads OPENAI_API_KEY and others from the
-		// environment.
-		client: openai.Client{Options: append(
-			headers(o.Header),
-			option.WithBaseURL(base.String()),
-			option.WithHTTPClient(client(o.HTTP)),
-			option.WithMaxRetries(min(retries, MaxRetries)),
-		)},
 	}
-}
-
-// headers returns the options that set the headers of every request and remove those
-// that identify the client.
-func headers(h http.Header) []option.RequestOption {
-	options := []option.RequestOption{
-		option.WithHeader("User-Agent", "spiced"),
-		option.WithHeader("Accept", "text/event-stream, application/json"),
-	}
-	for _, name := range []string{
-		"Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version", "Retry-Count", "Timeout",
-	} {
-		options = append(options, option.WithHeaderDel("X-Stainless-"+name))
-	}
-	return append(options, set(h)...)
-}
-
-func set(h http.Header) []option.RequestOption {
-	var options []option.RequestOption
-	for _, name := range slices.Sorted(maps.Keys(h)) {
-		options = append(options, option.WithHeaderDel(name))
-		for _, value := range h[name] {
-			options = append(options, option.WithHeaderAdd(name, value))
-		}
-	}
-	return options
 }
 
 // Stream posts body to path, which begins with a slash, and yields the events of the
@@ -115,8 +91,7 @@ func set(h http.Header) []option.RequestOption {
 // something is missing.
 func (e *Endpoint) Stream(ctx context.Context, path string, body []byte, header http.Header) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		c := &call{endpoint: e}
-		answer, failed := c.send(ctx, path, body, header)
+		answer, failed := e.send(ctx, path, body, header)
 		if failed != nil {
 			yield(Event{}, failed)
 			return
@@ -151,15 +126,15 @@ func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event,
 	}
 }
 
-// target returns the path with the query of the base URL.
+// target returns the URL of a path, with the query of the base URL.
 func (e *Endpoint) target(path string) string {
-	if e.query == "" {
-		return path
+	switch {
+	case e.query == "":
+		return e.base + path
+	case strings.Contains(path, "?"):
+		return e.base + path + "&" + e.query
 	}
-	if strings.Contains(path, "?") {
-		return path + "&" + e.query
-	}
-	return path + "?" + e.query
+	return e.base + path + "?" + e.query
 }
 
 // Fail returns an error that names the model; the message says in one line what is wrong.

@@ -2,9 +2,10 @@ package upstream
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
+
+	"github.com/spiced-sql/spiced/internal/kit/sse"
 )
 
 // Event is one server-sent event.
@@ -33,27 +34,22 @@ func (e Event) last() bool {
 }
 
 // decoder reads the events of an answer, which may be one JSON document.
-//
-// The decoder of the OpenAI client drops the last event of a stream that ends without
-// an empty line, and does not bound multi-line data. Lines end as in the WHATWG HTML
-// standard, 9.2.6, except that a lone CR, which no provider sends, does not end a line.
 type decoder struct {
-	lines *bufio.Reader
-	long  []byte // a line longer than the buffer
-	data  []byte
-	typ   string // of the last event that had one
-	began bool
-	ended bool
+	body   *bufio.Reader
+	events *sse.Reader // nil before the first byte
+	ended  bool        // after a document
 }
 
 func newDecoder(r io.Reader) *decoder {
-	return &decoder{lines: bufio.NewReaderSize(r, readBytes)}
+	return &decoder{body: bufio.NewReaderSize(r, readBytes)}
 }
 
 // next returns the next event, io.EOF at the end.
 func (d *decoder) next() (Event, error) {
-	if !d.began {
-		d.began = true
+	if d.ended {
+		return Event{}, io.EOF
+	}
+	if d.events == nil {
 		first, err := d.first()
 		switch {
 		case err != nil:
@@ -63,8 +59,10 @@ func (d *decoder) next() (Event, error) {
 		case first == '<':
 			return Event{}, errPage
 		}
+		d.events = sse.NewReader(d.body, MaxEventBytes)
 	}
-	return d.event()
+	event, err := d.events.Next()
+	return Event{Type: event.Type, Data: event.Data}, err
 }
 
 // errPage is returned for an answer that is HTML.
@@ -73,16 +71,16 @@ var errPage = errors.New("an HTML page")
 // first peeks at the first byte that is neither white space nor a byte order mark.
 // Content types are not reliable.
 func (d *decoder) first() (byte, error) {
-	if mark, _ := d.lines.Peek(3); string(mark) == "\uFEFF" {
-		_, _ = d.lines.Discard(len(mark))
+	if mark, _ := d.body.Peek(3); string(mark) == "\uFEFF" {
+		_, _ = d.body.Discard(len(mark))
 	}
 	for {
-		b, err := d.lines.ReadByte()
+		b, err := d.body.ReadByte()
 		if err != nil {
 			return 0, err
 		}
 		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
-			return b, d.lines.UnreadByte()
+			return b, d.body.UnreadByte()
 		}
 	}
 }
@@ -90,75 +88,9 @@ func (d *decoder) first() (byte, error) {
 // document returns the whole answer as one event.
 func (d *decoder) document() (Event, error) {
 	d.ended = true
-	data, err := io.ReadAll(io.LimitReader(d.lines, MaxEventBytes+1))
+	data, err := io.ReadAll(io.LimitReader(d.body, MaxEventBytes+1))
 	if err == nil && len(data) > MaxEventBytes {
 		err = errTooLong
 	}
 	return Event{Type: EventJSON, Data: data}, err
-}
-
-// event reads lines up to the empty line, or the end of the stream, that ends an event
-// with data.
-func (d *decoder) event() (Event, error) {
-	d.data = d.data[:0]
-	typed, filled := false, false
-	for !d.ended {
-		line, err := d.line()
-		if err != nil && err != io.EOF {
-			return Event{}, err
-		}
-		d.ended = err == io.EOF
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch {
-		case len(line) == 0:
-			if filled {
-				return d.filled(typed), nil
-			}
-			typed = false
-		case string(name) == "event":
-			typed = len(value) > 0
-			if string(value) != d.typ {
-				d.typ = string(value)
-			}
-		case string(name) == "data":
-			if len(d.data)+len(value) >= MaxEventBytes {
-				return Event{}, errTooLong
-			}
-			if filled {
-				d.data = append(d.data, '\n')
-			}
-			d.data = append(d.data, value...)
-			filled = true
-		}
-	}
-	if filled {
-		return d.filled(typed), nil
-	}
-	return Event{}, io.EOF
-}
-
-func (d *decoder) filled(typed bool) Event {
-	if !typed {
-		return Event{Data: d.data}
-	}
-	return Event{Type: d.typ, Data: d.data}
-}
-
-// line returns the next line without its terminator; with io.EOF it is the last one.
-func (d *decoder) line() ([]byte, error) {
-	line, err := d.lines.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		d.long = d.long[:0]
-		for err == bufio.ErrBufferFull && len(d.long) <= MaxEventBytes {
-			d.long = append(d.long, line...)
-			line, err = d.lines.ReadSlice('\n')
-		}
-		d.long = append(d.long, line...)
-		line = d.long
-	}
-	if err == bufio.ErrBufferFull || len(line) > MaxEventBytes+len("data: \r\n") {
-		return nil, errTooLong
-	}
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
 }

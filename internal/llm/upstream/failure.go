@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/sse"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
@@ -53,7 +54,7 @@ func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error
 		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent only comments, pings and empty events for %s, %d times params.idle_timeout", a.most, IdleFactor)
 	case a.late.Load():
 		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, errTooLong), errors.Is(err, sse.ErrTooLong):
 		return e.fail(errcode.StreamBroken, nil, "the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
 	case errors.Is(err, errPage):
 		return e.fail(errcode.StreamBroken, nil, "the provider answered with an HTML page; check params.endpoint")

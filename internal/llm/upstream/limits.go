@@ -40,6 +40,10 @@ const (
 	IdleFactor = 3
 	// DefaultRetries is that of the clients of OpenAI and Anthropic.
 	DefaultRetries = 2
+
+	// The wait before the first retry, which doubles; theirs, too.
+	backoffFirst = 500 * time.Millisecond
+	backoffMost  = 8 * time.Second
 )
 
 const (
