@@ -129,11 +129,7 @@ func newToolClient(o CallOptions) (*toolClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := url.JoinPath(c.url, "..", "tools")
-	if err != nil {
-		return nil, err
-	}
-	return &toolClient{o, c, base}, nil
+	return &toolClient{o, c, c.base.String() + "/tools"}, nil
 }
 
 // definition is that of the tool.
@@ -223,7 +219,7 @@ func (c *toolClient) send(ctx context.Context, method, address string, body []by
 	began := time.Now()
 	resp, err := c.client.http.Do(req)
 	if err != nil {
-		return 0, nil, unreachable(ctx, address, err)
+		return 0, nil, c.client.unreachable(ctx, err)
 	}
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxToolAnswer+1))

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/kit/visible"
@@ -62,16 +60,16 @@ func Ask(ctx context.Context, o ChatOptions, message string) error {
 
 // conversation is the state of one Chat.
 type conversation struct {
-	api      *chatAPI
+	api      *client
 	out, err io.Writer
 	model    string
 	system   string
-	messages []openai.ChatCompletionMessageParamUnion
+	messages []chatMessage
 	asker    *asker // nil: no one is at a terminal
 }
 
 func newChat(ctx context.Context, o ChatOptions) (*conversation, error) {
-	api, err := newChatAPI(o.Options)
+	api, err := newClient(o.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -134,31 +132,34 @@ func (s *conversation) enter(ctx context.Context, line string) error {
 // arrives. A message without a complete answer is not added to the
 // conversation.
 func (s *conversation) say(ctx context.Context, message string) error {
-	messages := s.messages
+	var messages []chatMessage
 	if s.system != "" {
-		messages = append([]openai.ChatCompletionMessageParamUnion{openai.SystemMessage(s.system)}, messages...)
+		messages = append(messages, chatMessage{"system", s.system})
 	}
-	messages = append(messages[:len(messages):len(messages)], openai.UserMessage(message))
-	headers := []option.RequestOption{option.WithHeader("X-Spiced-Events", "include")}
+	asked := chatMessage{"user", message}
+	messages = append(append(messages, s.messages...), asked)
+	header := http.Header{"X-Spiced-Events": {"include"}}
 	if s.asker != nil { // calls wait for the person who is asked
-		headers = append(headers, option.WithHeader("Prefer", "wait=600"))
+		header.Set("Prefer", "wait=600")
 	}
-	stream := s.api.openai.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{Model: s.model, Messages: messages}, headers...)
-	defer stream.Close()
 	answer := &answerWriter{notes: s.err, out: &endOfLine{w: s.out}, asker: s.asker}
-	for stream.Next() {
-		if err := answer.chunk(ctx, stream.Current()); err != nil {
+	var failed error
+	for chunk, err := range s.api.chat(ctx, s.model, messages, header) {
+		if failed = err; err != nil {
+			break
+		}
+		if err := answer.chunk(ctx, chunk); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}
 	}
 	if err := answer.out.finish(); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
-	if err := stream.Err(); err != nil {
-		return chatError(ctx, err)
+	if failed != nil {
+		return failed
 	}
 	answer.ended(s.err)
-	s.messages = append(s.messages, openai.UserMessage(message), openai.AssistantMessage(answer.text.String()))
+	s.messages = append(s.messages, asked, chatMessage{"assistant", answer.text.String()})
 	return nil
 }
 
@@ -171,9 +172,9 @@ type answerWriter struct {
 	asker  *asker
 }
 
-func (a *answerWriter) chunk(ctx context.Context, c openai.ChatCompletionChunk) error {
-	if event := c.JSON.ExtraFields["spiced_event"].Raw(); event != "" {
-		return a.event(ctx, []byte(event))
+func (a *answerWriter) chunk(ctx context.Context, c chatChunk) error {
+	if len(c.Event) > 0 {
+		return a.event(ctx, c.Event)
 	}
 	for _, choice := range c.Choices {
 		if choice.FinishReason != "" {

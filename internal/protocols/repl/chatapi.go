@@ -1,42 +1,39 @@
 package repl
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
+	"github.com/spiced-sql/spiced/internal/kit/sse"
 )
 
-// chatAPI is a client of the server for a chat.
-type chatAPI struct {
-	openai *openai.Client
-	sql    *client // for its address and header
+const (
+	maxAnswer = 16 << 20 // bytes of one event of a chat, and of an answer in JSON
+	doneEvent = "[DONE]" // ends the stream of a chat
+)
+
+// chatMessage is a message of a conversation.
+type chatMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
 }
 
-func newChatAPI(o Options) (*chatAPI, error) {
-	c, err := newClient(o)
-	if err != nil {
-		return nil, err
+// chatChunk is a piece of an answer (OpenAI API reference, chat.completion.chunk), or a step of a
+// call.
+type chatChunk struct {
+	Choices []struct {
+		Delta        struct{ Content, Refusal string }
+		FinishReason string `json:"finish_reason"`
 	}
-	base, _ := url.Parse(c.url)
-	base = base.JoinPath("..")
-	// Not openai.NewClient: that reads OPENAI_* from the environment.
-	options := []option.RequestOption{
-		option.WithBaseURL(base.String() + "/"), option.WithHTTPClient(c.http), option.WithMaxRetries(0),
-	}
-	for name, values := range c.header {
-		for _, v := range values {
-			options = append(options, option.WithHeaderAdd(name, v))
-		}
-	}
-	api := &openai.Client{Options: options, Chat: openai.NewChatService(options...)}
-	return &chatAPI{api, c}, nil
+	Event json.RawMessage `json:"spiced_event"`
 }
 
 // modelInfo is a model in GET /v1/models.
@@ -54,12 +51,10 @@ type modelInfo struct {
 }
 
 // models lists the models, in declaration order.
-func (a *chatAPI) models(ctx context.Context) ([]modelInfo, error) {
-	var list struct {
-		Data []modelInfo `json:"data"`
-	}
-	err := a.openai.Get(ctx, "models?status=true", nil, &list)
-	return list.Data, chatError(ctx, err)
+func (c *client) models(ctx context.Context) ([]modelInfo, error) {
+	var list struct{ Data []modelInfo }
+	err := c.call(ctx, http.MethodGet, "models?status=true", nil, &list)
+	return list.Data, err
 }
 
 // foundTool is a result of a tool search.
@@ -70,43 +65,86 @@ type foundTool struct {
 }
 
 // search searches for tools as tool_search does.
-func (a *chatAPI) search(ctx context.Context, query string) ([]foundTool, error) {
-	var found struct {
-		Tools []foundTool `json:"tools"`
-	}
-	err := a.openai.Post(ctx, "./tools:search", map[string]any{"query": query, "limit": 20}, &found)
-	return found.Tools, chatError(ctx, err)
+func (c *client) search(ctx context.Context, query string) ([]foundTool, error) {
+	var found struct{ Tools []foundTool }
+	err := c.call(ctx, http.MethodPost, "tools:search", map[string]any{"query": query, "limit": 20}, &found)
+	return found.Tools, err
 }
 
-// chatError is a failed request with the server's message.
-func chatError(ctx context.Context, err error) error {
-	var failed *openai.Error
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &failed):
-		return &ServerError{Status: failed.StatusCode, Code: failed.Code, Message: serverMessage(failed)}
-	}
-	var transfer *url.Error
-	if errors.As(err, &transfer) {
-		return fmt.Errorf("no answer from the server: %w", transfer.Err)
-	}
-	return err
+// decide sends a person's decision about a call that needs approval, and returns its status.
+func (c *client) decide(ctx context.Context, approval, decision string) (string, error) {
+	var decided struct{ Status string }
+	err := c.call(ctx, http.MethodPost, "approvals/"+url.PathEscape(approval), map[string]string{"decision": decision}, &decided)
+	return decided.Status, err
 }
 
-// serverMessage is the message of an error in OpenAI's form or that of the
-// other routes.
-func serverMessage(failed *openai.Error) string {
-	var plain struct{ Message, Hint string }
-	switch {
-	case failed.Message != "":
-		return failed.Message
-	case json.Unmarshal([]byte(failed.RawJSON()), &plain) == nil && plain.Message != "":
-		return plain.Message
-	case failed.Response != nil && json.NewDecoder(io.LimitReader(failed.Response.Body, maxErrorBody)).Decode(&plain) == nil && plain.Message != "":
-		return plain.Message // the client keeps the body for this
+// call sends a request with a body in JSON, which may be nil, and decodes the answer.
+func (c *client) call(ctx context.Context, method, path string, body, answer any) error {
+	resp, err := c.post(ctx, method, path, body, http.Header{"Accept": {"application/json"}})
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("the server answered %d %s", failed.StatusCode, http.StatusText(failed.StatusCode))
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(answer); err != nil {
+		return fmt.Errorf("the server's answer cannot be read: %w", err)
+	}
+	return nil
+}
+
+func (c *client) post(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
+	if body == nil {
+		return c.request(ctx, method, path, http.NoBody, header)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	header.Set("Content-Type", "application/json")
+	return c.request(ctx, method, path, bytes.NewReader(text), header)
+}
+
+// chat sends a conversation and yields the pieces of the answer. An answer that ends without its
+// last event is an error.
+func (c *client) chat(ctx context.Context, model string, messages []chatMessage, header http.Header) iter.Seq2[chatChunk, error] {
+	return func(yield func(chatChunk, error) bool) {
+		resp, err := c.post(ctx, http.MethodPost, "chat/completions", map[string]any{
+			"model": model, "messages": messages, "stream": true,
+		}, header)
+		if err != nil {
+			yield(chatChunk{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		events := sse.NewReader(bufio.NewReader(resp.Body), maxAnswer)
+		for {
+			event, err := events.Next()
+			switch {
+			case ctx.Err() != nil:
+				err = ctx.Err()
+			case err == io.EOF:
+				err = errors.New("the answer was cut off: the server closed the connection")
+			case err != nil:
+				err = fmt.Errorf("the answer was cut off: %w", err)
+			case string(event.Data) == doneEvent:
+				return
+			}
+			var chunk chatChunk
+			if err == nil {
+				chunk, err = chunkOf(event.Data)
+			}
+			if !yield(chunk, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func chunkOf(data []byte) (chunk chatChunk, err error) {
+	if failed := errorIn(data); failed != nil {
+		return chunk, failed
+	}
+	if err := json.Unmarshal(data, &chunk); err != nil {
+		return chunk, fmt.Errorf("the server's answer cannot be read: %w", err)
+	}
+	return chunk, nil
 }

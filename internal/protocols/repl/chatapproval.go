@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -15,7 +14,7 @@ import (
 // asker asks the person at the terminal about calls that need approval; nil: there is none.
 type asker struct {
 	lines lineReader
-	api   *chatAPI
+	api   *client
 	notes io.Writer
 }
 
@@ -40,12 +39,11 @@ func (a *asker) approve(ctx context.Context, e toolEvent) error {
 	if answer := strings.ToLower(strings.TrimSpace(line)); err == nil && (answer == "y" || answer == "yes") {
 		decision = "approve"
 	}
-	var decided struct{ Status string }
-	err = a.api.openai.Post(ctx, "./approvals/"+url.PathEscape(e.ApprovalID), map[string]string{"decision": decision}, &decided)
+	status, err := a.api.decide(ctx, e.ApprovalID, decision)
 	if err != nil {
-		fmt.Fprintf(a.notes, "  the decision was not taken: %s\n", printable(chatError(ctx, err).Error()))
+		fmt.Fprintf(a.notes, "  the decision was not taken: %s\n", printable(err.Error()))
 		return nil
 	}
-	fmt.Fprintf(a.notes, "  %s\n", printable(decided.Status))
+	fmt.Fprintf(a.notes, "  %s\n", printable(status))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -65,10 +66,10 @@ func (f format) accept() string {
 // have other tables and functions.
 const generationHeader = "X-Spiced-Generation"
 
-// client sends statements to POST /v1/sql.
+// client sends requests to the routes below /v1/.
 type client struct {
 	http   *http.Client
-	url    string
+	base   *url.URL // of /v1
 	header http.Header
 	seen   func(generation string) // called with the generation of each response; may be nil
 }
@@ -84,7 +85,7 @@ func newClient(o Options) (*client, error) {
 	}
 	// A redirect would send the key to a server that the user did not name.
 	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{http: &plain, url: u.JoinPath("v1", "sql").String(), header: o.Header}, nil
+	return &client{http: &plain, base: u.JoinPath("v1"), header: o.Header}, nil
 }
 
 // ServerURL parses the address of a server: a URL or host:port, which is [DefaultURL] if
@@ -157,18 +158,24 @@ func (c *client) rows(ctx context.Context, sql string, limit int, yield func(row
 
 // send posts one statement and returns the response if its status is 200.
 func (c *client) send(ctx context.Context, f format, sql string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(sql))
+	return c.request(ctx, http.MethodPost, "sql", strings.NewReader(sql), http.Header{
+		"Content-Type": {"text/plain; charset=utf-8"},
+		"Accept":       {f.accept()},
+	})
+}
+
+// request sends a request to a path below /v1, which may have a query, and returns the response if
+// its status is 200.
+func (c *client) request(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+"/"+path, body)
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range c.header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
-	req.Header.Set("Accept", f.accept())
+	maps.Copy(req.Header, c.header)
+	maps.Copy(req.Header, header)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, unreachable(ctx, c.url, err)
+		return nil, c.unreachable(ctx, err)
 	}
 	if c.seen != nil {
 		c.seen(resp.Header.Get(generationHeader))
@@ -181,34 +188,48 @@ func (c *client) send(ctx context.Context, f format, sql string) (*http.Response
 }
 
 // unreachable names the server that did not respond.
-func unreachable(ctx context.Context, address string, err error) error {
+func (c *client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if u, bad := url.Parse(address); bad == nil {
-		address = u.Redacted()
-	}
-	return fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", address, httpx.Cause(err))
+	return fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", strings.TrimSuffix(c.base.Redacted(), "/v1"), httpx.Cause(err))
 }
 
 // readError reads the error of a response, JSON or plain text.
 func readError(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	e := &ServerError{Status: resp.StatusCode, Message: strings.TrimSpace(string(body))}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/json" {
-		var wire struct {
-			Code, Message, Hint string
-			Line, Column        int
+		if e := errorIn(body); e != nil {
+			e.Status = resp.StatusCode
+			return e
 		}
-		if json.Unmarshal(body, &wire) == nil && wire.Message != "" {
-			e.Code, e.Message, e.Hint = wire.Code, wire.Message, wire.Hint
-			e.Line, e.Column = wire.Line, wire.Column
-		}
+	}
+	text := strings.TrimSpace(string(body))
+	return &ServerError{Status: resp.StatusCode, Message: cmp.Or(text, "the server answered "+resp.Status)}
+}
+
+// errorIn returns the error that a JSON document holds, in the form of the server's routes or in
+// that of OpenAI's, or nil.
+func errorIn(document []byte) *ServerError {
+	type wire struct {
+		Code, Message, Hint string
+		Line, Column        int
+	}
+	var own struct {
+		wire
+		Error wire
+	}
+	if json.Unmarshal(document, &own) != nil {
+		return nil
+	}
+	e := own.wire
+	if own.Error.Message != "" {
+		e = own.Error
 	}
 	if e.Message == "" {
-		e.Message = "the server answered " + resp.Status
+		return nil
 	}
-	return e
+	return &ServerError{Code: e.Code, Message: e.Message, Hint: e.Hint, Line: e.Line, Column: e.Column}
 }
 
 // endOfLine writes a result and ends it with a line break, so that the prompt

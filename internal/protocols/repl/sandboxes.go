@@ -47,11 +47,7 @@ func (o SandboxOptions) ask(ctx context.Context, method, route string, below ...
 	if err != nil {
 		return nil, err
 	}
-	base, err := url.JoinPath(c.client.url, "..")
-	if err != nil {
-		return nil, err
-	}
-	address := base + "/" + route
+	address := c.client.base.String() + "/" + route
 	for _, part := range below {
 		address += "/" + url.PathEscape(part)
 	}

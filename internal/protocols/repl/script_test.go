@@ -164,7 +164,7 @@ func TestErrorsOfTheWay(t *testing.T) {
 			}
 		}
 	}
-	if err := Exec(context.Background(), Options{URL: "http://127.0.0.1:1"}, Source{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "line 1: no answer from http://127.0.0.1:1/v1/sql: ") {
+	if err := Exec(context.Background(), Options{URL: "http://127.0.0.1:1"}, Source{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "line 1: no answer from http://127.0.0.1:1: ") {
 		t.Errorf("got %v", err)
 	}
 	for _, o := range []Options{{URL: "localhost"}, {URL: "ftp://localhost:1"}, {URL: "http://%"}, {Format: "xml"}} {
