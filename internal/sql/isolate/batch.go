@@ -151,6 +151,21 @@ func (x *execution) batch(ctx context.Context, f *engine.BatchFunction, args *en
 
 // replyValues answers a call, if the worker still runs.
 func replyValues(w *worker, id uint64, values *engine.Chunk, err error) {
+	if err == nil {
+		defer values.Destroy()
+	}
+	sent := answerWith(w, id, err, func(e *encoder) []byte {
+		e.chunk(values, 1)
+		return nil
+	})
+	if large, ok := errors.AsType[tooLargeError](sent); ok {
+		replyValues(w, id, nil, large)
+	}
+}
+
+// answerWith answers a batch or a scan with the error, or else with what add adds to the
+// answer or returns, if the worker still runs.
+func answerWith(w *worker, id uint64, err error, add func(*encoder) []byte) error {
 	a := answer{ID: id}
 	if err != nil {
 		text := truncate.Fit(err.Error(), engine.MaxMessage)
@@ -158,16 +173,12 @@ func replyValues(w *worker, id uint64, values *engine.Chunk, err error) {
 	}
 	e := encoders.Get().(*encoder)
 	defer e.free()
-	if e.head(a) != nil {
-		return // an answer is always JSON
+	if err := e.head(a); err != nil {
+		return err // not of an answer, which is always JSON
 	}
+	var rest []byte
 	if err == nil {
-		defer values.Destroy()
-		e.chunk(values, 1)
+		rest = add(e)
 	}
-	if large, ok := errors.AsType[tooLargeError](w.out.write(kindValues, e.buf)); ok {
-		replyValues(w, id, nil, large)
-		return
-	}
-	_ = w.out.flush()
+	return errors.Join(w.out.write(kindValues, e.buf, rest), w.out.flush())
 }

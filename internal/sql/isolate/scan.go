@@ -173,18 +173,7 @@ func (s *scanned) add(key string, rows []byte) {
 
 // replyRows answers a scan with rows, or with their end, if the worker still runs.
 func replyRows(w *worker, id uint64, rows []byte, err error) {
-	a := answer{ID: id}
-	if err != nil {
-		text := truncate.Fit(err.Error(), engine.MaxMessage)
-		a.Error = &text
-	}
-	e := encoders.Get().(*encoder)
-	defer e.free()
-	if e.head(a) != nil {
-		return // an answer is always JSON
-	}
-	_ = w.out.write(kindValues, e.buf, rows)
-	_ = w.out.flush()
+	_ = answerWith(w, id, err, func(*encoder) []byte { return rows })
 }
 
 // tableReader is the worker's side of a scan.
