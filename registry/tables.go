@@ -32,7 +32,7 @@ var sqlTables = []sqlTable{
 		p50_ms DOUBLE, p95_ms DOUBLE, first_at TIMESTAMP, last_at TIMESTAMP`, recorded(usageRows)},
 	{"model_usage", `model VARCHAR, day DATE, chats BIGINT, failed BIGINT, cancelled BIGINT, rounds BIGINT, tool_calls BIGINT,
 		input_tokens BIGINT, output_tokens BIGINT, cache_read_tokens BIGINT, cache_write_tokens BIGINT,
-		reasoning_tokens BIGINT, total_ms DOUBLE, first_token_p50_ms DOUBLE, first_token_p95_ms DOUBLE`, recorded(modelUsageRows)},
+		reasoning_tokens BIGINT, definition_tokens BIGINT, total_ms DOUBLE, first_token_p50_ms DOUBLE, first_token_p95_ms DOUBLE`, recorded(modelUsageRows)},
 	{"searches", `id VARCHAR, searched_at TIMESTAMP, query VARCHAR, mode VARCHAR, surface VARCHAR, caller VARCHAR,
 		session_id VARCHAR, tools VARCHAR[], no_good_match BOOLEAN, latency_ms DOUBLE`, recorded(searchRows)},
 	{"approvals", `id VARCHAR, tool VARCHAR, arguments JSON, status VARCHAR, asked_by VARCHAR, asked_at TIMESTAMP,
@@ -244,7 +244,8 @@ func modelUsageRows(r reader) []row {
 			"model": u.Model, "day": u.Day.Format(time.DateOnly), "chats": u.Chats.Chats, "failed": u.Failed, "cancelled": u.Cancelled,
 			"rounds": u.Rounds, "tool_calls": u.ToolCalls, "input_tokens": u.Input, "output_tokens": u.Output,
 			"cache_read_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite, "reasoning_tokens": u.Reasoning,
-			"total_ms": ms(u.Time), "first_token_p50_ms": ms(u.FirstTokenQuantile(.5)), "first_token_p95_ms": ms(u.FirstTokenQuantile(.95)),
+			"definition_tokens": u.DefinitionTokens,
+			"total_ms":          ms(u.Time), "first_token_p50_ms": ms(u.FirstTokenQuantile(.5)), "first_token_p95_ms": ms(u.FirstTokenQuantile(.95)),
 		})
 	}
 	return rows

@@ -36,12 +36,14 @@ func (s *services) chatted(c models.Call) {
 	s.tools.usage.Chat(usage.Chat{
 		Model: c.Model, OK: c.Err == nil, Cancelled: code == string(errcode.Cancelled),
 		Rounds: c.Report.Rounds, ToolCalls: c.Report.Calls, FirstToken: c.Report.FirstToken, Latency: c.Took,
-		Tokens: usage.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Reasoning: t.Reasoning},
+		DefinitionTokens: c.Report.DefinitionTokens,
+		Tokens:           usage.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Reasoning: t.Reasoning},
 	})
 	if s.metrics != nil {
 		s.metrics.Chatted(telemetry.Chat{
 			Model: c.Model, Code: code, Rounds: c.Report.Rounds, FirstToken: c.Report.FirstToken, Took: c.Took,
 			Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite,
+			DefinitionTokens: c.Report.DefinitionTokens,
 		})
 	}
 }

@@ -43,7 +43,7 @@ func SystemRelations() []engine.Relation {
 const tableModels = "models"
 
 const modelsDDL = ` (name VARCHAR, "from" VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, tools VARCHAR, mode VARCHAR,
-	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[])`
+	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[], definition_tokens BIGINT)`
 
 // rowsOf is the table with all rows of an introspection view.
 func rowsOf(view string) string { return "spiced." + view }
@@ -69,7 +69,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 	for _, i := range g.Models.Infos() {
 		rows = append(rows, []any{
 			i.Name, i.From, orNull(i.Description), i.Status, orNull(i.Error), orNull(i.Declared), string(i.Mode),
-			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets,
+			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets, i.DefinitionTokens,
 		})
 	}
 	return tx.Insert(engine.Core, rowsOf(tableModels), rows)

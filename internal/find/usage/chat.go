@@ -11,15 +11,17 @@ import (
 // Chat is the record of one chat with a declared model: one request of a client with
 // all its rounds.
 type Chat struct {
-	At         time.Time // start; zero: now
-	Model      string
-	OK         bool
-	Cancelled  bool // the client closed the connection
-	Rounds     int  // requests to the provider
-	ToolCalls  int  // of the runtime's tools
-	Tokens     Tokens
-	FirstToken time.Duration // 0: there was none
-	Latency    time.Duration
+	At        time.Time // start; zero: now
+	Model     string
+	OK        bool
+	Cancelled bool // the client closed the connection
+	Rounds    int  // requests to the provider
+	ToolCalls int  // of the runtime's tools
+	Tokens    Tokens
+	// DefinitionTokens estimates what the definitions of tools cost in all rounds.
+	DefinitionTokens int64
+	FirstToken       time.Duration // 0: there was none
+	Latency          time.Duration
 }
 
 // Tokens are the tokens of chats, as counted by the provider.
@@ -37,14 +39,15 @@ func (t *Tokens) numbers() [5]*int64 {
 
 // Chats are sums over chats.
 type Chats struct {
-	Chats      int64 `json:"chats"`
-	Failed     int64 `json:"failed,omitempty"`
-	Cancelled  int64 `json:"cancelled,omitempty"`
-	Rounds     int64 `json:"rounds,omitempty"`
-	ToolCalls  int64 `json:"tool_calls,omitempty"`
-	Tokens     `json:"tokens"`
-	Time       time.Duration `json:"time,omitempty"` // of all chats
-	FirstToken Histogram     `json:"first_token"`    // of chats that had one
+	Chats            int64 `json:"chats"`
+	Failed           int64 `json:"failed,omitempty"`
+	Cancelled        int64 `json:"cancelled,omitempty"`
+	Rounds           int64 `json:"rounds,omitempty"`
+	ToolCalls        int64 `json:"tool_calls,omitempty"`
+	Tokens           `json:"tokens"`
+	DefinitionTokens int64         `json:"definition_tokens,omitempty"`
+	Time             time.Duration `json:"time,omitempty"` // of all chats
+	FirstToken       Histogram     `json:"first_token"`    // of chats that had one
 }
 
 func (c *Chats) add(x *Chat) {
@@ -61,6 +64,7 @@ func (c *Chats) add(x *Chat) {
 	for i := range mine {
 		*mine[i] += max(*more[i], 0)
 	}
+	c.DefinitionTokens += max(x.DefinitionTokens, 0)
 	c.Time += max(x.Latency, 0)
 	if x.FirstToken > 0 {
 		c.FirstToken.add(x.FirstToken)
@@ -70,7 +74,7 @@ func (c *Chats) add(x *Chat) {
 // check rejects impossible values.
 func (c *Chats) check() error {
 	t := c.Tokens.numbers()
-	for _, n := range append(t[:], &c.Chats, &c.Failed, &c.Cancelled, &c.Rounds, &c.ToolCalls) {
+	for _, n := range append(t[:], &c.Chats, &c.Failed, &c.Cancelled, &c.Rounds, &c.ToolCalls, &c.DefinitionTokens) {
 		if *n < 0 {
 			return fmt.Errorf("count %d: want 0 or more", *n)
 		}

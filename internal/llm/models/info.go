@@ -40,13 +40,15 @@ type Info struct {
 
 // ToolPlan describes the tools that a model gets, and why. Its names are sorted.
 type ToolPlan struct {
-	Declared       string   `json:"declared" doc:"As the Spicepod has it."` // params.tools
-	Mode           Mode     `json:"mode" doc:"none; direct: each tool is sent; registry: tool_search and tool_invoke are sent instead; native: the provider searches; planner: the prompt has names and descriptions, and tool_describe and tool_invoke are sent."`
-	Reason         string   `json:"reason" doc:"Why the mode was chosen."`
-	Count          int      `json:"count" doc:"Number of tools in the set."`
-	Advertised     []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
-	Pinned         []string `json:"pinned,omitempty"`
-	EmbeddingModel string   `json:"embedding_model,omitempty" doc:"The embedding model of tool_search."`
+	Declared   string   `json:"declared" doc:"As the Spicepod has it."` // params.tools
+	Mode       Mode     `json:"mode" doc:"none; direct: each tool is sent; registry: tool_search and tool_invoke are sent instead; native: the provider searches; planner: the prompt has names and descriptions, and tool_describe and tool_invoke are sent."`
+	Reason     string   `json:"reason" doc:"Why the mode was chosen."`
+	Count      int      `json:"count" doc:"Number of tools in the set."`
+	Advertised []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
+	Pinned     []string `json:"pinned,omitempty"`
+	// DefinitionTokens is an estimate: see [lint.Tokens].
+	DefinitionTokens int    `json:"definition_tokens" doc:"About how many tokens the definitions of the advertised tools cost in every request."`
+	EmbeddingModel   string `json:"embedding_model,omitempty" doc:"The embedding model of tool_search."`
 }
 
 // Call is the record of one chat.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -76,7 +77,10 @@ func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) 
 	return func(yield func(toolloop.Event, error) bool) {
 		began := time.Now()
 		scope := m.Scope(scope)
-		done := func(report toolloop.Report, err error) { m.done(report, err, began, scope) }
+		done := func(report toolloop.Report, err error) {
+			report.DefinitionTokens += int64(report.Rounds * lint.Tokens(m.plan(scope))) // the prompt has these
+			m.done(report, err, began, scope)
+		}
 		offered, gone := m.pinned(r, scope)
 		if err := cmp.Or(checkNames(r, offered), checkChoice(r, offered)); err != nil {
 			done(toolloop.Report{}, err)

@@ -54,15 +54,21 @@ func (m *Model) plan(scope tools.Scope) string {
 	}
 	view := m.opts.Catalog.View(scope)
 	return view.Rendered(planKey{m}, func() any {
-		var b strings.Builder
-		for _, d := range m.planned {
-			if view.Get(d.Name) != nil && !slices.ContainsFunc(m.tools, func(t toolloop.Tool) bool { return t.Name == d.Name }) {
-				fmt.Fprintf(&b, "- %s: %s\n", d.Name, truncate.Line(d.Description, maxPlanLine))
-			}
-		}
-		if b.Len() == 0 {
-			return ""
-		}
-		return planHead + strings.TrimSuffix(b.String(), "\n")
+		return m.planText(func(name string) bool { return view.Get(name) != nil })
 	}).(string)
+}
+
+// planText is the list of the tools that are shown, without those whose definitions the
+// model is sent.
+func (m *Model) planText(shown func(name string) bool) string {
+	var b strings.Builder
+	for _, d := range m.planned {
+		if shown(d.Name) && !slices.ContainsFunc(m.tools, func(t toolloop.Tool) bool { return t.Name == d.Name }) {
+			fmt.Fprintf(&b, "- %s: %s\n", d.Name, truncate.Line(d.Description, maxPlanLine))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return planHead + strings.TrimSuffix(b.String(), "\n")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -31,9 +32,21 @@ func (m *Model) useTools(p *plan, o offer) {
 	for _, t := range m.tools {
 		i.Advertised = append(i.Advertised, t.Name)
 	}
+	i.DefinitionTokens = m.definitionTokens(func(name string) bool { return !o.catalog.ConditionalTool(name) })
 	if slices.ContainsFunc(p.set, func(d *tools.Definition) bool { return o.catalog.ConditionalTool(d.Name) }) {
 		i.unconditional(o, p.set)
 	}
+}
+
+// definitionTokens estimates what the tools that are shown cost in each request.
+func (m *Model) definitionTokens(shown func(name string) bool) int {
+	sum := lint.Tokens(m.planText(shown))
+	for _, t := range m.tools {
+		if shown(t.Name) {
+			sum += t.Tokens
+		}
+	}
+	return sum
 }
 
 // unconditional takes out of a description, which is the same for every caller, what tells
@@ -142,22 +155,29 @@ func plain(defs []*tools.Definition) []toolloop.Tool {
 	return list
 }
 
-// said writes the schemas of tools as the provider takes them; "" means that it reads them
-// as text.
+// said writes the schemas of tools as the provider takes them, and notes what the
+// definitions cost.
 func (s *settings) said(list []toolloop.Tool) []toolloop.Tool {
-	if s.dialect == "" {
-		return list
-	}
 	for i := range list {
 		t := &list[i]
-		said := dialect.Say(t.Parameters, s.dialect)
-		if bytes.Equal(said.Schema, t.Parameters) {
-			continue
-		}
-		t.Declared, t.Names = t.Parameters, said.Names
-		t.Parameters, t.Description = said.Schema, said.Describe(t.Description)
+		s.say(t)
+		t.Tokens = toolloop.DefinitionTokens(t.Tool)
 	}
 	return list
+}
+
+// say writes the schema of a tool as the provider takes it; without a dialect it reads
+// schemas as text.
+func (s *settings) say(t *toolloop.Tool) {
+	if s.dialect == "" {
+		return
+	}
+	said := dialect.Say(t.Parameters, s.dialect)
+	if bytes.Equal(said.Schema, t.Parameters) {
+		return
+	}
+	t.Declared, t.Names = t.Parameters, said.Names
+	t.Parameters, t.Description = said.Schema, said.Describe(t.Description)
 }
 
 // unfit are the characters that are invalid in the name of a namespace.

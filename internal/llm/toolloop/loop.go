@@ -50,11 +50,14 @@ type Loop struct {
 
 // Report sums up a chat.
 type Report struct {
-	Rounds     int // answers requested
-	Calls      int // of the runtime's tools
-	Usage      chat.Usage
-	FirstToken time.Duration // until the first text, thinking, refusal or call; 0: there was none
-	Reason     chat.Reason   // "" if the chat failed
+	Rounds int // answers requested
+	Calls  int // of the runtime's tools
+	Usage  chat.Usage
+	// DefinitionTokens estimates what the definitions of tools cost in all rounds, those of
+	// the client included: each request carries them again.
+	DefinitionTokens int64
+	FirstToken       time.Duration // until the first text, thinking, refusal or call; 0: there was none
+	Reason           chat.Reason   // "" if the chat failed
 }
 
 // Run yields the model's answer, and the answers that follow once calls of runtime
@@ -118,7 +121,7 @@ func (l *Loop) plain(r *chat.Request, messages []chat.Message, restored bool) *c
 // pass yields the provider's answer unchanged.
 func (l *Loop) pass(ctx context.Context, r *chat.Request, yield func(Event, error) bool) {
 	began := time.Now()
-	report := Report{Rounds: 1}
+	report := Report{Rounds: 1, DefinitionTokens: int64(newOffer(r.Tools, nil).tokens)}
 	var failed error = cancelled(context.Canceled)
 	defer func() {
 		_ = l.spend(report.Usage) // nothing follows

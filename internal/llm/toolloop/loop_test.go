@@ -70,6 +70,9 @@ func TestPassesThroughWithoutRuntimeTools(t *testing.T) {
 	if m.requests[0] != r {
 		t.Error("the request was changed")
 	}
+	if want := toolloop.DefinitionTokens(r.Tools[0]); o.report.DefinitionTokens != int64(want) || want < 10 {
+		t.Errorf("the client's definition costs %d tokens, want %d", o.report.DefinitionTokens, want)
+	}
 	if o.report.Rounds != 1 || o.report.Reason != chat.ReasonCalls || o.failed != nil {
 		t.Errorf("report %+v, %v", o.report, o.failed)
 	}

@@ -96,6 +96,7 @@ func (s *session) recovered(what string, fail func(error)) {
 func (s *session) rounds(ctx context.Context) error {
 	for {
 		s.report.Rounds++
+		s.report.DefinitionTokens += int64(s.offer.tokens)
 		a, err := s.ask(ctx)
 		s.report.Usage = s.report.Usage.Plus(a.usage)
 		spent := s.loop.spend(a.usage)
