@@ -34,7 +34,7 @@ type Query struct {
 	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"process" doc:"Where the statements selected by isolate run: in the runtime, or in worker processes, which are killed when they exceed their limits. What only the runtime can read, such as a dataset with access: read_write, is streamed to the worker. Writes and the statement SHOW TABLES always run in the runtime. A change requires a restart."`
 	Isolate              IsolationScope `yaml:"isolate" enum:"models,read_only,all" default:"all" doc:"With isolation process, the statements that run in workers: only those written by models (models); also those of callers who may not write or, without runtime.auth, all that only read (read_only); or all that only read, also those of keys that may write (all). A change requires a restart."`
 	Workers              int            `yaml:"workers" min:"0" doc:"With isolation process, the number of workers; 0 leaves it to the runtime."`
-	WorkerMemory         Size           `yaml:"worker_memory" doc:"With isolation process, the memory limit of a worker, which is killed when it exceeds it; 0: half of the machine's memory divided by the workers, at least 1GiB."`
+	WorkerMemory         Size           `yaml:"worker_memory" doc:"With isolation process, the memory limit of a worker, which is killed when it exceeds it; 0: half of the memory of the machine, or of the container (cgroup), divided by the workers, at least 1GiB."`
 	SpillCompression     string         `yaml:"spill_compression" served:"no" instead:"the choice of DuckDB; 'max_spill' bounds the size" doc:"Compression of spilled data."`
 }
 

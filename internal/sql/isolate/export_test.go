@@ -55,3 +55,6 @@ func (p *Pool) Retire() {
 		}
 	}
 }
+
+// DefaultMemory is defaultMemory.
+var DefaultMemory = defaultMemory

@@ -26,6 +26,10 @@ var fakes = map[string]func() int{
 		fmt.Fprintln(os.Stderr, "it cannot be")
 		return 3
 	},
+	"says its memory": func() int {
+		fmt.Println(isolate.DefaultMemory(2))
+		return 0
+	},
 	"says nothing":         func() int { drain(); return 0 },
 	"says rubbish":         func() int { fmt.Println(strings.Repeat("rubbish ", 100)); drain(); return 0 },
 	"has no memory":        func() int { begin(); fmt.Fprintln(os.Stderr, "fatal error: runtime: out of memory"); return 2 },

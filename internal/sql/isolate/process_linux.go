@@ -84,12 +84,3 @@ func peakMemory(state *os.ProcessState) int64 {
 	}
 	return usage.Maxrss << 10
 }
-
-// machineMemory is the memory of the machine in bytes, 0 if unknown.
-func machineMemory() int64 {
-	var info syscall.Sysinfo_t
-	if syscall.Sysinfo(&info) != nil {
-		return 0
-	}
-	return int64(info.Totalram) * int64(info.Unit)
-}

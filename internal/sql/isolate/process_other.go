@@ -16,8 +16,5 @@ func dataBytes() int64 { return 0 }
 // peakMemory is unknown on this system.
 func peakMemory(*os.ProcessState) int64 { return 0 }
 
-// machineMemory is unknown on this system.
-func machineMemory() int64 { return 0 }
-
 // enlargePipe does nothing: the system sizes pipes itself.
 func enlargePipe(io.ReadCloser) {}
