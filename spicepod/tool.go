@@ -92,11 +92,22 @@ type SearchTest struct {
 	Top      int      `yaml:"top" default:"3" min:"1" doc:"Lowest allowed rank of the tool, at most 20."`
 }
 
+// Descriptions says whether tools need a description.
+type Descriptions string
+
+// The values of [RuntimeTools.Descriptions].
+const (
+	DescriptionsOptional Descriptions = "optional"
+	DescriptionsRequired Descriptions = "required"
+)
+
 // RuntimeTools is `runtime.tools`.
 type RuntimeTools struct {
 	Domains        []string   `yaml:"domains" doc:"Groups of built-in tools to offer; core is all. The environment variable TOOL_REGISTRY_DOMAINS overrides it."`
 	EmbeddingModel string     `yaml:"embedding_model" doc:"Embedding model of tool_search outside chats, when there are several."`
 	Search         ToolSearch `yaml:"search" doc:"How tools are ranked."`
+
+	Descriptions Descriptions `yaml:"descriptions" enum:"optional,required" default:"optional" doc:"Whether a tool needs a description, by which models choose it. With required, a tool without one is an error and is not offered to models; a function stays in SQL."`
 
 	Settings map[string]any `yaml:"settings" doc:"Values for the expressions of available, as ctx.settings: booleans, numbers, texts, and lists of one of these."`
 

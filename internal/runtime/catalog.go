@@ -56,8 +56,9 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	}
 	// The first of a name is taken: what the Spicepod declares precedes what servers list.
 	contents.Tools = slices.Concat(a.builtins, g.tools.Tools, a.waitingTools(), agentTools, a.serverTools())
+	undescribed := a.requireDescriptions(&contents)
 	contents.Owned = models.OwnedTools(a.pod)
-	contents.Pending = pendingTools(a.servers)
+	contents.Pending = pendingTools(a.servers, undescribed)
 	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()
 	contents.Approvals = registry.Approvals{Limits: approval.LimitsOf(t), Wait: t.ApprovalWait}
@@ -68,6 +69,36 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	a.conflicts(catalog)
 	a.checkToolsets(catalog)
 	return catalog, nil
+}
+
+// requireDescriptions leaves tools without a description out of the catalog, if the Spicepod
+// requires one: see decision 0086. It returns those of MCP servers.
+func (a *attempt) requireDescriptions(c *registry.Contents) (ofServers []string) {
+	if a.pod.Runtime.Tools.Descriptions != spicepod.DescriptionsRequired {
+		return nil
+	}
+	c.Tools = slices.DeleteFunc(c.Tools, func(t tools.Tool) bool {
+		d := t.Definition()
+		if strings.TrimSpace(d.Description) != "" {
+			return false
+		}
+		const reason = "it has no description, which runtime.tools.descriptions requires: models choose tools by it"
+		hint := "write a `description` of what it does and what it returns, or `as_tool: false` for a function of SQL alone"
+		if strings.HasPrefix(d.Source, "mcp:") {
+			ofServers = append(ofServers, sqltree.Fold(d.Name))
+			hint = "describe it at its server, or write `runtime: {tools: {descriptions: optional}}`"
+		}
+		server, _, _ := strings.Cut(d.Name, "__")
+		path := cmp.Or(a.pod.ToolPath(d.Name), a.pod.ToolPath(server), "tools")
+		p := a.pod.KeyProblem(path+".name", fmt.Sprintf("tool %q is not offered: %s", d.Name, reason), hint)
+		p.Component = "tool " + d.Name
+		a.problem(p)
+		if d.Source == tools.SourceFunction {
+			c.Hidden = append(c.Hidden, registry.Hidden{Name: d.Name, Stage: registry.StageAsTool, Reason: reason})
+		}
+		return true
+	})
+	return ofServers
 }
 
 // searchSettings returns the tuned settings with the Spicepod's changes.
@@ -218,12 +249,13 @@ func hasTool(servers []*mcpclient.Server, server, name string) bool {
 	})
 }
 
-// pendingTools is [registry.Contents.Pending] of these servers.
-func pendingTools(servers []*mcpclient.Server) func(name string) *tools.Error {
+// pendingTools is [registry.Contents.Pending] of these servers. Their tools that the
+// Spicepod leaves out, by folded name, are not there.
+func pendingTools(servers []*mcpclient.Server, leftOut []string) func(name string) *tools.Error {
 	return func(name string) *tools.Error {
 		server, _, found := strings.Cut(strings.ReplaceAll(name, "/", "__"), "__")
 		switch {
-		case !found:
+		case !found, slices.Contains(leftOut, sqltree.Fold(strings.ReplaceAll(name, "/", "__"))):
 			return nil
 		case connecting(servers, server):
 			return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q is being connected, and its tools are not known yet", server), "try again in a moment")

@@ -513,3 +513,31 @@ func TestToolsWithoutADescriptionAreLogged(t *testing.T) {
 	r.pod("functions:\n" + fn("a", "x", "x") + "    description: The number.\n" + fn("b", "x", "x"))
 	logged(2, "count=1 tools=b")
 }
+
+// TestRequiredDescriptions: a tool without one is an error and is not offered; SQL has the function.
+func TestRequiredDescriptions(t *testing.T) {
+	s := startMCP(t)
+	s.add("tide", "Finds the tide.")
+	s.add("depth", " ")
+	required := strings.Replace(head, "{functions:", "{tools: {descriptions: required}, functions:", 1)
+	pod := s.pod("")["spicepod.yaml"]
+	pod += "functions:\n" + fn("good", "x", "x") + "    description: Returns the number.\n" + fn("bare", "x", "x + 1") + fn("blank", "x", "x") + "    description: ' '\n" + fn("quiet", "x", "x") + "    as_tool: false\n"
+	r := start(t, files{"spicepod.yaml": required + pod})
+	r.problems(r.LastReport(),
+		`tool "maps__depth" is not offered: it has no description`, `tool "bare" is not offered: it has no description`, `tool "blank" is not offered: it has no description`)
+	for name, want := range map[string]string{"good": "3", "bare": "tool_not_found", "blank": "tool_not_found"} {
+		r.wantCall(name, `{"x": 3}`, want)
+	}
+	r.wantCall("maps__tide", `{}`, `"tide{}"`)
+	r.wantCall("maps__depth", `{}`, "tool_not_found")
+	r.want("SELECT bare(2), quiet(1)", "3,1")
+	if status, err := r.Tools().Status("bare", tools.Scope{}, false); err != nil || !strings.Contains(fmt.Sprint(status.Stages), "descriptions requires") {
+		t.Errorf("%+v %v", status, err)
+	}
+	r.write(files{"spicepod.yaml": pod})
+	if report := r.Load(t.Context(), "test"); !report.Accepted || len(report.Problems) > 0 {
+		t.Fatal(report.Problems)
+	}
+	r.wantCall("bare", `{"x": 3}`, "4")
+	r.wantCall("maps__depth", `{}`, `"depth{}"`)
+}

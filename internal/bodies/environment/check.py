@@ -123,7 +123,8 @@ class Reader:
         """Returns the arguments of the decorator @tool(...), or None."""
         for d in node.decorator_list:
             if isinstance(d, ast.Call) and self.is_tool(d.func):
-                return self.arguments(d, ("description", "parameters", "dependencies", "secrets", "sandbox", "name"))
+                named = self.arguments(d, ("description", "parameters", "dependencies", "secrets", "sandbox", "name"))
+                return dict(named, offset=self.at(d))
         return None
 
     def arguments(self, call, names):

@@ -14,6 +14,7 @@ import (
 
 // decorator are the arguments of @tool(…) of jazzmine.core.tools, as they are written.
 type decorator struct {
+	Offset                                            int
 	Name, Description, Sandbox, Dependencies, Secrets *argument
 	Parameters                                        *argument
 	More                                              *argument `json:"**"`
@@ -98,6 +99,10 @@ func (m *merge) run(known *facts) {
 	}
 	m.text("name", t.Name, &m.f.Name)
 	m.text("description", t.Description, &m.f.Description)
+	if t.Description == nil && t.More == nil && strings.TrimSpace(m.f.Description) == "" {
+		m.add(spicepod.Error, m.pod.TextProblem(m.path+".body", t.Offset, "@tool has no description, which it requires: models choose tools by it",
+			"write @tool(description=\"…\"), or a description in the Spicepod"))
+	}
 	sandbox := cmp.Or(m.f.Sandbox, spicepod.DefaultSandbox)
 	m.text("sandbox", t.Sandbox, &sandbox)
 	of := spicepod.Sandbox{}

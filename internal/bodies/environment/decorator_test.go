@@ -106,3 +106,16 @@ func TestDecoratorsThatAreComputed(t *testing.T) {
 		}
 	}
 }
+
+// TestDecoratorsNeedADescription, as in seed 003, unless the Spicepod has one.
+func TestDecoratorsNeedADescription(t *testing.T) {
+	needsPython(t)
+	const code = "from jazzmine.core.tools import tool\n@tool(sandbox='default')\ndef f(x): return x"
+	if _, problems := compile(t, "functions:\n"+function("f", "    description: Mine.\n", code)); len(problems) > 0 {
+		t.Error(problems)
+	}
+	_, problems := compile(t, "functions:\n"+function("f", "", code))
+	if got := problems.Error(); len(problems) != 1 || !strings.Contains(got, "function f: @tool has no description, which it requires") || !strings.Contains(got, "description=") {
+		t.Error(got)
+	}
+}
