@@ -11,8 +11,9 @@ import (
 
 // Parse decodes the arguments of a call and returns them with notices of the
 // corrections. Nothing, null and empty text mean no arguments; text that holds
-// a JSON object is decoded as that object, also in a Markdown code fence. Of
-// equal names the last one applies.
+// a JSON object is decoded as that object, also in a Markdown code fence. A name
+// twice in one object, and text that is not Unicode, are refused: a decoder would
+// take one of them, or another text.
 //
 // Anything else is [errcode.InvalidArguments], and [errcode.Limit] over [MaxArguments]
 // bytes or [MaxDepth].
@@ -30,6 +31,9 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 		value, err := Decode([]byte(bare))
 		if err != nil {
 			return nil, nil, notObject("the arguments are " + err.Error())
+		}
+		if lost := losses([]byte(bare)); lost != "" {
+			return nil, nil, NewError(errcode.InvalidArguments, "the JSON of the arguments "+lost, "")
 		}
 		if fenced {
 			notices = append(notices, "the arguments were in a Markdown code fence; they were taken out of it")

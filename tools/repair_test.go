@@ -137,9 +137,6 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%q: %v, %v", raw, args, e)
 		}
 	}
-	if args, _, _ := tools.Parse(json.RawMessage(`{"a":1,"a":2}`)); encode(t, args) != `{"a":2}` {
-		t.Errorf("of equal names came %v", args)
-	}
 }
 
 func TestExample(t *testing.T) {
