@@ -48,6 +48,12 @@ func TestSQLTransactions(t *testing.T) {
 		p := startTransactions(t)
 		wantSession(t, "transactions-sqlalchemy.txt", libpq(t, p, writerKey), python, "transactions.py", "sqlalchemy")
 	})
+	t.Run("adbc", func(t *testing.T) {
+		t.Parallel()
+		python := tool(t, "python/bin/python")
+		p := startTransactions(t)
+		wantSession(t, "transactions-adbc.txt", append(libpq(t, p, writerKey), "FLIGHT="+p.address("flight")), python, "transactions.py", "adbc")
+	})
 	t.Run("jdbc", func(t *testing.T) {
 		t.Parallel()
 		java := needs(t, "JDBC", "java", jdk)

@@ -197,6 +197,22 @@ func (c *Conn) expire() {
 	}
 }
 
+// AfterClose calls f when the connection has closed, unless stop is called before that.
+func (c *Conn) AfterClose(f func()) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
+	stopped := make(chan struct{})
+	go func() {
+		select {
+		case <-c.closed:
+			f()
+		case <-stopped:
+		}
+	}()
+	return sync.OnceFunc(func() { close(stopped) })
+}
+
 // Pause waits for d, or until the context ends or the connection is closed.
 func (c *Conn) Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {

@@ -25,6 +25,8 @@ type action struct {
 var actions = map[string]action{
 	flightsql.CreatePreparedStatementActionType: {"prepares a statement", wrapped((*service).createPrepared)},
 	flightsql.ClosePreparedStatementActionType:  {"drops a prepared statement", wrapped((*service).closePrepared)},
+	flightsql.BeginTransactionActionType:        {"begins a transaction", wrapped((*service).beginTransaction)},
+	flightsql.EndTransactionActionType:          {"commits a transaction or rolls it back", wrapped((*service).endTransaction)},
 	flightsql.CancelQueryActionType:             {"ends a statement; CancelFlightInfo took its place", wrapped((*service).cancelQuery)},
 	flight.CancelFlightInfoActionType:           {"ends a statement, by the FlightInfo of its rows", bare((*service).cancelFlightInfo)},
 	flight.SetSessionOptionsActionType:          {"accepts the one catalog and schema there are", bare((*service).setOptions)},
@@ -32,11 +34,11 @@ var actions = map[string]action{
 	flight.CloseSessionActionType:               {"does nothing: there are no sessions", bare((*service).closeSession)},
 }
 
+const noSavepoints = "transactions have no savepoints: DuckDB has none; commit or roll back the whole"
+
 var noActions = map[string]string{
-	flightsql.BeginTransactionActionType:            "there are no transactions: every statement is one of its own",
-	flightsql.EndTransactionActionType:              "there are no transactions: every statement is one of its own",
-	flightsql.BeginSavepointActionType:              "there are no transactions: every statement is one of its own",
-	flightsql.EndSavepointActionType:                "there are no transactions: every statement is one of its own",
+	flightsql.BeginSavepointActionType:              noSavepoints,
+	flightsql.EndSavepointActionType:                noSavepoints,
 	flightsql.CreatePreparedSubstraitPlanActionType: "plans of Substrait are not read; send SQL",
 	flight.RenewFlightEndpointActionType:            "tickets are not renewed; ask for another with GetFlightInfo",
 }
@@ -108,10 +110,7 @@ func (s *service) ListActions(_ *flight.Empty, stream flight.FlightService_ListA
 }
 
 func (s *service) createPrepared(ctx context.Context, req *pb.ActionCreatePreparedStatementRequest) (proto.Message, error) {
-	if err := noTransaction(req.GetTransactionId()); err != nil {
-		return nil, err
-	}
-	return s.prepare(ctx, req.GetQuery())
+	return s.prepare(ctx, req.GetQuery(), req.GetTransactionId())
 }
 
 func (s *service) closePrepared(ctx context.Context, req *pb.ActionClosePreparedStatementRequest) (proto.Message, error) {

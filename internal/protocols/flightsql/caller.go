@@ -42,6 +42,8 @@ type client struct {
 	principal *auth.Principal
 	remote    string
 	types     format.ArrowTypes // of results and parameters
+	java      bool              // it is written in Java
+	adbc      bool              // it is ADBC's driver
 	silent    bool              // it may be in a transaction that it does not report
 }
 
@@ -89,7 +91,7 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
 		return ctx, err
 	}
-	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx), types, silent}), nil
+	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx), types, inJava(meta), strings.HasPrefix(first(meta, metaUserAgent), "ADBC "), silent}), nil
 }
 
 // connOf returns the connection of a call, or nil.
@@ -244,7 +246,7 @@ func silentTransactions(meta metadata.MD) (bool, error) {
 	case "":
 		return inJava(meta), nil
 	default:
-		return false, invalid("%s must be true, got %q: every statement is committed alone", metaAutocommit, asked)
+		return false, invalid("%s must be true, got %q: what it begins no transaction for is committed alone", metaAutocommit, asked)
 	}
 }
 

@@ -15,6 +15,13 @@ func (s *Server) SetStallLimit(d time.Duration) { s.service.stallLimit = d }
 // SetMaxUnread sets how many bytes clients may leave unread. Call it before Serve.
 func (s *Server) SetMaxUnread(n int64) { s.service.maxUnread = n }
 
+// SetIdle sets how long the open transactions may wait for their next statement.
+func (s *Server) SetIdle(d time.Duration) {
+	for _, tx := range s.service.transactions.all() {
+		tx.SetIdle(d)
+	}
+}
+
 // Unread is how many bytes clients leave unread.
 func (s *Server) Unread() int64 { total, _ := s.service.buffers.lent.bytes(""); return total }
 
@@ -30,6 +37,7 @@ const (
 	TokenLife             = tokenLife
 	PreparedLife          = preparedLife
 	MaxPreparedOwner      = maxPreparedOwner
+	MaxTransactionsOwner  = maxTransactionsOwner
 	MaxPreparedOwnerBytes = maxPreparedOwnerBytes
 	MaxBatchBytes         = maxBatchBytes
 	MaxErrorText          = maxErrorText

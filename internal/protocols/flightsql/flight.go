@@ -58,6 +58,9 @@ const (
 	maxPreparedOwnerBytes = 64 << 20
 	preparedLife          = time.Hour // without use
 
+	maxTransactions      = 4096 // that are open
+	maxTransactionsOwner = 256  // and of one owner; the engine limits those that have changed rows
+
 	maxParams      = 1 << 16 // values of one binding, those in lists counted
 	maxParamDepth  = 32      // lists in lists
 	maxParamFields = 4096    // of a schema of parameters, with its metadata
@@ -132,6 +135,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		defer close(done)
 		s.grpc.GracefulStop()
 		s.service.sending.Wait()
+		s.service.endTransactions()
 	}()
 	select {
 	case <-done:
@@ -147,6 +151,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) Close() {
 	s.grpc.Stop()
 	s.service.sending.Wait()
+	s.service.endTransactions()
 }
 
 // health reports that the server is up. Like /health, it needs no key.

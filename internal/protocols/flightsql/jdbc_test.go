@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -101,5 +102,36 @@ func TestWritesOfClientsThatReportNoTransactions(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument, `x-spiced-autocommit must be true, got "false"`)
 	if n, err := c.ExecuteUpdate(with("true"), remove); n != 10 || err != nil {
 		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// TestTransactionsOfJava has what clients ask before they begin a transaction: the driver for
+// JDBC begins none, others in Java may.
+func TestTransactionsOfJava(t *testing.T) {
+	h := serve(t)
+	c := h.client(t)
+	java := h.client(t, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent("grpc-java-netty/1.71.0"))
+	for c, want := range map[*flightsql.Client]string{c: "1 true", java: "0 false"} {
+		info, err := c.GetSqlInfo(t.Context(), []flightsql.SqlInfo{flightsql.SqlInfoFlightSqlServerTransaction, flightsql.SqlInfoTransactionsSupported})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, batches, err := read(t.Context(), c, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := batches[0].Column(1).(*array.DenseUnion)
+		got := values.Field(3).ValueStr(0) + " " + values.Field(1).ValueStr(0)
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	tx := begin(t, java)
+	write(t, tx, "DELETE FROM orders WHERE id < 10")
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := sql(t, java, countOrders); got != n(90) {
+		t.Error(got)
 	}
 }

@@ -71,7 +71,7 @@ func (s *service) sendMetadata(command proto.Message, stream grpc.ServerStream) 
 		add(b, typeTable)
 		add(b, typeView)
 	case *pb.CommandGetSqlInfo:
-		addSQLInfo(b, command.GetInfo(), sqlInfo(s.opts.Version, !clientOf(stream.Context()).Write))
+		addSQLInfo(b, command.GetInfo(), sqlInfo(s.opts.Version, clientOf(stream.Context())))
 	case *pb.CommandGetXdbcTypeInfo:
 		addTypeInfo(b, command.DataType)
 	case *pb.CommandGetPrimaryKeys:

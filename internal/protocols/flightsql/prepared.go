@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
@@ -20,6 +21,8 @@ import (
 // prepared is a prepared statement. What is got from the table is a copy.
 type prepared struct {
 	handle, owner, sql string
+	transaction        []byte       // that it was prepared in; none: each execution is committed alone
+	conn               *listen.Conn // on which it was prepared
 	description        *engine.Description
 	params             engine.Params // bound last
 	binding            int           // how often some were bound
@@ -141,13 +144,13 @@ func (t *preparedTable) over(keep *prepared, counts func(*prepared) bool, most, 
 }
 
 // prepare judges and describes a statement and keeps it.
-func (s *service) prepare(ctx context.Context, sql string) (*pb.ActionCreatePreparedStatementResult, error) {
-	d, err := s.described(ctx, sql)
+func (s *service) prepare(ctx context.Context, sql string, transaction []byte) (*pb.ActionCreatePreparedStatementResult, error) {
+	d, err := s.described(ctx, sql, transaction)
 	if err != nil {
 		return nil, err
 	}
 	return &pb.ActionCreatePreparedStatementResult{
-		PreparedStatementHandle: s.prepared.add(prepared{owner: clientOf(ctx).Owner(), sql: sql, description: d}),
+		PreparedStatementHandle: s.prepared.add(prepared{owner: clientOf(ctx).Owner(), sql: sql, transaction: transaction, conn: connOf(ctx), description: d}),
 		DatasetSchema:           serialized(datasetSchema(d, clientOf(ctx).types)),
 		ParameterSchema:         serialized(parameterSchema(d, clientOf(ctx).types)),
 		IsUpdate:                new(changes(d)),

@@ -105,7 +105,7 @@ func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPrepare
 	for i, params := range rows {
 		one, err := s.updateRow(ctx, p, params)
 		if err != nil {
-			return nil, inRow(err, i+1, len(rows))
+			return nil, inRow(err, i+1, len(rows), len(p.transaction) > 0)
 		}
 		total.RecordCount += one.RecordCount
 	}
@@ -114,21 +114,29 @@ func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPrepare
 
 // inRow is the error of the statement for a row of parameters. Those of limits and
 // of the call stay as they are.
-func inRow(err error, row, rows int) error {
+func inRow(err error, row, rows int, transaction bool) error {
 	known, ok := errors.AsType[*engine.Error](err)
 	if !ok {
 		return err
 	}
 	e := *known
 	e.Message = fmt.Sprintf("row %d of %d of the parameters: %s", row, rows, e.Message)
-	if row > 1 {
+	switch {
+	case transaction:
+		e.Hint = strings.TrimPrefix(e.Hint+"; roll the transaction back: it may have the rows before it", "; ")
+	case row > 1:
 		e.Hint = strings.TrimPrefix(e.Hint+"; the rows before it are written", "; ")
 	}
 	return &e
 }
 
 func (s *service) updateRow(ctx context.Context, p prepared, params engine.Params) (*pb.DoPutUpdateResult, error) {
-	return s.update(ctx, p.description, clientOf(ctx).request(p.sql, params))
+	req := clientOf(ctx).request(p.sql, params)
+	var err error
+	if req.Transaction, err = s.preparedTransaction(ctx, &p); err != nil {
+		return nil, err
+	}
+	return s.update(ctx, p.description, req)
 }
 
 func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatementUpdate) (proto.Message, error) {
@@ -136,7 +144,11 @@ func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatem
 	if err != nil {
 		return nil, err
 	}
-	return s.update(ctx, d, clientOf(ctx).request(command.GetQuery(), engine.Params{}))
+	req := clientOf(ctx).request(command.GetQuery(), engine.Params{})
+	if req.Transaction, err = s.inTransaction(ctx, command.GetTransactionId()); err != nil {
+		return nil, err
+	}
+	return s.update(ctx, d, req)
 }
 
 // update runs a statement that writes and answers with the rows it changed.

@@ -23,14 +23,15 @@ import (
 // service answers the calls of Flight.
 type service struct {
 	flight.BaseFlightServer
-	opts     Options
-	log      *slog.Logger
-	sealer   sealer
-	prepared preparedTable
-	results  chan struct{} // a slot for each that is sent
-	arriving arriving
-	buffers  bufferPool
-	sending  sync.WaitGroup // of results; see unhindered
+	opts         Options
+	log          *slog.Logger
+	sealer       sealer
+	prepared     preparedTable
+	transactions transactionTable
+	results      chan struct{} // a slot for each that is sent
+	arriving     arriving
+	buffers      bufferPool
+	sending      sync.WaitGroup // of results; see unhindered
 
 	now        func() time.Time
 	stallLimit time.Duration

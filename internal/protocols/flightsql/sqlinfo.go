@@ -11,16 +11,21 @@ import (
 )
 
 // sqlInfo says what the server is and which SQL it speaks: a string, bool,
-// int64, int32 or []string for each number that FlightSql.proto defines.
-func sqlInfo(version string, readOnly bool) map[flightsql.SqlInfo]any {
+// int64, int32 or []string for each number that FlightSql.proto defines. The driver for JDBC
+// does not begin transactions, so clients in Java have none.
+func sqlInfo(version string, c *client) map[flightsql.SqlInfo]any {
+	transactions, isolation := pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_TRANSACTION, pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_READ_COMMITTED
+	if c.java {
+		transactions, isolation = pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE, pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_NONE
+	}
 	return map[flightsql.SqlInfo]any{
 		flightsql.SqlInfoFlightSqlServerName:          "spiced",
 		flightsql.SqlInfoFlightSqlServerVersion:       version,
 		flightsql.SqlInfoFlightSqlServerArrowVersion:  arrow.PkgVersion,
-		flightsql.SqlInfoFlightSqlServerReadOnly:      readOnly,
+		flightsql.SqlInfoFlightSqlServerReadOnly:      !c.Write,
 		flightsql.SqlInfoFlightSqlServerSql:           true,
 		flightsql.SqlInfoFlightSqlServerSubstrait:     false,
-		flightsql.SqlInfoFlightSqlServerTransaction:   int32(pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE),
+		flightsql.SqlInfoFlightSqlServerTransaction:   int32(transactions),
 		flightsql.SqlInfoFlightSqlServerCancel:        true,
 		flightsql.SqlInfoFlightSqlServerBulkIngestion: false,
 
@@ -64,8 +69,9 @@ func sqlInfo(version string, readOnly bool) map[flightsql.SqlInfo]any {
 		flightsql.SqlInfoCorrelatedSubqueriesSupported:           true,
 		flightsql.SqlInfoSupportedUnions:                         bits(pb.SqlSupportedUnions_SQL_UNION, pb.SqlSupportedUnions_SQL_UNION_ALL),
 		flightsql.SqlInfoMaxStatements:                           int64(maxPreparedOwner),
-		flightsql.SqlInfoDefaultTransactionIsolation:             int32(pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_NONE),
-		flightsql.SqlInfoTransactionsSupported:                   false,
+		flightsql.SqlInfoDefaultTransactionIsolation:             int32(isolation),
+		flightsql.SqlInfoTransactionsSupported:                   !c.java,
+		flightsql.SqlInfoSupportedTransactionsIsolationlevels:    bits(isolation),
 		flightsql.SqlInfoSupportedResultSetTypes:                 bits(pb.SqlSupportedResultSetType_SQL_RESULT_SET_TYPE_FORWARD_ONLY),
 		flightsql.SqlInfoBatchUpdatesSupported:                   false,
 		flightsql.SqlInfoSavePointsSupported:                     false,

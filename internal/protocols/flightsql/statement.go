@@ -26,12 +26,13 @@ import (
 // ticket is what GetFlightInfo gives for DoGet: a statement to run, or a
 // prepared one as it was bound.
 type ticket struct {
-	ID      string // of what CancelFlightInfo cancels
-	SQL     string `json:",omitempty"`
-	Handle  []byte `json:",omitempty"`
-	Binding int    `json:",omitempty"`
-	Columns []byte `json:",omitempty"` // digest of the columns that GetFlightInfo announced
-	Types   format.ArrowTypes
+	ID          string // of what CancelFlightInfo cancels
+	SQL         string `json:",omitempty"`
+	Transaction []byte `json:",omitempty"` // that the statement, if it is not prepared, belongs to
+	Handle      []byte `json:",omitempty"`
+	Binding     int    `json:",omitempty"`
+	Columns     []byte `json:",omitempty"` // digest of the columns that GetFlightInfo announced
+	Types       format.ArrowTypes
 }
 
 // errColumnsChanged is the error when the columns of a result differ from those
@@ -82,10 +83,7 @@ func (c *client) request(sql string, params engine.Params) query.Request {
 
 // describe judges a statement that has to run as it is.
 func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuery) (*engine.Description, error) {
-	if err := noTransaction(command.GetTransactionId()); err != nil {
-		return nil, err
-	}
-	d, err := s.described(ctx, command.GetQuery())
+	d, err := s.described(ctx, command.GetQuery(), command.GetTransactionId())
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +95,11 @@ func (s *service) describe(ctx context.Context, command *pb.CommandStatementQuer
 
 // described asks the engine about a statement, which may take as long as one
 // that runs: it computes what is constant.
-func (s *service) described(ctx context.Context, sql string) (*engine.Description, error) {
+func (s *service) described(ctx context.Context, sql string, transaction []byte) (*engine.Description, error) {
 	c := clientOf(ctx)
+	if _, err := s.inTransaction(ctx, transaction); err != nil {
+		return nil, err
+	}
 	req := c.request(sql, engine.Params{})
 	leave, err := c.principal.Enter()
 	if err != nil {
@@ -107,17 +108,10 @@ func (s *service) described(ctx context.Context, sql string) (*engine.Descriptio
 	}
 	defer leave()
 	d, err := s.opts.Query.Describe(ctx, req)
-	if err == nil && d.Write && c.silent {
+	if err == nil && d.Write && c.silent && len(transaction) == 0 {
 		return nil, errSilent
 	}
 	return d, err
-}
-
-func noTransaction(id []byte) error {
-	if len(id) > 0 {
-		return invalid("there are no transactions: every statement is one of its own")
-	}
-	return nil
 }
 
 func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatementQuery) (*arrow.Schema, []byte, error) {
@@ -125,7 +119,7 @@ func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatemen
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := s.newTicket(clientOf(ctx), ticket{SQL: command.GetQuery(), Columns: digest(d.Columns)})
+	t, err := s.newTicket(clientOf(ctx), ticket{SQL: command.GetQuery(), Transaction: command.GetTransactionId(), Columns: digest(d.Columns)})
 	return clientOf(ctx).types.Schema(d.Columns), t, err
 }
 
@@ -154,6 +148,12 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 			return errBoundAgain
 		}
 		req = c.request(p.sql, p.params)
+		req.Transaction, err = s.preparedTransaction(stream.Context(), &p)
+	} else {
+		req.Transaction, err = s.inTransaction(stream.Context(), t.Transaction)
+	}
+	if err != nil {
+		return err
 	}
 	end, err := s.place(stream.Context(), req)
 	if err != nil {

@@ -73,12 +73,13 @@ const (
 
 // SQLSTATEs of transactions.
 const (
-	stateUnsupported  = "0A000"
-	stateObjectInUse  = "55006"
-	stateAborted      = "25P02"
-	stateIdle         = "25P03" // idle_in_transaction_session_timeout
-	stateTooOld       = "25P04" // transaction_timeout
-	stateTransactions = "53400" // configuration_limit_exceeded
+	stateUnsupported   = "0A000"
+	stateObjectInUse   = "55006"
+	stateNoTransaction = "25P01"
+	stateAborted       = "25P02"
+	stateIdle          = "25P03" // idle_in_transaction_session_timeout
+	stateTooOld        = "25P04" // transaction_timeout
+	stateTransactions  = "53400" // configuration_limit_exceeded
 )
 
 // failTransaction returns an error with a SQLSTATE.
@@ -185,7 +186,7 @@ func (tx *Transaction) Commit() (changed bool, err error) {
 		return false, err
 	}
 	defer tx.pass()
-	defer tx.reset() // ends DuckDB's transaction if COMMIT did not
+	defer tx.end() // ends DuckDB's transaction if COMMIT did not
 	w := tx.work
 	switch {
 	case tx.lost != nil:
@@ -209,7 +210,7 @@ func (tx *Transaction) Rollback() (changed bool) {
 		defer close(undone)
 		tx.turn <- struct{}{} // before any later statement: who waits longest is first
 		defer tx.pass()
-		tx.reset()
+		tx.end()
 	}()
 	patience := time.NewTimer(closePatience)
 	defer patience.Stop()
@@ -233,6 +234,16 @@ func (tx *Transaction) reset() {
 	tx.undo()
 	tx.marked.Store(0)
 	tx.lost = nil
+}
+
+// errEnded is the error of a statement that comes after the end of its transaction.
+var errEnded = failTransaction(errcode.Refused, stateNoTransaction, "begin another", "the transaction has ended")
+
+// end ends the transaction. A statement that was on its way to it fails: what it
+// changes would not be committed.
+func (tx *Transaction) end() {
+	tx.reset()
+	tx.lost = errEnded
 }
 
 // undo ends DuckDB's transaction and frees what it held.
@@ -361,7 +372,7 @@ func (p *producer) mayJoin() error {
 	tx := p.req.Transaction
 	w := tx.work
 	switch {
-	case tx.lost != nil && (tx.lost.State == stateIdle || tx.lost.State == stateTooOld):
+	case tx.lost == errEnded, tx.lost != nil && (tx.lost.State == stateIdle || tx.lost.State == stateTooOld):
 		return tx.lost
 	case tx.lost != nil:
 		return failTransaction(errcode.Refused, stateAborted, "ROLLBACK first", "the transaction has ended, because of: %s", tx.lost.Message)

@@ -81,16 +81,19 @@ func TestTransactions(t *testing.T) {
 	}
 	must(t, db, nil, "2,3,4,13,14", allOrders)
 
-	must(t, db, &tx, "5", "DELETE FROM orders") // the transaction can be used again
-	must(t, db, &tx, "<nil>", allOrders)
-	if !tx.Rollback() {
+	mustFail(t, db, &tx, "25P01", "the transaction has ended", "DELETE FROM orders")
+	if _, err := tx.Commit(); err == nil {
+		t.Error("COMMIT after COMMIT succeeds")
+	}
+
+	var next Transaction
+	must(t, db, &next, "5", "DELETE FROM orders")
+	must(t, db, &next, "<nil>", allOrders)
+	if !next.Rollback() {
 		t.Error("nothing was changed")
 	}
-	must(t, db, &tx, "2,3,4,13,14", allOrders)
-	if changed, err := tx.Commit(); changed || err != nil {
-		t.Error(changed, err)
-	}
-	if tx.Rollback() {
+	must(t, db, &next, "2,3,4,13,14", allOrders)
+	if next.Rollback() {
 		t.Error("something was changed")
 	}
 	if n := db.transactions.open; n != 0 {
@@ -118,8 +121,9 @@ func TestTransactionsOfOneDatabase(t *testing.T) {
 	must(t, db, &tx, "0", "SELECT count(*) FROM second")
 	must(t, db, &tx, "2", "SELECT count(*) FROM stock")
 	tx.Rollback()
-	must(t, db, &tx, "1", "INSERT INTO second VALUES (1)")
-	if _, err := tx.Commit(); err != nil {
+	var next Transaction
+	must(t, db, &next, "1", "INSERT INTO second VALUES (1)")
+	if _, err := next.Commit(); err != nil {
 		t.Error(err)
 	}
 	must(t, db, nil, "1", "SELECT count(*) FROM stock")
@@ -167,10 +171,11 @@ func TestTransactionsConflict(t *testing.T) {
 		t.Error(got)
 	}
 	// a reader of the first moment conflicts when it changes what was changed since
-	must(t, db, &b, "1", "UPDATE orders SET name = 'x' WHERE id = 2")
+	var c Transaction
+	must(t, db, &c, "1", "UPDATE orders SET name = 'x' WHERE id = 2")
 	must(t, db, nil, "1", "UPDATE orders SET name = 'y' WHERE id = 3")
-	mustFail(t, db, &b, "", "onflict", "UPDATE orders SET name = 'z' WHERE id = 3")
-	b.Rollback()
+	mustFail(t, db, &c, "", "onflict", "UPDATE orders SET name = 'z' WHERE id = 3")
+	c.Rollback()
 }
 
 func TestTransactionsRestore(t *testing.T) {
@@ -230,16 +235,17 @@ func TestTransactionsReadInParts(t *testing.T) {
 		t.Errorf("%d bytes of rows", n)
 	}
 
-	must(t, db, &tx, "100000", "INSERT INTO orders SELECT range + 100, 'x', 1 FROM range(100000)")
-	if rows, err = db.Query(context.Background(), Request{SQL: "SELECT a.id FROM orders a, orders b", Transaction: &tx, Parts: true}); err != nil {
+	var next Transaction
+	must(t, db, &next, "100000", "INSERT INTO orders SELECT range + 100, 'x', 1 FROM range(100000)")
+	if rows, err = db.Query(context.Background(), Request{SQL: "SELECT a.id FROM orders a, orders b", Transaction: &next, Parts: true}); err != nil {
 		t.Fatal(err)
 	}
 	for range rows.Chunks() {
 		break
 	}
 	rows.Close() // which keeps the transaction
-	must(t, db, &tx, "100003", "SELECT count(*) FROM orders")
-	if changed, err := tx.Commit(); !changed || err != nil {
+	must(t, db, &next, "100003", "SELECT count(*) FROM orders")
+	if changed, err := next.Commit(); !changed || err != nil {
 		t.Error(changed, err)
 	}
 	must(t, db, nil, "100003", "SELECT count(*) FROM orders")

@@ -101,9 +101,59 @@ async def with_asyncpg(asyncpg):
     await c.close()
 
 
+def with_adbc(_):
+    import os
+
+    import adbc_driver_flightsql as flightsql
+    import adbc_driver_flightsql.dbapi
+
+    key = {flightsql.DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer " + os.environ["PGPASSWORD"]}
+
+    def connect():
+        return flightsql.dbapi.connect("grpc://" + os.environ["FLIGHT"], db_kwargs=key)
+
+    def count(connection):
+        with connection.cursor() as rows:
+            rows.execute("SELECT count(*) FROM orders")
+            return rows.fetchone()[0]
+
+    a, b = connect(), connect()
+    with a.cursor() as cursor:
+        print(count(a), cursor.execute("INSERT INTO orders (id, name) VALUES (?, ?)", (2, "two")).rowcount, count(a), count(b))
+        a.rollback()
+        print(count(a), count(b))
+        cursor.executemany("INSERT INTO orders (id, name) VALUES (?, ?)", [(n, str(n)) for n in range(10, 13)])
+        a.commit()
+        print(count(b), cursor.execute("DELETE FROM orders WHERE id > 10 RETURNING id").fetchall())
+        for sql in ("INSERT INTO orders (id) VALUES (10)", "INSERT INTO orders (id) VALUES (20)", "SELECT count(*) FROM orders"):
+            try:
+                cursor.execute(sql).fetchall()
+            except flightsql.dbapi.Error as e:
+                print(type(e).__name__, str(e).splitlines()[0].partition(". Vendor")[0])
+        a.rollback()
+        print(count(a))
+        for id in (40, 41):  # the cursor keeps its prepared statement
+            cursor.execute("INSERT INTO orders (id) VALUES (?)", (id,))
+            a.commit() if id == 40 else a.rollback()
+        print(count(b))
+        cursor.execute("INSERT INTO orders (id) VALUES (20)")
+        with b.cursor() as other:
+            other.execute("INSERT INTO orders (id) VALUES (20)")
+            a.commit()
+            try:
+                b.commit()
+            except flightsql.dbapi.Error as e:
+                print(type(e).__name__, str(e).splitlines()[0].partition(". Vendor")[0])
+    with connect() as c, c.cursor() as cursor:
+        cursor.execute("INSERT INTO orders (id) VALUES (30)")
+    print(count(a))
+
+
 if sys.argv[1] == "asyncpg":
     asyncio.run(with_asyncpg(__import__("asyncpg")))
 elif sys.argv[1] == "sqlalchemy":
     with_sqlalchemy(None)
+elif sys.argv[1] == "adbc":
+    with_adbc(None)
 else:
     with_dbapi(__import__(sys.argv[1]))
