@@ -129,6 +129,7 @@ func (a *attempt) result(out tools.Output, err error) tools.Result {
 		return result
 	}
 	result.OK, result.Result, result.Content, result.Rows, result.Metrics.Usage = true, out.Value, out.Content, out.Rows, out.Usage
+	result.Notices = append(result.Notices, out.Notices...)
 	return result
 }
 

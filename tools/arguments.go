@@ -32,7 +32,7 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 		if err != nil {
 			return nil, nil, notObject("the arguments are " + err.Error())
 		}
-		if lost := losses([]byte(bare)); lost != "" {
+		if lost := Losses([]byte(bare)); lost != "" {
 			return nil, nil, NewError(errcode.InvalidArguments, "the JSON of the arguments "+lost, "")
 		}
 		if fenced {

@@ -12,10 +12,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// losses says what decoding a JSON text would drop without a word, or "": all but the last of
+// Losses says what decoding a JSON text would drop without a word, or "": all but the last of
 // members with the same name (RFC 8259, 4: the names should be unique), and what is no Unicode
 // text, for which encoding/json takes U+FFFD. The text must be valid JSON otherwise.
-func losses(text []byte) string {
+func Losses(text []byte) string {
 	if !utf8.Valid(text) {
 		return "is not UTF-8"
 	}

@@ -98,7 +98,8 @@ type Output struct {
 	// Version is the [Versioned.DataVersion] of which Value is the result; 0 if it is not
 	// known.
 	Version uint64
-	Usage   *Usage // of an agent; nil: Value has it, or there is none
+	Usage   *Usage   // of an agent; nil: Value has it, or there is none
+	Notices []string // what Value lacks of what the tool gave
 }
 
 // Rows is the extent of a result that is a list of rows. A result with exactly

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // strict is a server without the SDK, whose tools answer as a test says. It knows its current
@@ -336,5 +337,28 @@ func TestStormOfChanges(t *testing.T) {
 	}
 	if _, err := call(t.Context(), tool(t, server, "web__good"), `{}`); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestResultsThatAreNotWhatTheServerSent have a notice: decoding JSON drops the first of two
+// members with one name, and what is no text.
+func TestResultsThatAreNotWhatTheServerSent(t *testing.T) {
+	fake := newStrict(nil)
+	for name, text := range map[string]string{
+		"twice":     `{"structuredContent":{"a":1,"a":2},"content":[]}`,
+		"surrogate": `{"content":[{"type":"text","text":"cut \ud83d"}]}`,
+		"latin1":    "{\"content\":[{\"type\":\"text\",\"text\":\"caf\xe9\"}]}",
+	} {
+		fake.tools[name] = func(w http.ResponseWriter, id string) { result(w, id, text) }
+	}
+	server := newWeb(t).open(newSite(t, fake).entry())
+	for name, want := range map[string]string{"twice": `the name "a" twice`, "surrogate": `surrogate pair, \ud83d`, "latin1": "is not UTF-8", "good": ""} {
+		out, err := tool(t, server, "web__"+name).Call(t.Context(), tools.Input{})
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case want == "" && len(out.Notices) > 0, want != "" && (len(out.Notices) != 1 || !strings.Contains(out.Notices[0], want)):
+			t.Errorf("%s: %s with notices %q, want %q", name, out.Value, out.Notices, want)
+		}
 	}
 }

@@ -86,10 +86,18 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 		text := truncate.Ellipsis(s.target.redact(complaint(r)), maxErrorText)
 		return tools.Output{}, tools.NewError(errcode.Execution, text, "")
 	}
-	if s.target.peer {
-		return peerOutput(r, t.wrapped)
+	out, err := s.output(r, t.wrapped)
+	if lost := tools.Losses(raw); lost != "" && err == nil {
+		out.Notices = append(out.Notices, fmt.Sprintf("the JSON of the server's result %s; the last of such values was taken, and U+FFFD for such text", lost))
 	}
-	return output(r, t.wrapped)
+	return out, err
+}
+
+func (s *session) output(r *mcp.CallToolResult, wrapped bool) (tools.Output, error) {
+	if s.target.peer {
+		return peerOutput(r, wrapped)
+	}
+	return output(r, wrapped)
 }
 
 func (s *session) params(ctx context.Context, name string, in tools.Input) *mcp.CallToolParams {
