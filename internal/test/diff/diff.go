@@ -29,6 +29,7 @@ import (
 type Options struct {
 	Program    []string      // spiced, and arguments before its command
 	Seed       uint64        // everything that is generated depends on it
+	Cycle      uint64        // the first one; a cycle is generated without those before it
 	Time       time.Duration // stop after it; 0: after one cycle in each isolation
 	Statements int           // in a cycle; 0: 200
 	Isolations []string      // none, process; default: both
@@ -68,7 +69,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	end := time.Now().Add(o.Time)
 	var report Report
-	for n := uint64(0); n == 0 || o.Time > 0; n++ {
+	for n := o.Cycle; n == o.Cycle || o.Time > 0; n++ {
 		for _, isolation := range o.Isolations {
 			c := &cycle{Options: o, report: &report, r: rand.New(rand.NewPCG(o.Seed, n))}
 			c.pod = pod{isolation: isolation, cache: c.r.IntN(2) == 0}

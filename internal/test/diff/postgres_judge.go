@@ -59,7 +59,7 @@ const mostShrinking = 20 * time.Second
 // statement that still has it.
 func (v *versus) judge(ctx context.Context, t target, s portable.Statement, d *difference) {
 	if d.kind == refused {
-		if k := match(v.text(s), *d); k != nil {
+		if k := t.match(v.text(s), *d); k != nil {
 			v.report.Known[k.name]++
 			return
 		}
@@ -74,7 +74,7 @@ func (v *versus) judge(ctx context.Context, t target, s portable.Statement, d *d
 	if ctx.Err() != nil {
 		return
 	}
-	if k := match(v.text(small), *d); k != nil {
+	if k := t.match(v.text(small), *d); k != nil {
 		v.report.Known[k.name]++
 		return
 	}
@@ -99,7 +99,7 @@ func (v *versus) text(s portable.Statement) string {
 }
 
 func (v *versus) print(ctx context.Context, t target, s portable.Statement, d *difference) {
-	fmt.Fprintf(v.Out, "%s: seed %d, isolation %s, %s\n  %s\n", strings.ToUpper(d.kind), v.Seed, v.isolation, t.name, s.SQL)
+	fmt.Fprintf(v.Out, "%s: seed %d, cycle %d, isolation %s, %s\n  %s\n", strings.ToUpper(d.kind), v.Seed, v.Cycle, v.isolation, t.name, s.SQL)
 	for _, f := range v.catalog.Functions {
 		if slices.Contains(s.Calls, f.Name) {
 			fmt.Fprintf(v.Out, "  where %s\n", strings.ReplaceAll(f.YAML(), "\n", "\n    "))
@@ -138,7 +138,7 @@ func (v *versus) inDuckDB(ctx context.Context, t target, s portable.Statement, d
 
 // duckDB is plain DuckDB, which has no functions of the catalog.
 func (v *versus) duckDB() target {
-	return target{"duckdb", false, func(ctx context.Context, sql string) ([][]any, error) {
+	return target{name: "duckdb", plain: true, ask: func(ctx context.Context, sql string) ([][]any, error) {
 		forms, err := v.plain.query(ctx, sql)
 		if invalidated(err) {
 			err = errors.Join(err, v.again(ctx))

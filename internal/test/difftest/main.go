@@ -31,6 +31,7 @@ func main() {
 	var programFile, paths, isolations, folder string
 	var postgres bool
 	flag.Uint64Var(&o.Seed, "seed", 1, "statements and data depend on `N` and nothing else")
+	flag.Uint64Var(&o.Cycle, "cycle", 0, "begin with cycle `N` of the seed")
 	flag.DurationVar(&o.Time, "time", 0, "repeat until `DURATION` is over; 0: one cycle in each isolation")
 	flag.IntVar(&o.Statements, "statements", 0, "`N` statements in a cycle; 0: 200")
 	flag.StringVar(&programFile, "program", "", "the `FILE` of spiced; default: built for this run")
