@@ -56,6 +56,12 @@ var relations = []engine.Relation{{Schema: "public", Name: "orders"}, {Schema: "
 // publish compiles and creates the functions and returns all problems.
 func publish(t testing.TB, db *engine.DB, pod *spicepod.Pod, reuse *Set) (*Set, spicepod.Problems) {
 	t.Helper()
+	return publishOver(t, db, relations, pod, reuse)
+}
+
+// publishOver is publish over other datasets.
+func publishOver(t testing.TB, db *engine.DB, relations []engine.Relation, pod *spicepod.Pod, reuse *Set) (*Set, spicepod.Problems) {
+	t.Helper()
 	set, problems := Compile(t.Context(), db, pod, relations, reuse)
 	for range 3 {
 		var failed []string

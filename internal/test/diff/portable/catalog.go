@@ -83,13 +83,18 @@ func NewCatalog(r *rand.Rand) *Catalog {
 func tableRow(r *rand.Rand) string {
 	var values []string
 	for _, c := range tableColumns {
-		value := "NULL"
-		if r.IntN(6) > 0 {
-			value = c.values[r.IntN(len(c.values))]
-		}
-		values = append(values, cast(value, c.kind))
+		values = append(values, c.value(r))
 	}
 	return strings.Join(values, ", ")
+}
+
+// value is a random value of the column, or NULL.
+func (c tableColumn) value(r *rand.Rand) string {
+	value := "NULL"
+	if r.IntN(6) > 0 {
+		value = c.values[r.IntN(len(c.values))]
+	}
+	return cast(value, c.kind)
 }
 
 // Without returns the catalog without the functions of these names, and those that call

@@ -125,7 +125,7 @@ func (g *generator) lateral(left string, fields []field, depth int, outer []fiel
 func (g *generator) tableFunction() (Function, bool) {
 	var of []Function
 	for _, f := range g.catalog.Functions {
-		if f.table {
+		if f.Table {
 			of = append(of, f)
 		}
 	}

@@ -3,6 +3,7 @@ package portable
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -12,8 +13,18 @@ type Function struct {
 	Body    string // an expression or, of a table function, a query
 	args    []Kind // a1, a2, …
 	returns []Kind // one, or the columns c1, c2, … of a table function
-	table   bool
+	Table   bool
 	calls   []string
+}
+
+// Arguments are random constants for a call, some of them NULL.
+func (f Function) Arguments(r *rand.Rand) []string {
+	args := make([]string, len(f.args))
+	for i, k := range f.args {
+		at := slices.IndexFunc(tableColumns, func(c tableColumn) bool { return c.kind == k })
+		args[i] = tableColumns[at].value(r)
+	}
+	return args
 }
 
 // arguments are the fields that bodies use. No column has their names.
@@ -28,7 +39,7 @@ func arguments(kinds []Kind) []field {
 // function makes the function of this index, which may call those before it.
 func (c *Catalog) function(r *rand.Rand, index int, table bool) Function {
 	g := &generator{catalog: c, choices: Random(r)}
-	f := Function{Name: fmt.Sprintf("f%d", index+1), table: table}
+	f := Function{Name: fmt.Sprintf("f%d", index+1), Table: table}
 	for range 1 + g.n(3) {
 		f.args = append(f.args, g.argumentKind())
 	}
@@ -88,7 +99,7 @@ func (f Function) Postgres() string {
 		columns = append(columns, fmt.Sprintf("c%d %s", i+1, types[k].sql))
 	}
 	returns, body := types[f.returns[0]].sql, "SELECT "+cast("("+f.Body+")", f.returns[0])
-	if f.table {
+	if f.Table {
 		var casts []string
 		for i, k := range f.returns {
 			casts = append(casts, cast(fmt.Sprintf("q.c%d", i+1), k))
@@ -106,7 +117,7 @@ func (f Function) YAML() string {
 		args = append(args, fmt.Sprintf("{ name: a%d, type: '%s' }", i+1, types[k].declared))
 	}
 	kind, returns := "", "'"+types[f.returns[0]].declared+"'"
-	if f.table {
+	if f.Table {
 		var columns []string
 		for i, k := range f.returns {
 			columns = append(columns, fmt.Sprintf("{ name: c%d, type: '%s' }", i+1, types[k].declared))
@@ -120,7 +131,7 @@ func (f Function) YAML() string {
 func (g *generator) call(k Kind, depth int, s scope) (string, bool) {
 	var of []Function
 	for _, f := range g.catalog.Functions {
-		if !f.table && f.returns[0] == k {
+		if !f.Table && f.returns[0] == k {
 			of = append(of, f)
 		}
 	}
