@@ -162,6 +162,9 @@ func readDuckError(text string) *duckError {
 	return e
 }
 
+// atCommit begins DuckDB's message about a COMMIT that failed.
+const atCommit = "Failed to commit: "
+
 // codes maps DuckDB's exception types; a type that is not listed is [errcode.Execution].
 var codes = map[string]errcode.Code{
 	"Parser":                 errcode.Parse,
@@ -231,6 +234,10 @@ func (e *duckError) describe(sql string, origin func(int) int) *Error {
 		out.Hint = "make the statement cheaper, or raise runtime.query.max_spill"
 	case e.kind == "Out of Memory":
 		out.Hint = "make the statement cheaper, or raise runtime.query.memory_limit (worker_memory if it runs isolated)"
+	case strings.HasPrefix(message, atCommit+"PRIMARY KEY or UNIQUE"):
+		// The only constraint that DuckDB checks at COMMIT: others see the transaction's own rows.
+		out.Message, out.Class = strings.TrimPrefix(message, atCommit), "Constraint"
+		out.Hint = "another transaction has added the key since this one began"
 	case e.kind == "TransactionContext":
 		out.Hint = "another statement changed the same rows; try again"
 	}

@@ -164,7 +164,7 @@ func TestTransactionsConflict(t *testing.T) {
 	}
 	_, err := b.Commit()
 	var e *Error
-	if !errors.As(err, &e) || e.Class != "TransactionContext" {
+	if !errors.As(err, &e) || e.Class != "Constraint" || !strings.HasPrefix(e.Message, "PRIMARY KEY or UNIQUE constraint violation: duplicate key") {
 		t.Errorf("%v (%+v)", err, e)
 	}
 	if got := contents(t, db); got != "1|a|1.5, 2|two|2.5, 3|three|-, 4|a|4.0" {

@@ -42,6 +42,13 @@ def with_dbapi(driver):
     except driver.Error as e:
         print(state(e), str(e).splitlines()[0])
     a.rollback()
+    run("INSERT INTO orders (id) VALUES (20)")
+    b.cursor().execute("INSERT INTO orders (id) VALUES (20)")
+    a.commit()
+    try:
+        b.commit()
+    except driver.Error as e:
+        print(state(e), str(e).splitlines()[0])
     run("INSERT INTO orders (id) VALUES (21)")
     a.close()
     print(other())
