@@ -21,8 +21,7 @@ type sqlTable struct {
 	rows    func(reader) []row
 }
 
-// Setup creates the registry's tables and the functions tool_search and
-// tool_invoke. Call it once, in the first publication.
+// Setup creates the registry's tables and functions. Call it once, in the first publication.
 func Setup(tx *engine.Tx) error {
 	statements := Macros()
 	for _, t := range sqlTables {
@@ -36,8 +35,8 @@ func Setup(tx *engine.Tx) error {
 	return nil
 }
 
-// Macros are the statements that create tool_search and tool_invoke.
-func Macros() []string { return []string{searchMacro(), invokeMacro()} }
+// Macros are the statements that create the functions of this package.
+func Macros() []string { return []string{searchMacro(), invokeMacro(), deadMacro()} }
 
 // Relations are the tables of this package that statements may read.
 func Relations() []engine.Relation {
@@ -82,6 +81,7 @@ func Functions() []*engine.Function {
 				{Name: "arguments", Type: "JSON", Optional: true},
 			},
 		},
+		deadFunction,
 	}
 }
 
@@ -100,6 +100,7 @@ func (r *Registry) Serve(db *engine.DB) {
 	})
 	db.Handle(ToolSearch, r.searchSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
+	db.Handle(DeadTools, func(ctx context.Context, input string) (string, error) { return r.reader(ctx).deadToolsSQL(input) })
 	udf.Serve(db, r.HiddenFunctions)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// window is the period of dead_tools and hot_tools: a month.
-const window = 30 * 24 * time.Hour
+// window is the period of hot_tools: a month.
+const window = windowDays * 24 * time.Hour
 
 // sqlTables are this package's tables in schema spiced.
 var sqlTables = []sqlTable{
@@ -38,9 +38,7 @@ var sqlTables = []sqlTable{
 	{"approvals", `id VARCHAR, tool VARCHAR, arguments JSON, status VARCHAR, asked_by VARCHAR, asked_at TIMESTAMP,
 		expires_at TIMESTAMP, risk VARCHAR, checksum VARCHAR, user_id VARCHAR, space_id VARCHAR, agent VARCHAR,
 		model VARCHAR, plan JSON, decided_by VARCHAR, decided_at TIMESTAMP, used_at TIMESTAMP, note VARCHAR`, approvalRows},
-	{"dead_tools", `name VARCHAR, owner VARCHAR, source VARCHAR, description VARCHAR, verdict VARCHAR, calls BIGINT,
-		errors BIGINT, invalid BIGINT, searches BIGINT, chosen BIGINT, last_called_at TIMESTAMP,
-		observed_days DOUBLE, total_calls BIGINT`, recorded(deadRows)},
+	{DeadTools, deadColumns, recorded(func(r reader) []row { return r.deadRows(judgement{}.withDefaults(r.opts.Usage)) })},
 	{"hot_tools", `name VARCHAR, owner VARCHAR, source VARCHAR, calls BIGINT, calls_per_day DOUBLE, share DOUBLE,
 		p50_ms DOUBLE, p95_ms DOUBLE, total_ms DOUBLE, errors BIGINT`, recorded(hotRows)},
 	{"cross_agent_calls", `tool VARCHAR, owner VARCHAR, caller VARCHAR, calls BIGINT, errors BIGINT, first_at TIMESTAMP,
@@ -257,35 +255,6 @@ func searchRows(r reader) []row {
 		rows = append(rows, row{
 			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": r.agent(s.Caller),
 			"session_id": r.own(s.Holder, s.SessionID), "tools": r.seen(s.Tools), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
-		})
-	}
-	return rows
-}
-
-// deadRows are the tools without a successful call in the last month, with the
-// reason: broken, badly_described, refused, unneeded or too_early.
-func deadRows(r reader) []row {
-	var rows []row
-	now := r.opts.Now()
-	month := r.opts.Usage.Window(now.Add(-window))
-	var calls int64
-	for _, t := range month {
-		calls += t.Calls
-	}
-	observed := min(now.Sub(r.opts.Usage.Since()), window)
-	for _, def := range r.view.Listed() {
-		t := month[def.Name]
-		if t == nil {
-			t = &usage.Totals{}
-		}
-		verdict := t.Verdict(observed)
-		if verdict == usage.Alive {
-			continue
-		}
-		rows = append(rows, row{
-			"name": def.Name, "owner": def.Owner, "source": def.Source, "description": def.Description, "verdict": verdict,
-			"calls": t.Calls, "errors": t.Errors(), "invalid": t.Invalid, "searches": t.Returned, "chosen": t.Chosen,
-			"last_called_at": sqlTime(r.opts.Usage.Totals(def.Name).LastAt), "observed_days": observed.Hours() / 24, "total_calls": calls,
 		})
 	}
 	return rows

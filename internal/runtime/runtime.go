@@ -56,7 +56,8 @@ type Options struct {
 	// audited.
 	Audit     func(spicepod.Audit, bool) (*audit.Log, error)
 	Progress  func(load.Progress)
-	Published func() // called after each load that is accepted; must return at once
+	Published func()           // called after each load that is accepted; must return at once
+	Now       func() time.Time // of the history of tools; nil: time.Now
 }
 
 // Runtime serves one Spicepod.

@@ -132,7 +132,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 // openTools opens the registry, with the usage that earlier runs stored.
 func (s *services) openTools(opts Options, reload func(trigger string)) (err error) {
 	h := s.settings.Tools.History
-	history := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Events: h.MaxEvents, Retention: h.Retention, Days: h.UsageDays, Log: s.log}
+	history := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Events: h.MaxEvents, Retention: h.Retention, Days: h.UsageDays, Log: s.log, Now: opts.Now}
 	vectors := ""
 	if s.state.temp == nil {
 		history.Dir, vectors = filepath.Join(s.state.dir, "usage"), filepath.Join(s.state.dir, "vectors")
@@ -158,7 +158,7 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	}
 	t.registry = registry.New(registry.Options{
 		Usage: t.usage, Metrics: s.metrics, Log: s.log, Audit: s.audit, Activity: &s.activity, VectorDir: vectors,
-		Approvals: t.approvals, Keys: func() approval.Keys { return s.Keys() },
+		Now: opts.Now, Approvals: t.approvals, Keys: func() approval.Keys { return s.Keys() },
 	})
 	if s.metrics != nil {
 		s.metrics.WatchApprovals(t.approvals.Pending)

@@ -11,8 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
@@ -540,4 +542,49 @@ func TestRequiredDescriptions(t *testing.T) {
 	}
 	r.wantCall("bare", `{"x": 3}`, "4")
 	r.wantCall("maps__depth", `{}`, `"depth{}"`)
+}
+
+// TestDeadToolsAfterAMonth simulates two months of use with a clock.
+func TestDeadToolsAfterAMonth(t *testing.T) {
+	var day atomic.Int64
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	pod := "functions:\n"
+	for _, name := range []string{"used", "unused", "unfit", "former", "found"} {
+		pod += fn(name, "x", "x")
+	}
+	pod += fn("broken", "x", "CAST(chr(97) || x AS BIGINT)")
+	r := start(t, files{"spicepod.yaml": pod}, func(o *Options) {
+		o.Now = func() time.Time { return began.AddDate(0, 0, int(day.Load())) }
+	})
+	call := func(name, arguments string) {
+		r.Tools().Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage(arguments)})
+	}
+	const verdicts = "SELECT name, verdict FROM %s WHERE source = 'function' ORDER BY name"
+	judged := func(from, want string) {
+		t.Helper()
+		r.want(fmt.Sprintf(verdicts, from), want)
+	}
+	call("former", `{"x": 1}`)
+	judged("dead_tools(minimum := 0)", "broken,too_early;found,too_early;unfit,too_early;unused,too_early;used,too_early")
+	for range 60 {
+		day.Add(1)
+		for range 3 {
+			call("used", `{"x": 1}`)
+		}
+		call("unfit", `{"x": "much"}`)
+		call("broken", `{"x": 1}`)
+	}
+	r.Tools().Usage().Search(usage.Search{At: began.AddDate(0, 0, 60), Query: "found", Tools: []string{"found"}})
+
+	const month = "broken,broken;former,unneeded;found,badly_described;unfit,badly_described;unused,unneeded"
+	judged("spiced.dead_tools", month)
+	judged("dead_tools()", month)
+	judged("dead_tools(30, 100)", month)
+	judged("dead_tools(days := 90)", "broken,broken;found,badly_described;unfit,badly_described;unused,unneeded") // former was called then
+	judged("dead_tools(minimum := 1000)", "broken,broken;former,too_early;found,too_early;unfit,badly_described;unused,too_early")
+	r.want("SELECT DISTINCT observed_days, total_calls FROM dead_tools(days := 7)", "7.0,40")
+	r.want("SELECT name FROM dead_tools(days := (SELECT 7)) WHERE name = 'used'", "")
+	r.refused("FROM dead_tools(days := 0)", "dead_tools: days is 0; it is 1 to 400, the days that runtime.tools.history.usage_days keeps")
+	r.refused("FROM dead_tools(days := 401)", "days is 401; it is 1 to 400")
+	r.refused("FROM dead_tools(minimum := -1)", "minimum is -1; it is at least 0")
 }

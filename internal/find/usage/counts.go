@@ -160,7 +160,7 @@ const (
 	BadlyDescribed Verdict = "badly_described" // callers pass wrong arguments, or do not call it after a search returned it
 	AlwaysRefused  Verdict = "refused"         // called, and every call was refused or cancelled
 	Unneeded       Verdict = "unneeded"        // not called, and not returned by a search
-	TooEarly       Verdict = "too_early"       // not called, and observed for less than Observed
+	TooEarly       Verdict = "too_early"       // not called, and observed for less than [Observed], or too little was called to judge
 )
 
 // Observed is how long a tool is observed before it is judged by calls that it did not get.

@@ -14,6 +14,9 @@ func (r *Recorder) Since() time.Time {
 	return r.state.since
 }
 
+// Days returns how many days of counts are retained.
+func (r *Recorder) Days() int { return r.state.days }
+
 // Calls returns the retained calls, latest first.
 func (r *Recorder) Calls() []Call { return newestFirst(r, &r.state.calls) }
 
