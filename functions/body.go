@@ -106,11 +106,14 @@ type problemAt struct {
 	offset        int
 	message, hint string
 	missing       string // the function that is not there, when that is the problem
+	waits         string // the component that it calls and that has a fault, when that is the problem
 }
 
 func (p *problemAt) Error() string { return p.message }
 
-func at(offset int, message, hint string) *problemAt { return &problemAt{offset, message, hint, ""} }
+func at(offset int, message, hint string) *problemAt {
+	return &problemAt{offset: offset, message: message, hint: hint}
+}
 
 // parse parses prefix + body + suffix; an error has its offset in the body.
 func parse(ctx context.Context, db *engine.DB, prefix, text, suffix string) (*parsed, error) {
@@ -266,6 +269,9 @@ func (f *Function) bodyProblem(pod *spicepod.Pod, err error) spicepod.Problem {
 	hint := nearest.Hint(p.missing, callable(pod, p.missing), p.hint)
 	problem := pod.TextProblem(f.Path+".body", f.body.inDeclared(max(p.offset, 0)), p.message, hint)
 	problem.Component = "function " + f.Name
+	if p.waits != "" {
+		problem = problem.Waits(p.waits, "calls")
+	}
 	return problem
 }
 

@@ -71,8 +71,7 @@ func (b *builder) callees() error {
 			}
 			b.f.uses[key] = g.Checksum
 		case b.c.units[key] != nil:
-			name := b.c.units[key].declared.Name
-			return at(b.p.offset(call.Offset), "calls "+name+", which could not be registered", "fix "+name+" first")
+			return &problemAt{offset: b.p.offset(call.Offset), waits: b.c.units[key].component()}
 		}
 	}
 	return nil

@@ -87,6 +87,14 @@ type unit struct {
 	cycleSearch
 }
 
+// component names the unit in problems.
+func (u *unit) component() string {
+	if u.tool != "" {
+		return "tool " + u.declared.Name
+	}
+	return "function " + u.declared.Name
+}
+
 // cycleSearch is the state of a unit in the search for cycles.
 type cycleSearch struct {
 	number, low int

@@ -69,7 +69,7 @@ func publishOver(t testing.TB, db *engine.DB, relations []engine.Relation, pod *
 			for _, f := range set.Changed(reuse) {
 				if slices.ContainsFunc(f.Uses.Functions, func(n string) bool { return slices.Contains(failed, n) }) {
 					failed = append(failed, f.Name)
-					problems = append(problems, missingCallee(pod, f.Path, f.Name, f.Uses.Functions[0], 0))
+					problems = append(problems, missingCallee(pod, f.Path, f.Name, "function "+f.Uses.Functions[0], 0))
 					continue
 				}
 				if p := f.Create(tx, pod, Published()); p != nil {

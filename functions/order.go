@@ -97,9 +97,9 @@ func (c *compiler) shortest(u *unit, group []*unit) []*unit {
 	return []*unit{u, u}
 }
 
-// missingCallee is the problem of a function that calls a missing one.
+// missingCallee is the problem of a function that calls a missing one, the component callee.
 func missingCallee(pod *spicepod.Pod, path, name, callee string, offset int) spicepod.Problem {
-	p := pod.TextProblem(path+".body", max(offset, 0), "calls "+callee+", which could not be registered", "fix "+callee+" first")
+	p := pod.TextProblem(path+".body", max(offset, 0), "", "").Waits(callee, "calls")
 	p.Component = "function " + name
 	return p
 }

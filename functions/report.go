@@ -14,6 +14,7 @@ type junitSuite struct {
 	Name     string      `xml:"name,attr"`
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
+	Skipped  int         `xml:"skipped,attr"`
 	Time     string      `xml:"time,attr"`
 	Cases    []junitCase `xml:"testcase"`
 }
@@ -25,6 +26,11 @@ type junitCase struct {
 	Line    int           `xml:"line,attr"`
 	Time    string        `xml:"time,attr"`
 	Failure *junitFailure `xml:"failure,omitempty"`
+	Skipped *junitSkipped `xml:"skipped,omitempty"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
 }
 
 type junitFailure struct {
@@ -40,7 +46,11 @@ func WriteJUnit(w io.Writer, results []TestResult) error {
 	for _, r := range results {
 		total += r.Duration
 		c := junitCase{Class: r.Function, Name: r.Name, File: r.Position.File, Line: r.Position.Line, Time: seconds(r.Duration)}
-		if !r.Passed {
+		switch {
+		case r.Skipped:
+			suite.Skipped++
+			c.Skipped = &junitSkipped{xmlText(r.Message)}
+		case !r.Passed:
 			suite.Failures++
 			c.Failure = &junitFailure{xmlText(r.Message), xmlText(r.Position.String() + ": " + r.Message)}
 		}
@@ -71,11 +81,10 @@ func xmlText(s string) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
 
-// WriteText writes the results as text: a line for each function and, with its position,
-// for each test that did not pass, then the total.
+// WriteText writes the results as text: a line for each function, with its position for each
+// test that failed, and the reason where its tests were skipped, then the total.
 func WriteText(w io.Writer, results []TestResult) error {
 	var b strings.Builder
-	failed := 0
 	for i := 0; i < len(results); {
 		end := i
 		var bad []TestResult
@@ -87,17 +96,39 @@ func WriteText(w io.Writer, results []TestResult) error {
 			}
 		}
 		word := "ok  "
-		if len(bad) > 0 {
+		switch {
+		case results[i].Skipped:
+			fmt.Fprintf(&b, "skip  %s  %d  %s\n", results[i].Function, end-i, strings.ReplaceAll(results[i].Message, "\n", " "))
+			i = end
+			continue
+		case len(bad) > 0:
 			word = "FAIL"
 		}
 		fmt.Fprintf(&b, "%s  %s  %d/%d  %s\n", word, results[i].Function, end-i-len(bad), end-i, took.Round(10*time.Microsecond))
 		for _, r := range bad {
 			fmt.Fprintf(&b, "      %s: %s: %s\n", r.Position, r.Name, strings.ReplaceAll(r.Message, "\n", "\n        "))
 		}
-		failed += len(bad)
 		i = end
 	}
-	fmt.Fprintf(&b, "%d tests, %d failed\n", len(results), failed)
+	b.WriteString(Total(results) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Total returns how many tests there are, and how many of them failed or were skipped.
+func Total(results []TestResult) string {
+	failed, skipped := 0, 0
+	for _, r := range results {
+		switch {
+		case r.Skipped:
+			skipped++
+		case !r.Passed:
+			failed++
+		}
+	}
+	text := fmt.Sprintf("%d tests, %d failed", len(results), failed)
+	if skipped > 0 {
+		text += fmt.Sprintf(", %d skipped", skipped)
+	}
+	return text
 }

@@ -124,7 +124,7 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 	rest := s.All()
 	for before := -1; before != len(rest); { // a kept function may come before what it calls
 		before = len(rest)
-		rest, problems = withoutCallers(pod, rest, gone, problems)
+		rest, problems = s.withoutCallers(pod, rest, gone, problems)
 	}
 	index := make(map[string]int, s.Len())
 	for i, f := range slices.Concat(s.Declared(), s.Tools()) {
@@ -134,7 +134,7 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 }
 
 // withoutCallers removes what is gone and its callers, which are then gone too.
-func withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, problems spicepod.Problems) ([]*Function, spicepod.Problems) {
+func (s *Set) withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, problems spicepod.Problems) ([]*Function, spicepod.Problems) {
 	var rest []*Function
 	for _, f := range list {
 		missing := slices.IndexFunc(f.Uses.Functions, func(n string) bool { return gone[fold(n)] })
@@ -142,7 +142,12 @@ func withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, p
 		case gone[fold(f.Name)]:
 		case missing >= 0:
 			gone[fold(f.Name)] = true
-			problems = append(problems, missingCallee(pod, f.Path, f.Name, f.Uses.Functions[missing], f.body.callOffset(f.Uses.Functions[missing])))
+			callee := f.Uses.Functions[missing]
+			component := "function " + callee
+			if g := s.Get(callee); g != nil {
+				component = g.Component()
+			}
+			problems = append(problems, missingCallee(pod, f.Path, f.Name, component, f.body.callOffset(callee)))
 		default:
 			rest = append(rest, f)
 		}

@@ -47,7 +47,7 @@ func TestCircles(t *testing.T) {
 		"5:97 function a: dependency cycle: a → b → c → a",
 		"6:97 function b: dependency cycle: b → c → a → b",
 		"7:97 function c: dependency cycle: c → a → b → c",
-		"8:97 function d: calls a, which could not be registered (fix a first)",
+		"8:97 function d: waits for function a, which it calls (fix that first)",
 	}, "\n")
 	got := strings.ReplaceAll(show(problems), " (a function cannot call itself, directly or through others; write WITH RECURSIVE inside one function)", "")
 	if got != want || names(set.All()) != "e" {
@@ -62,7 +62,7 @@ func TestOneFaultDoesNotStopOthers(t *testing.T) {
 	if names(set.All()) != "good" || len(problems) != 4 {
 		t.Errorf("%s\n%s", names(set.All()), show(problems))
 	}
-	if got := show(problems); !strings.Contains(got, "function later: calls late, which could not be registered") {
+	if got := show(problems); !strings.Contains(got, "function later: waits for function late, which it calls") {
 		t.Error(got)
 	}
 }

@@ -20,7 +20,8 @@ type TestResult struct {
 	Name     string // as declared, or "test 1"
 	Position spicepod.Position
 	Passed   bool
-	Message  string // why it failed
+	Skipped  bool   // it was not run
+	Message  string // why it failed or was not run
 	Duration time.Duration
 }
 
@@ -48,7 +49,7 @@ type TestOptions struct {
 // of the set, and a problem for each test that failed and for each function that could
 // not be created. It changes nothing that is published.
 func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
-	r := &testRun{stage: stage, pod: pod, failed: map[string]string{}, timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity}
+	r := &testRun{stage: stage, pod: pod, failed: map[string]string{}, waits: map[string]string{}, timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity}
 	if o.Again == nil {
 		o.Again = func(*Function) bool { return false }
 	}
@@ -116,6 +117,7 @@ type testRun struct {
 	timeout  time.Duration
 	severity spicepod.Severity
 	failed   map[string]string // why functions could not be created, by folded name
+	waits    map[string]string // which function those that have no fault call, by folded name
 	results  []TestResult
 	problems spicepod.Problems
 }
@@ -126,7 +128,7 @@ const hasFault = "the function has a fault"
 func (r *testRun) create(ctx context.Context, f *Function) {
 	for name := range f.uses {
 		if r.failed[name] != "" {
-			r.failed[fold(f.Name)] = fmt.Sprintf("it calls function %q, which has a fault", name)
+			r.failed[fold(f.Name)], r.waits[fold(f.Name)] = fmt.Sprintf("it calls function %q, which has a fault", name), name
 			return
 		}
 	}
@@ -187,6 +189,9 @@ func (r *testRun) test(ctx context.Context, f *Function, i int) (passed *columnC
 func (r *testRun) fail(f *Function, i int, name string, err error) {
 	p := r.pod.Problem(testPath(f, i), "test "+quoteName(name)+" failed: "+err.Error(), "")
 	p.Component, p.Severity = f.Component(), r.severity
+	if callee := r.waits[fold(f.Name)]; callee != "" {
+		p = p.Waits("function "+callee, "calls")
+	}
 	r.problems = append(r.problems, p)
 }
 

@@ -20,6 +20,7 @@ type SearchTestResult struct {
 	// Degraded means that the search did without the embedding model, so that a
 	// failure says little about the tools.
 	Degraded bool
+	Waits    string // the function that it expects, which has a fault; "" otherwise
 }
 
 // searchTestWait is how long the search tests of a load wait for the vectors of the tools.
@@ -39,7 +40,7 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 	expected := c.get(t.Expect)
 	if expected == nil {
 		if h := c.hidden(t.Expect); h != nil && h.Stage == StageLoaded { // the load says why
-			result.Message, result.Hint = fmt.Sprintf("it expects %q, which has a fault", t.Expect), "fix that first"
+			result.Message, result.Waits = fmt.Sprintf("it expects %q, which has a fault", t.Expect), h.Name
 			return result
 		}
 		err := c.notFound(t.Expect, tools.Scope{Unrestricted: true})

@@ -25,6 +25,9 @@ const (
 	MaxShown = 100
 )
 
+// maxWaiting is how many components that wait for another one a text names.
+const maxWaiting = 10
+
 // syntaxSearchBytes limits the re-parsing that finds the exact line and column of a YAML
 // syntax error; beyond it the parser's own line is shown.
 const syntaxSearchBytes = 4 << 20

@@ -60,7 +60,15 @@ type Problem struct {
 	Path      string `json:"path,omitempty" doc:"The position in the document, such as: functions[2].body."`
 	Message   string `json:"message"`
 	Hint      string `json:"hint,omitempty" doc:"What would be right."`
+	WaitsFor  string `json:"waits_for,omitempty" doc:"The component whose fault keeps this one from being served, such as: dataset d. Nothing else is known to be wrong with it."`
 	Source    string `json:"source,omitempty" doc:"The text of the line."`
+}
+
+// Waits returns the problem of a component that is not served because of another one, which
+// it reads, calls or expects, as verb says.
+func (p Problem) Waits(component, verb string) Problem {
+	p.Message, p.Hint, p.WaitsFor = "waits for "+component+", which it "+verb, "fix that first", component
+	return p
 }
 
 // Located returns the message and, if it is known, the position after it.
@@ -120,6 +128,57 @@ func fileRank(file string) int {
 		return 0
 	}
 	return 1
+}
+
+// Cause is a problem, with the components that wait for what it is about.
+type Cause struct {
+	Problem
+	Waiting []string // directly or through others, each once, in the order of the problems
+}
+
+// Causes returns the problems but those of components that only wait for another one: these
+// are with the first error of the component that they wait for in the end. A problem that
+// waits for what has no error in the list is a cause itself.
+func (p Problems) Causes() []Cause {
+	errors := map[string]int{} // the error of each component that its others wait for
+	for i, q := range p {
+		if first, found := errors[q.Component]; q.Severity == Error && (!found || p[first].WaitsFor != "" && q.WaitsFor == "") {
+			errors[q.Component] = i
+		}
+	}
+	roots := make(map[int]int, len(p))
+	var root func(i int) int
+	root = func(i int) int {
+		if r, known := roots[i]; known {
+			return r
+		}
+		roots[i] = i // a cycle ends here
+		if next, found := errors[p[i].WaitsFor]; found && p[i].WaitsFor != "" {
+			roots[i] = root(next)
+		}
+		return roots[i]
+	}
+	var list []Cause
+	at := map[int]int{}
+	for i, q := range p {
+		if root(i) == i {
+			at[i] = len(list)
+			list = append(list, Cause{Problem: q})
+		}
+	}
+	type wait struct {
+		component string
+		cause     int
+	}
+	listed := map[wait]bool{}
+	for i, q := range p {
+		if w := (wait{q.Component, root(i)}); w.cause != i && !listed[w] {
+			listed[w] = true
+			c := &list[at[w.cause]]
+			c.Waiting = append(c.Waiting, q.Component)
+		}
+	}
+	return list
 }
 
 // HasErrors reports whether any problem is more than a warning.

@@ -11,16 +11,28 @@ import (
 )
 
 // WriteText writes each problem as a heading `file:line:column: message`, the source line
-// with a caret, and the hint. It shows at most MaxShown of them and the number of the
-// others.
+// with a caret, the hint, and what waits for the component. It shows at most MaxShown of them
+// and the number of the others.
 func (p Problems) WriteText(w io.Writer) {
-	for i, problem := range p {
+	causes := p.Causes()
+	for i, c := range causes {
 		if i == MaxShown {
-			fmt.Fprintf(w, "… and %d more\n", len(p)-MaxShown)
+			fmt.Fprintf(w, "… and %d more\n", len(causes)-MaxShown)
 			return
 		}
-		io.WriteString(w, problem.text())
+		io.WriteString(w, c.text())
+		if waiting := c.WaitingText(); waiting != "" {
+			io.WriteString(w, "  waiting for it: "+printable(waiting)+"\n")
+		}
 	}
+}
+
+// WaitingText lists what waits for the component of c, at most maxWaiting by name.
+func (c Cause) WaitingText() string {
+	if n := len(c.Waiting) - maxWaiting; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(c.Waiting[:maxWaiting], ", "), n)
+	}
+	return strings.Join(c.Waiting, ", ")
 }
 
 // text formats a problem as several lines.

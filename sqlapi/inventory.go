@@ -66,6 +66,11 @@ func withProblems(components []Component, problems spicepod.Problems) []Componen
 		}
 		lines[i].Problems = append(lines[i].Problems[:len(lines[i].Problems):len(lines[i].Problems)], p)
 	}
+	for _, c := range problems.Causes() {
+		if i, known := at[c.Component]; known && len(c.Waiting) > 0 {
+			lines[i].Waiting = c.Waiting
+		}
+	}
 	return lines
 }
 

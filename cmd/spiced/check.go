@@ -26,11 +26,11 @@ func newValidate(std streams) *cobra.Command {
 			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
 				return err
 			}
-			problems, _, err := check(cmd.Context(), std, podPath(args), true)
+			c, err := check(cmd.Context(), std, podPath(args), true)
 			if err != nil {
 				return err
 			}
-			return showProblems(std.out, format, problems)
+			return showProblems(std.out, format, c)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
@@ -47,31 +47,58 @@ func newTest(std streams) *cobra.Command {
 			if err := oneOf("format", format, "text", "junit"); err != nil {
 				return err
 			}
-			problems, results, err := check(cmd.Context(), std, podPath(args), false)
+			c, err := check(cmd.Context(), std, podPath(args), false)
 			if err != nil {
 				return err
 			}
-			return showTests(std, format, problems, results)
+			return showTests(std, format, c)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text or junit")
 	return cmd
 }
 
+// checked is what a load that serves nothing has found.
+type checked struct {
+	problems spicepod.Problems
+	tests    []functions.TestResult
+	counts   []runtime.Count // nil if the Spicepod cannot be read
+}
+
 // check loads the Spicepod and serves nothing. With offline it starts no MCP server and
-// copies no data.
-func check(ctx context.Context, std streams, path string, offline bool) (spicepod.Problems, []functions.TestResult, error) {
+// copies no data. Where not everything is served, the problems say why.
+func check(ctx context.Context, std streams, path string, offline bool) (*checked, error) {
 	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline, InPlace: offline, Progress: progress(std.err, nil)}})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
-		return problems, nil, nil
+		return &checked{problems: problems}, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer a.close()
 	report := a.Load(ctx, "check")
-	return report.Problems, append(report.Tests, searchTests(report)...), ctx.Err()
+	return &checked{report.Problems, slices.Concat(report.Tests, report.Skipped, searchTests(report)), report.Counts}, ctx.Err()
+}
+
+// summary counts what was checked: "3 datasets, 2 views, 14 tools; 5 tests, 0 failed", with
+// how many of a kind are served if not all are: "2 of 3 datasets".
+func (c *checked) summary() string {
+	var list []string
+	for _, n := range c.counts {
+		kind := n.Kind
+		if n.Declared == 1 {
+			kind = strings.TrimSuffix(kind, "s")
+		}
+		switch {
+		case n.Declared == 0:
+		case n.Served < n.Declared:
+			list = append(list, fmt.Sprintf("%d of %d %s", n.Served, n.Declared, kind))
+		default:
+			list = append(list, fmt.Sprintf("%d %s", n.Declared, kind))
+		}
+	}
+	return strings.Join(append(list, functions.Total(c.tests)), ", ")
 }
 
 // searchTests returns the results of the search tests, as those of functions.
@@ -83,8 +110,9 @@ func searchTests(report *runtime.Report) []functions.TestResult {
 	return list
 }
 
-func showProblems(w io.Writer, format string, problems spicepod.Problems) error {
+func showProblems(w io.Writer, format string, c *checked) error {
 	var err error
+	problems := c.problems
 	switch format {
 	case "json":
 		err = problems.WriteJSON(w)
@@ -92,8 +120,11 @@ func showProblems(w io.Writer, format string, problems spicepod.Problems) error 
 		err = problems.WriteSARIF(w)
 	default:
 		problems.WriteText(w)
-		if !problems.HasErrors() {
-			_, err = fmt.Fprintln(w, "the Spicepod is good")
+		switch {
+		case !problems.HasErrors():
+			_, err = fmt.Fprintln(w, "the Spicepod is good: "+c.summary())
+		case c.counts != nil:
+			_, err = fmt.Fprintln(w, "served: "+c.summary())
 		}
 	}
 	if err == nil && problems.HasErrors() {
@@ -103,7 +134,8 @@ func showProblems(w io.Writer, format string, problems spicepod.Problems) error 
 }
 
 // showTests prints the results, and the faults that kept tests from running.
-func showTests(std streams, format string, problems spicepod.Problems, results []functions.TestResult) error {
+func showTests(std streams, format string, c *checked) error {
+	problems, results := c.problems, c.tests
 	write := functions.WriteText
 	if format == "junit" {
 		write = functions.WriteJUnit
@@ -111,7 +143,7 @@ func showTests(std streams, format string, problems spicepod.Problems, results [
 	if err := write(std.out, results); err != nil {
 		return err
 	}
-	failed := slices.ContainsFunc(results, func(r functions.TestResult) bool { return !r.Passed })
+	failed := slices.ContainsFunc(results, func(r functions.TestResult) bool { return !r.Passed && !r.Skipped })
 	if !problems.HasErrors() && !failed {
 		return nil
 	}
@@ -120,6 +152,9 @@ func showTests(std streams, format string, problems spicepod.Problems, results [
 		problems = withoutTests(problems, results)
 	}
 	problems.WriteText(std.err)
+	if format == "text" && c.counts != nil {
+		fmt.Fprintln(std.err, "served: "+c.summary())
+	}
 	return shown
 }
 

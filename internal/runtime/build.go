@@ -33,7 +33,7 @@ type build struct {
 	views    []*views.View
 	set      *functions.Set
 	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
-	missing  map[engine.Relation]string // declared but not served: how problems name them
+	missing  map[engine.Relation]string // declared but not served: their components
 	waiting  *waiting                   // declared but not served yet; relations are missing too
 	order    []component
 
@@ -155,7 +155,7 @@ func (b *build) prepareSources(ctx, wait context.Context) {
 			b.datasets = append(b.datasets, last)
 			continue
 		}
-		b.missing[r] = fmt.Sprintf("dataset %q, which could not be loaded", b.pod.Datasets[i].Name)
+		b.missing[r] = "dataset " + b.pod.Datasets[i].Name
 		if load != nil {
 			b.waiting.addRelation(r, &waiter{what: fmt.Sprintf("dataset %q", b.pod.Datasets[i].Name), load: load})
 		}
@@ -196,7 +196,7 @@ func (b *build) compileViews(ctx context.Context) {
 			}
 		}
 		if v == nil {
-			b.missing[r] = fmt.Sprintf("view %q, which has a fault", b.pod.Views[i].Name)
+			b.missing[r] = "view " + b.pod.Views[i].Name
 			continue
 		}
 		b.views = append(b.views, v)

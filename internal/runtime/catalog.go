@@ -30,6 +30,7 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 	if g.Tools, err = a.catalog(g, agents); err != nil {
 		return err
 	}
+	a.report.tools = g.Tools.Len()
 	a.makeModels(g, agents)
 	if a.strict && a.report.Problems.HasErrors() {
 		return errStrict
@@ -148,7 +149,7 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: reason})
 			continue
 		}
-		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: a.faultOf("function " + f.Name)})
+		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: faultOf(a.build, "function " + f.Name)})
 	}
 	for _, name := range builtin.Names() {
 		if definition(a.builtins, name) != nil { // a caller who does not see it gets no reason
@@ -163,10 +164,10 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 }
 
 // faultOf returns the first problem of a component.
-func (a *attempt) faultOf(component string) string {
-	for _, p := range a.report.Problems {
+func faultOf(b *build, component string) string {
+	for _, p := range b.report.Problems {
 		if p.Component == component {
-			p.Message = fault.WithoutRoots(p.Message, a.s.db.roots)
+			p.Message = fault.WithoutRoots(p.Message, b.s.db.roots)
 			return p.Located()
 		}
 	}
@@ -217,6 +218,9 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 		refused = refused || a.report.Trigger != triggerLoaded && a.old.Number > 0 && !a.old.failedSearches[key]
 		p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), r.Message, r.Hint)
 		p.Component = "search test " + r.Test.Query
+		if r.Waits != "" {
+			p = p.Waits("function "+r.Waits, "expects")
+		}
 		a.problem(p)
 	}
 	if refused {

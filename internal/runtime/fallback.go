@@ -10,7 +10,6 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/views"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -30,11 +29,16 @@ func (b *build) prune() {
 		again = false
 		for _, c := range b.order {
 			_, relations := c.uses()
-			i := slices.IndexFunc(relations, func(r engine.Relation) bool { return b.missing[r] != "" })
-			if i < 0 {
+			waits := false
+			for _, r := range relations {
+				if b.missing[r] != "" {
+					waits = true
+					b.problem(c.problem(b.pod, "", "").Waits(b.missing[r], "reads"))
+				}
+			}
+			if !waits {
 				continue
 			}
-			b.problem(c.problem(b.pod, "it reads "+b.missing[relations[i]], "fix that first"))
 			b.exclude([]component{c})
 			again = true
 			break
@@ -62,7 +66,7 @@ func (b *build) refuseCopies() bool {
 		p.Component = component{view: v}.String()
 		b.problem(p)
 		b.views = slices.DeleteFunc(slices.Clone(b.views), func(o *views.View) bool { return o == v })
-		b.missing[v.Relation] = fmt.Sprintf("view %q, which has a fault", v.Declared.Name)
+		b.missing[v.Relation] = component{view: v}.String()
 		found = true
 	}
 	if found {
@@ -102,12 +106,20 @@ func (b *build) excludeCallers() {
 		for _, n := range v.Uses.Functions {
 			if b.set.Get(n) == nil {
 				c := component{view: v}
-				b.problem(c.problem(b.pod, fmt.Sprintf("it calls function %q, which has a fault", n), "fix that first"))
+				b.problem(c.problem(b.pod, "", "").Waits(callee(b, n), "calls"))
 				b.excludeView(v)
 				break
 			}
 		}
 	}
+}
+
+// callee returns the component that declares a function.
+func callee(b *build, name string) string {
+	if path := b.pod.ToolPath(name); path != "" && !slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool { return sqltree.Fold(f.Name) == sqltree.Fold(name) }) {
+		return "tool " + name
+	}
+	return "function " + name
 }
 
 // excludeView replaces v by its last good version or removes it.
@@ -122,7 +134,7 @@ func (b *build) excludeView(v *views.View) {
 		return
 	}
 	b.views = slices.Delete(b.views, i, i+1)
-	b.missing[v.Relation] = fmt.Sprintf("view %q, which has a fault", v.Declared.Name)
+	b.missing[v.Relation] = component{view: v}.String()
 }
 
 // restore reports whether c, a last good version, works in this build. Functions

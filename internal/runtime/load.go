@@ -29,7 +29,10 @@ type Report struct {
 	Loading     int                    // datasets whose data is still loaded
 	Tests       []functions.TestResult // of the functions that changed
 	SearchTests []registry.SearchTestResult
+	Skipped     []functions.TestResult // of functions that are not served
+	Counts      []Count                // nil if the Spicepod's files cannot be read
 
+	tools   int  // of the catalog
 	renewed bool // DuckDB was opened again, and has nothing of the old generation
 }
 
@@ -131,6 +134,7 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	}
 	defer cancel()
 	defer releaseBodies(b)
+	defer count(b)
 	if err := b.prepare(ctx, wait); errors.Is(err, errTests) {
 		return report.Problems
 	} else if err != nil {
@@ -162,12 +166,13 @@ func (r *reading) watched() []string {
 	return append(slices.Clip(r.files), filepath.Join(r.pod.Dir, mcplock.Name))
 }
 
-// logReport logs each fault and the outcome. A load that only has other data than the one
+// logReport logs each fault, with what waits for its component, and the outcome. A load that only has other data than the one
 // before logs new faults.
 func (l *loader) logReport(r *Report) {
 	before := l.logged
 	l.logged = make(map[string]bool, len(r.Problems))
-	for _, p := range r.Problems {
+	causes := r.Problems.Causes()
+	for _, p := range causes {
 		l.logged[p.Error()] = true
 		if r.Trigger == triggerLoaded && before[p.Error()] {
 			continue
@@ -183,15 +188,18 @@ func (l *loader) logReport(r *Report) {
 		if p.Hint != "" {
 			attrs = append(attrs, "hint", p.Hint)
 		}
+		if waiting := p.WaitingText(); waiting != "" {
+			attrs = append(attrs, "waiting", waiting)
+		}
 		level(message, attrs...)
 	}
 	switch {
 	case !r.Accepted && l.Current() != nil:
-		l.log.Error("the Spicepod was refused; the last good one stays in service", "trigger", r.Trigger, "generation", r.Generation, "problems", len(r.Problems))
+		l.log.Error("the Spicepod was refused; the last good one stays in service", "trigger", r.Trigger, "generation", r.Generation, "problems", len(causes))
 	case r.Accepted:
 		g := l.Current()
 		l.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
-			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "loading", r.Loading, "changed", len(r.Changed), "problems", len(r.Problems))
+			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "loading", r.Loading, "changed", len(r.Changed), "problems", len(causes))
 		l.logUndescribed(g)
 	}
 }

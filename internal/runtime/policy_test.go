@@ -47,8 +47,8 @@ func TestFaultsOfComponentsLeaveTheRest(t *testing.T) {
 	}
 	report := r.LastReport()
 	want := map[string]string{
-		"dataset gone": "gone.csv", "view bad": "nix", "view over": `view "bad"`, "view calls": "unbound", "function unbound": "nix",
-		"function caller": "calls unbound", "function fails": "want 3, got 2", "function reads": `dataset "gone"`, "function over_bad": `view "over"`,
+		"dataset gone": "gone.csv", "view bad": "nix", "view over": "waits for view bad, which it reads", "view calls": "unbound", "function unbound": "nix",
+		"function caller": "waits for function unbound, which it calls", "function fails": "want 3, got 2", "function reads": "waits for dataset gone", "function over_bad": "waits for view over",
 	}
 	for _, p := range report.Problems {
 		if part, ok := want[p.Component]; !ok || !strings.Contains(p.Message, part) || p.Line == 0 || p.Column == 0 {

@@ -248,7 +248,7 @@ func TestAnOlderPolicyDoesNotStandIn(t *testing.T) {
 	r := start(t, files{"t.csv": owned, "spicepod.yaml": dataset(good) + "views: [{name: v, sql: SELECT * FROM t}]\n"})
 	r.wantAs("ann", "FROM v", `1: 1 "ann"`)
 	r.problems(r.pod(dataset(`, row_filter: "owner = ctx('user_id') AND leevel = 1"`)+"views: [{name: v, sql: SELECT * FROM t}]\n"),
-		"has changed, so the last good version cannot replace it", `"leevel" not found`, `it reads dataset "t", which could not be loaded`)
+		"has changed, so the last good version cannot replace it", `"leevel" not found`, "waits for dataset t, which it reads")
 	r.wantAs("ann", "FROM t", "error: ")
 	r.wantAs("ann", "FROM v", "error: ")
 	r.problems(r.pod(dataset(good)))
@@ -281,7 +281,7 @@ functions: [{name: n, from: sql, volatility: stable, signature: {returns: int64}
 	const caller, rows = "it calls ctx or a tool, or reads spiced.tool_calls or spiced.searches, and its copy", "it reads a dataset with a row_filter or column_mask, and its copy"
 	r.problems(r.LastReport(), caller)
 	wait.Until(r.t, "the copies", func() bool { return r.as("ann", "FROM indirect") == "1: 2" })
-	r.problems(r.pod(copies(protected)), rows, rows, rows, caller, `it reads view "direct", which has a fault`)
+	r.problems(r.pod(copies(protected)), rows, rows, rows, caller, "waits for view direct, which it reads")
 	for _, name := range []string{"direct", "indirect", "called", "mine", "above"} {
 		r.wantAs("ann", "FROM "+name, "error: ")
 	}

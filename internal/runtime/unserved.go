@@ -6,6 +6,7 @@ package runtime
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
@@ -52,6 +53,15 @@ func unserved(b *build) func(engine.Object, engine.Relation) *engine.Error {
 func faultyOf(b *build) faulty {
 	f := faulty{map[engine.Relation]*engine.Error{}, map[string]*engine.Error{}}
 	first := map[string]spicepod.Problem{}
+	for _, c := range b.report.Problems.Causes() {
+		for _, waiting := range c.Waiting { // the caller learns what to fix, not what else waits
+			if strings.HasPrefix(c.Component, "dataset ") {
+				first[waiting] = spicepod.Problem{
+					Position: c.Position, Message: "it waits for " + c.Component + ": " + fault.WithoutRoots(c.Message, b.s.db.roots), Hint: c.Hint,
+				}
+			}
+		}
+	}
 	for _, p := range b.report.Problems {
 		if known, found := first[p.Component]; !found || known.Severity == spicepod.Warning && p.Severity != spicepod.Warning {
 			p.Message = fault.WithoutRoots(p.Message, b.s.db.roots)

@@ -29,8 +29,8 @@ functions:
 	r.refused("SELECT * FROM lost", `dataset "lost" is not served: file "lost.csv" does not exist (spicepod.yaml:`) // no path of the server
 	r.refused("SELECT * FROM lost", `(spicepod.yaml:`)
 	r.refused("SELECT * FROM public.LOST", `dataset "lost" is not served: `)
-	r.refused("SELECT * FROM over_lost", `view "over_lost" is not served: it reads dataset "lost", which could not be loaded (spicepod.yaml:`)
-	r.refused("SELECT total()", `function total is not served: it reads dataset "lost", which could not be loaded (spicepod.yaml:`)
+	r.refused("SELECT * FROM over_lost", `view "over_lost" is not served: it waits for dataset lost: file "lost.csv" does not exist (spicepod.yaml:`)
+	r.refused("SELECT total()", `function total is not served: it waits for dataset lost: file "lost.csv" does not exist (spicepod.yaml:`)
 	r.refused("SELECT twice_total()", `function twice_total is not served: `)
 	r.refused("SELECT unbound()", `function unbound is not served: `)
 	r.refused("SELECT off()", `function off is not served: it has enabled: false (spicepod.yaml:`)

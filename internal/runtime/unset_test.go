@@ -21,7 +21,7 @@ functions:
 `,
 	})
 	r.want("SELECT twice(a) FROM fine", "2")
-	r.refused("SELECT total()", "function total is not served: it reads dataset \"remote\", which could not be loaded")
+	r.refused("SELECT total()", "function total is not served: it waits for dataset remote: the variable SPICED_T_HOST is not set (spicepod.yaml:")
 	r.refused("FROM remote", "dataset \"remote\" is not served: the variable SPICED_T_HOST is not set (spicepod.yaml:")
 	for range 2 { // a reload reports them again
 		r.want("SELECT component, count(*) FROM spiced.load_errors WHERE message LIKE 'the variable SPICED_T_% is not set' GROUP BY ALL ORDER BY ALL",

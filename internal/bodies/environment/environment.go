@@ -321,7 +321,7 @@ func (c *compiler) finish(e *Environment) {
 		entry := spicepod.Entry{Pod: c.pod, Path: f.Path, Component: "function " + f.Name}
 		switch {
 		case e.fault != nil:
-			entry.Fail(".sandbox", "fix that first", "its sandbox has a fault: %s", e.fault.Message)
+			entry.Problems = append(entry.Problems, entry.Problem(".sandbox", "", "").Waits(e.fault.Component, "runs in"))
 		case unbuilt && f.Declared.Scheme() == schemeExec && f.Fault() == nil:
 			entry.Fail(".sandbox", e.BuildHint(), "the packages of its sandbox %q are not installed", e.Name)
 		}

@@ -303,7 +303,7 @@ func (v *versus) refusedBody(name, message string) {
 	if at >= 0 {
 		body = v.catalog.Functions[at].Body
 	}
-	if strings.Contains(message, "which could not be registered") {
+	if strings.Contains(message, "waits for function ") {
 		return // its callee is reported
 	}
 	if k := (target{}).match(body, difference{kind: refused, message: message}); k != nil {
