@@ -22,6 +22,16 @@ func (c *Chunk) Len() int { return c.rows }
 // Columns is the number of columns.
 func (c *Chunk) Columns() int { return len(c.cols) }
 
+// only reduces the chunk to the columns of these numbers, in this order.
+func (c *Chunk) only(columns []int) *Chunk {
+	cols := make([]Vector, len(columns))
+	for i, n := range columns {
+		cols[i] = c.cols[n]
+	}
+	c.cols = cols
+	return c
+}
+
 // Column returns column i.
 func (c *Chunk) Column(i int) *Vector { return &c.cols[i] }
 

@@ -27,6 +27,9 @@ type writeTarget struct {
 	target   Relation
 	database string   // with the table behind it
 	outside  *outside // a table that is not DuckDB's; else nil
+
+	source *source          // what a worker computes of the write; nil: nothing
+	stays  []sqltree.Costly // what else of it is costly
 }
 
 const (
@@ -56,8 +59,9 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if err != nil {
 		return nil, err
 	}
-	if edits := numberedParams(text, tokens); len(edits) > 0 && cat.contents.Targets[ch.relation].Writer != nil {
-		return db.judgeNumbered(ctx, c, cat, req, names, text, edits, h)
+	numbers := numberedParams(text, tokens)
+	if len(numbers) > 0 && cat.contents.Targets[ch.relation].Writer != nil {
+		return db.judgeNumbered(ctx, c, cat, req, names, text, numbers, h)
 	}
 	if err := ch.checkColumns(c, cat, text, table); err != nil {
 		return nil, err
@@ -76,10 +80,14 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.target.Offset)
 	}
 	out := &assembler{text: text, parts: parts, edits: edits}
+	if len(numbers) > 0 && ch.costly(st, parts) {
+		return db.judgeNumbered(ctx, c, cat, req, names, text, numbers, h)
+	}
 	if !ch.compose(out, table) {
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.target.Offset)
 	}
+	judged := &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}
 	st, hidden := withoutHidden(st, names)
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
@@ -91,7 +99,11 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 		v.waits = cat.waits(st)
 	}
 	if w := cat.contents.Targets[ch.relation].Writer; w != nil {
-		v.outside, err = db.judgeOutside(ctx, c, ch, w, &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}, h)
+		judged.statement = st
+		v.outside, err = db.judgeOutside(ctx, c, ch, w, judged, h)
+	}
+	if err == nil {
+		err = v.judgeSource(c, cat, ch, table, judged)
 	}
 	return v, err
 }
@@ -109,6 +121,13 @@ func (v *verdict) moved(relocate func(int) int) *verdict {
 	}
 	if v.outside != nil {
 		out.outside = v.outside.moved(relocate)
+	}
+	out.source = v.source.moved(relocate)
+	out.stays = slices.Clone(v.stays)
+	for i := range out.stays {
+		if at := &out.stays[i].Offset; *at >= 0 {
+			*at = relocate(*at)
+		}
 	}
 	return &out
 }
@@ -242,36 +261,6 @@ func (ch *change) query(text string) (string, []part) {
 // excluded is the name of the row that an INSERT could not add.
 const excluded = "excluded"
 
-// assembler composes a statement from judged parts of a change.
-type assembler struct {
-	composer
-	text  string
-	parts []part
-	edits []sqltree.Edit // of the judged SELECT
-	used  int            // how many of them are in the statement
-}
-
-// part adds a judged part with its edits.
-func (a *assembler) part(s sqltree.Span) {
-	p := a.parts[slices.IndexFunc(a.parts, func(p part) bool { return p.Span == s })]
-	var inside []sqltree.Edit
-	for _, e := range a.edits {
-		if e.Start >= p.at && e.End <= p.at+p.len() {
-			inside = append(inside, sqltree.Edit{Span: sqltree.Span{Start: e.Start - p.at, End: e.End - p.at}, New: e.New})
-		}
-	}
-	a.used += len(inside)
-	edited, back := sqltree.Apply(a.text[s.Start:s.End], inside)
-	a.add(edited+"\n", func(offset int) int { return s.Start + back(min(offset, len(edited))) })
-}
-
-// within adds a judged part between two texts.
-func (a *assembler) within(before string, s sqltree.Span, after string) {
-	a.own(before)
-	a.part(s)
-	a.own(after)
-}
-
 // compose composes the statement that DuckDB gets. It reports false when an edit
 // of the judged SELECT is in none of the parts.
 func (ch *change) compose(out *assembler, table string) bool {
@@ -284,7 +273,10 @@ func (ch *change) compose(out *assembler, table string) bool {
 	case VerbDelete:
 		out.own("DELETE FROM " + table + " AS " + Identifier(ch.alias))
 	}
-	if ch.where != (sqltree.Span{}) {
+	if out.rows != "" && ch.verb != VerbInsert {
+		out.own(map[Verb]string{VerbUpdate: " FROM", VerbDelete: " USING"}[ch.verb] + " (" + out.rows + ") AS __spiced_rows WHERE " +
+			Identifier(ch.alias) + ".rowid = __spiced_rows.__spiced_row")
+	} else if ch.where != (sqltree.Span{}) {
 		out.within(" WHERE (", ch.where, ")")
 	}
 	if ch.returning != (sqltree.Span{}) {
@@ -301,6 +293,8 @@ func (ch *change) composeInsert(out *assembler, table string) {
 	out.names(out.text, ch.columns)
 	if ch.rows == (sqltree.Span{}) {
 		out.own(" DEFAULT VALUES")
+	} else if out.rows != "" {
+		out.own(" (" + out.rows + ")")
 	} else {
 		out.within(" (", ch.rows, ")")
 	}
@@ -324,6 +318,10 @@ func (ch *change) composeSet(out *assembler) {
 		out.name(out.text, c)
 		if ch.values[i] == (sqltree.Span{}) {
 			out.own(" = DEFAULT")
+			continue
+		}
+		if out.rows != "" && ch.verb == VerbUpdate {
+			out.own(" = __spiced_rows." + valueName(i))
 			continue
 		}
 		out.within(" = (", ch.values[i], ")")
@@ -423,52 +421,4 @@ func (p *producer) conclude(sql string) error {
 	p.c.interrupter.mu.Lock()
 	defer p.c.interrupter.mu.Unlock()
 	return p.c.exec(sql)
-}
-
-// composer writes a statement from pieces and records where they come from.
-type composer struct {
-	b      strings.Builder
-	pieces []piece
-}
-
-type piece struct {
-	at   int // in the statement
-	back func(int) int
-}
-
-// own adds text that is not the caller's.
-func (c *composer) own(text string) { c.add(text, func(int) int { return -1 }) }
-
-// name adds a name from the caller's text, quoted.
-func (c *composer) name(text string, t sqltree.Token) {
-	c.add(Identifier(t.Name(text)), func(int) int { return t.Start })
-}
-
-// names adds a list of names in brackets, if there are any.
-func (c *composer) names(text string, list []sqltree.Token) {
-	for i, t := range list {
-		c.own([]string{" (", ", "}[min(i, 1)])
-		c.name(text, t)
-	}
-	if len(list) > 0 {
-		c.own(")")
-	}
-}
-
-func (c *composer) add(text string, back func(int) int) {
-	c.pieces = append(c.pieces, piece{c.b.Len(), back})
-	c.b.WriteString(text)
-}
-
-// origin maps an offset of the statement to the caller's text; -1 when the text
-// there is not the caller's.
-func (c *composer) origin(offset int) int {
-	i, found := slices.BinarySearchFunc(c.pieces, offset, func(p piece, offset int) int { return p.at - offset })
-	if !found {
-		i--
-	}
-	if i < 0 {
-		return -1
-	}
-	return c.pieces[i].back(offset - c.pieces[i].at)
 }

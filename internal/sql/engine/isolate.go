@@ -30,6 +30,8 @@ type Job struct {
 	Tables       []Table       // stored results that it reads
 	Limits       Limits
 	Parts        bool // see [Request.Parts]
+	// Whole says that the rows are kept for [RemoteRows.Wait], also in a file.
+	Whole bool
 	// Describe asks for [RemoteRows.Description] and no rows.
 	Describe bool
 	// Corrupts says that the statement may damage the memory of its process: no other
@@ -53,6 +55,9 @@ type RemoteRows interface {
 	// Next returns a chunk made by [NewChunk], which the caller owns, or nil at the
 	// end. The error is an [*Error] whose offset is one in the job's SQL.
 	Next() (*Chunk, error)
+	// Wait waits for the end of a job with Whole, which has closed its Snapshot then, and
+	// returns its error.
+	Wait(ctx context.Context) error
 	// Close ends the job. It may be called at any time and more than once.
 	Close()
 }
@@ -186,10 +191,8 @@ func (p *producer) isolate() error {
 	p.db.remote.Add(1)
 	p.db.remotes.Add(1)
 	p.disconnect()
-	job := Job{
-		SQL: p.verdict.text, Params: p.req.Params, Dependencies: p.dependencies, Tables: p.held.tables,
-		Limits: p.rows.limits, Parts: p.req.Parts, Describe: p.req.describe, Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native, Batch: p.db.Batch,
-	}
+	job := p.job(p.req.Params)
+	job.Limits, job.Parts, job.Describe = p.rows.limits, p.req.Parts, p.req.describe
 	if tables := p.tables(); len(tables) > 0 && !p.req.describe {
 		job.Snapshot = func() (s *Snapshot, err error) {
 			p.reads, err = p.snapshot(tables)
@@ -211,6 +214,33 @@ func (p *producer) isolate() error {
 	}
 	p.describeRows()
 	return nil
+}
+
+// runRemote runs what another process does of the statement. After [errStale] it may be planned
+// again.
+func (p *producer) runRemote() (err error) {
+	if !p.isolated {
+		if err = p.supply(); errors.Is(err, errStale) {
+			p.end()
+			p.restart()
+		}
+		return err
+	}
+	if err = p.isolate(); errors.Is(err, errStale) {
+		if err := p.reconnect(); err != nil {
+			return err
+		}
+		p.restart()
+	}
+	return err
+}
+
+// job returns the job of the judged text.
+func (p *producer) job(params Params) Job {
+	return Job{
+		SQL: p.verdict.text, Params: params, Dependencies: p.dependencies, Tables: p.held.tables,
+		Corrupts: p.verdict.traits.corrupts(), Native: p.db.Native, Batch: p.db.Batch,
+	}
 }
 
 // reconnect takes a connection again for another attempt at the statement.

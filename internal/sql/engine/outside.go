@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -265,70 +264,6 @@ type outside struct {
 	returning phase     // the beginning of a SELECT of what RETURNING lists
 	constants phase     // selects the constants of DO UPDATE, each with its type; empty: none
 	values    []*Expr   // that the constants are for
-}
-
-// phase is a statement that a write is composed of, or its beginning.
-type phase struct {
-	text   string
-	origin func(int) int
-	// params has the numbers that its parameters have in the whole statement: DuckDB wants
-	// $1, $2, … of each.
-	params []int
-}
-
-// phase returns what was assembled, with its parameters numbered from 1.
-func (a *assembler) phase() phase {
-	text := a.b.String()
-	var p phase
-	var edits []sqltree.Edit
-	for _, t := range sqltree.Scan(text) {
-		n, err := strconv.Atoi(strings.TrimPrefix(t.Text(text), "$"))
-		if t.Kind != sqltree.Param || err != nil {
-			continue
-		}
-		at := slices.Index(p.params, n)
-		if at < 0 {
-			at, p.params = len(p.params), append(p.params, n)
-		}
-		edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: "$" + strconv.Itoa(at+1)})
-	}
-	edited, back := sqltree.Apply(text, edits)
-	p.text, p.origin = edited, func(offset int) int { return a.origin(back(offset)) }
-	return p
-}
-
-// values returns the parameters of the phase.
-func (p phase) values(given Params, s *stmt) Params {
-	if given.Named != nil {
-		out := Params{Named: map[string]any{}}
-		for _, d := range s.params {
-			if v, ok := given.Named[d.name]; ok {
-				out.Named[d.name] = v
-			}
-		}
-		return out
-	}
-	var out Params
-	for _, n := range p.params {
-		if n >= 1 && n <= len(given.Positional) {
-			out.Positional = append(out.Positional, given.Positional[n-1])
-		}
-	}
-	return out
-}
-
-func (p phase) moved(relocate func(int) int) phase {
-	if p.text == "" {
-		return p
-	}
-	origin := p.origin
-	p.origin = func(offset int) int {
-		if at := origin(offset); at >= 0 {
-			return relocate(at)
-		}
-		return -1
-	}
-	return p
 }
 
 func (o *outside) moved(relocate func(int) int) *outside {

@@ -12,6 +12,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // producer runs one statement on its connection and fills its Rows.
@@ -165,15 +166,11 @@ func (p *producer) start() error {
 			}
 			close(natives.begun)
 			switch {
-			case p.isolated:
-				if err = p.isolate(); !errors.Is(err, errStale) {
-					return err
+			case p.isolated || p.supplied():
+				if err = p.runRemote(); errors.Is(err, errStale) {
+					continue
 				}
-				if err = p.reconnect(); err != nil {
-					return err
-				}
-				p.restart()
-				continue
+				return err
 			case p.req.describe:
 				p.rows.described = s.description(p.verdict).with(p.declared)
 				return nil
@@ -227,6 +224,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}()
 	if p.req.Trusted {
 		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
+		p.verdict.write = p.req.describe && changes(p.req.SQL, sqltree.Scan(p.req.SQL)) // see source.typed
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c.conn, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
@@ -249,6 +247,10 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 		return pending, nil, err
 	}
 	if err = p.checkHere(); err != nil {
+		return pending, nil, err
+	}
+	if p.supplied() {
+		p.dependencies, err = p.verdict.source.dependencies()
 		return pending, nil, err
 	}
 	if s, err = p.prepare(); err != nil {
@@ -342,7 +344,7 @@ func (p *producer) execute(pending mapping.PendingResult, s *stmt) error {
 		return stopped(p.rows.ctx, p.rows.limits)
 	}
 	p.work = p.c.helpers.begin()
-	if len(p.db.extensions) > 0 {
+	if len(p.db.extensions) > 0 || p.verdict.source != nil {
 		p.work.watch() // one task may wait for a server for long
 	}
 	p.runTasks(pending)

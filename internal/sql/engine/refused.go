@@ -127,10 +127,18 @@ func (p *producer) checkHere() error {
 	if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedDuckDB); err != nil {
 		return err
 	}
-	if p.verdict.over != nil {
+	if p.supplied() {
+		if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedWorker); err != nil {
+			return err
+		}
+	}
+	if over := p.verdict.over; over != nil && !(p.supplied() && p.verdict.source.has(over.Offset)) {
 		return refuseLimit(p.req.SQL, p.verdict.over)
 	}
-	if p.req.Isolate {
+	switch {
+	case p.req.Isolate && p.verdict.write:
+		return p.verdict.checkStays(p.req.SQL)
+	case p.req.Isolate:
 		return p.verdict.checkUnsafe()
 	}
 	return nil

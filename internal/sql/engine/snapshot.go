@@ -46,16 +46,20 @@ type Snapshot struct {
 	stop   context.CancelFunc
 	ctx    context.Context // of the statement, until Close
 	once   sync.Once
-	inside bool // a [Transaction], which has the connection
+	inside bool   // a [Transaction], which has the connection
+	target string // that the statement writes, on its own connection; "": the connection is the snapshot's
 }
 
 // snapshot begins to read tables of the statement's catalog. The error is [errStale] if
 // there is a newer one.
 func (p *producer) snapshot(tables map[*SnapshotTable]string) (*Snapshot, error) {
 	s := &Snapshot{db: p.db, tables: tables, turn: make(chan struct{}, 1)}
-	if p.joined != nil {
+	switch {
+	case p.joined != nil:
 		s.c, s.inside = p.joined.work.c, true
-	} else {
+	case p.verdict.write:
+		s.c, s.target, p.open = p.c.conn, Qualified(p.verdict.target.Schema, p.verdict.target.Name), true
+	default:
 		var err error
 		if s.c, err = p.db.snapshots.get(p.db); err != nil {
 			return nil, err
@@ -84,7 +88,7 @@ func (s *Snapshot) begin(tables map[*SnapshotTable]string, m *memo, epoch uint64
 			if s.db.epoch.Load() != epoch {
 				return errStale
 			}
-			if len(tables) == 1 || s.db.commits.began.Load() == began {
+			if len(tables) == 1 && s.target == "" || s.db.commits.began.Load() == began {
 				return nil
 			}
 			if err := errors.Join(s.ctx.Err(), s.c.exec("ROLLBACK")); err != nil {
@@ -98,6 +102,11 @@ func (s *Snapshot) begin(tables map[*SnapshotTable]string, m *memo, epoch uint64
 func (s *Snapshot) touch(tables map[*SnapshotTable]string, m *memo) error {
 	if !s.inside {
 		if err := s.c.exec("BEGIN TRANSACTION"); err != nil {
+			return err
+		}
+	}
+	if s.target != "" {
+		if err := s.c.exec("SELECT NULL FROM " + s.target + " LIMIT 0"); err != nil {
 			return err
 		}
 	}
@@ -180,7 +189,7 @@ func (s *Snapshot) Close() {
 		s.stop()
 		s.turn <- struct{}{}
 		s.db.running.Delete(s.c.id)
-		if !s.inside {
+		if !s.inside && s.target == "" {
 			s.db.snapshots.put(s.c)
 		}
 	})

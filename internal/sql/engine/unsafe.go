@@ -88,7 +88,7 @@ func (t Traits) corrupts() bool { return strings.EqualFold(t.Unsafe, variant) }
 // checkUnsafe refuses a statement that must be isolated, cannot be, and names what
 // can end the process.
 func (v *verdict) checkUnsafe() error {
-	if v.traits.Unsafe == "" || v.write {
+	if v.traits.Unsafe == "" {
 		return nil
 	}
 	return NewError(errcode.Refused, "read a dataset that is not writable, or accelerate it in a file",

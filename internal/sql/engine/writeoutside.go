@@ -230,7 +230,7 @@ func (p *producer) each(ph phase, f func(*Chunk) error) (columns []Column, err e
 		return fail(err)
 	}
 	defer p.c.prepared.Delete(key)
-	if err = s.bind(ph.values(p.req.Params, s)); err != nil {
+	if err = s.bind(ph.values(p.req.Params)); err != nil {
 		return fail(err)
 	}
 	if err := p.runPhase(s, f); err != nil {

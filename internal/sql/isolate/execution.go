@@ -128,16 +128,19 @@ func (x *execution) forward(ctx context.Context, to *spool) {
 		x.violation(fmt.Errorf("%w: frame %q instead of rows", errFrame, byte(f.kind)))
 	default:
 		if err := to.put(ctx, f.payload); err != nil {
-			x.err = spoolError(ctx, err)
+			x.err = x.spoolError(ctx, err)
 		}
 	}
 }
 
 // spoolError is the statement's error for an error of its spool.
-func spoolError(ctx context.Context, err error) error {
+func (x *execution) spoolError(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return errCancelled()
+	case errors.Is(err, errSlowReader) && x.job.Whole:
+		return engine.NewError(errcode.Limit, "write fewer rows at once",
+			"the rows that the statement computes of what it can write, with those of others, take more than %d MiB", x.pool.opts.Spool>>20)
 	case errors.Is(err, errSlowReader):
 		return engine.NewError(errcode.Limit, "read the rows faster, or select fewer", "the statement was ended: %s", err)
 	}

@@ -17,6 +17,7 @@ type rows struct {
 	about     *engine.Description // instead of columns, if the job describes
 	spool     *spool
 	payload   decoder // the one that was taken last
+	ended     chan struct{}
 }
 
 var _ engine.RemoteRows = (*rows)(nil)
@@ -30,8 +31,11 @@ func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []b
 	unwatch := context.AfterFunc(ctx, func() { time.AfterFunc(p.opts.Grace, x.overrun) })
 	x.stop = func() { unwatch(); stop() }
 	r := &rows{
-		execution: x, ctx: ctx, cancel: func() { stopWithPool(); cancel() },
+		ended: make(chan struct{}), execution: x, ctx: ctx, cancel: func() { stopWithPool(); cancel() },
 		spool: newSpool(p.opts.TempDir, &p.spool, func() bool { return w.level.slots.Stats().Waiting > 0 }),
+	}
+	if job.Whole {
+		r.spool.rivals = rivals{contended: func() bool { return true }, eager: true}
 	}
 	f, err := x.begin(working, params)
 	if err == nil {
@@ -48,9 +52,14 @@ func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []b
 		}
 		return nil, err
 	}
-	if !x.arrived(working, r.spool) {
-		p.work.Go(func() { x.transfer(working, r.spool) })
+	if x.arrived(working, r.spool) {
+		close(r.ended)
+		return r, nil
 	}
+	p.work.Go(func() {
+		defer close(r.ended)
+		x.transfer(working, r.spool)
+	})
 	return r, nil
 }
 
@@ -133,6 +142,16 @@ func (r *rows) Next() (*engine.Chunk, error) {
 		}
 	}
 	return nil, errCancelled()
+}
+
+// Wait implements [engine.RemoteRows].
+func (r *rows) Wait(ctx context.Context) error {
+	select {
+	case <-r.ended:
+		return r.execution.err
+	case <-ctx.Done():
+		return errCancelled()
+	}
 }
 
 // Close implements [engine.RemoteRows]. It does not wait for the worker.

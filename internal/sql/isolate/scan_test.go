@@ -13,17 +13,17 @@ import (
 
 // home declares tables that only this process has: small, of 3 rows, and large ones, of a million
 // each, whose rows are too many for a spool's memory; none has no rows, and those of dice are
-// others with each query.
+// others with each query; goods can be written.
 func home(t *testing.T, w *world) {
 	t.Helper()
-	tables := []string{"small", "large", "other", "none", "dice"}
+	tables := []string{"small", "large", "other", "none", "dice", "goods"}
 	var relations []engine.Relation
 	known := map[string]*engine.Dependency{}
 	for _, name := range tables {
 		relations = append(relations, engine.Relation{Schema: engine.Public, Name: name})
 	}
 	w.publish(t, engine.Contents{
-		Relations: relations, Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.small"}},
+		Relations: relations, Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.small"}, relations[5]: {Table: "spice.public.goods"}},
 		Dependencies: func(relations []engine.Relation, _ []string) (list []*engine.Dependency, err error) {
 			for _, r := range relations {
 				if !slices.Contains(list, known[r.Name]) {
@@ -36,6 +36,8 @@ func home(t *testing.T, w *world) {
 		"CREATE TABLE spice.public.large AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)",
 		"CREATE TABLE spice.public.other AS SELECT i AS n, 'name ' || i AS t FROM range(1000000) t(i)",
 		"CREATE TABLE spice.public.none (n BIGINT, t VARCHAR)",
+		"CREATE TABLE spice.public.goods (n BIGINT PRIMARY KEY, t VARCHAR DEFAULT 'none', d DATE, l VARCHAR[])",
+		"INSERT INTO spice.public.goods (n, t) VALUES (1, 'one'), (2, 'two')",
 		"CREATE VIEW spice.public.dice AS SELECT random() AS n, 'name ' || i AS t FROM range(3) t(i)")
 	stage, err := w.Stage(t.Context())
 	if err != nil {

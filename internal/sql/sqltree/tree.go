@@ -36,6 +36,7 @@ type Statement struct {
 	Shape     Shape       // the outermost SELECT
 	Filter    *Filter     // with [Options].Filter; nil: not a SELECT from one table only
 	Over      *LimitError // what is over a limit of statements in the runtime's process; nil: nothing
+	Costly    []Costly    // what the runtime's process does not compute for a caller, in no order
 }
 
 // Shape describes the outermost query node.
@@ -166,6 +167,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	w.st.markEntries(root)
 	w.st.sort()
 	w.st.Over = outOfBounds(root, w.st)
+	w.st.Costly = costlyParts(object, nil)
 	if o.Filter && !w.st.Subquery && len(w.st.Relations) == 1 {
 		w.st.Filter = filterOf(root)
 	}
