@@ -130,3 +130,22 @@ func TestNoRowsAreRanked(t *testing.T) {
 	}
 	mustInteger(t, db, "SELECT i FROM k QUALIFY row_number() OVER (ORDER BY i DESC) = 1", 99)
 }
+
+// TestVolatileCallsAreNotRepeated: a window over values that are computed once must see the
+// values that the statement returns (duckdb#24302).
+func TestVolatileCallsAreNotRepeated(t *testing.T) {
+	db := fixture(t, Options{})
+	mustInteger(t, db, "SELECT count(*) FROM (SELECT r, max(r) OVER (PARTITION BY g) AS m FROM (SELECT i % 2 AS g, random() AS r FROM k)) WHERE m < r", 0)
+	mustInteger(t, db, "SELECT count(*) FROM (SELECT s, sum(i) OVER () AS actual FROM (SELECT i, sum(i) OVER (PARTITION BY g) AS s FROM (SELECT 1 AS g, i FROM k WHERE random() < 0.5))) WHERE s <> actual", 0)
+}
+
+// TestArmsOfUnionAreComputedApart: what two arms have in common is not what only one of them
+// filters (duckdb#24624).
+func TestArmsOfUnionAreComputedApart(t *testing.T) {
+	db := openWith(t, Options{})
+	catalog := NewCatalog(Contents{Relations: []Relation{{"public", "x"}, {"public", "y"}}})
+	publish(t, db, catalog, "CREATE TABLE spice.public.x AS SELECT false AS b", "CREATE TABLE spice.public.y AS SELECT 'a' AS s")
+	const condition = "((NOT x.b) AND (substring(y.s FROM -4294967296) <> y.s))"
+	const joined = "SELECT * FROM x LEFT JOIN y ON true WHERE "
+	mustInteger(t, db, "SELECT count(*) FROM ("+joined+"NOT "+condition+" UNION ALL "+joined+condition+" IS NULL)", 1)
+}

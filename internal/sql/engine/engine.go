@@ -184,9 +184,15 @@ func (db *DB) open(ctx context.Context) error {
 const searchPath = "SET search_path = '" + CatalogName + "." + Public + "," + CatalogName + "." + Prelude + "'"
 
 // DisabledOptimizers are optimizers of DuckDB 1.5.5 that change results, separated by commas:
-// where no row is left, row_number() OVER (ORDER BY …) = 1 returns one of NULLs
-// (duckdb#25888).
-const DisabledOptimizers = "top_n_window_elimination"
+//
+//   - top_n_window_elimination: where no row is left, row_number() OVER (ORDER BY …) = 1
+//     returns one of NULLs (duckdb#25888).
+//   - common_subplan: subplans that differ, such as two arms of UNION ALL, are taken for the
+//     same (duckdb#24624, #25819).
+//   - window_self_join: an aggregate OVER (PARTITION BY …) computes its input a second time.
+//     Values of random() in it differ from those that the statement returns (duckdb#24302),
+//     and functions that write are called twice for each row.
+const DisabledOptimizers = "top_n_window_elimination,common_subplan,window_self_join"
 
 // closePatience is how long, in addition to the grace, Close waits for the
 // statements it has interrupted.
