@@ -208,6 +208,7 @@ func (b *builder) multiplicity(offset int, lambda bool) int {
 func (b *builder) size() error {
 	st, facts := b.p.st, &b.f.facts
 	facts.counts, facts.size, facts.subquery = make([]int, len(b.f.Args)), 1, st.Subquery
+	facts.writes = b.f.Declared.Risk.Writes()
 	for _, c := range st.Columns {
 		if i := b.argIndex(c.Parts[0]); i >= 0 {
 			facts.inner = facts.inner || c.Inner
@@ -223,6 +224,7 @@ func (b *builder) size() error {
 		}
 		facts.draws = facts.draws || g.facts.draws
 		facts.random = facts.random || g.facts.random
+		facts.writes = facts.writes || g.facts.writes
 		facts.subquery = facts.subquery || g.facts.subquery
 		facts.inner = facts.inner || g.facts.inner
 		facts.size += g.facts.size * max(1, b.multiplicity(call.Offset, false))

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // A test calls its function with constants, and DuckDB plans a call over the columns of a
@@ -23,7 +22,7 @@ import (
 //	SELECT i, f(a1, a2) FROM (VALUES (0, 1, 'x'), (-1, NULL, NULL), (1, 2, 'y'), …) AS v(i, a1, a2)
 //
 // A table function is called in LATERAL. What DuckDB refuses there is no fault: callers
-// get that error, too.
+// get that error, too. Code computes its values again, as [Recomputes] says.
 
 // columnCase is a test that passed.
 type columnCase struct {
@@ -36,8 +35,16 @@ type columnCase struct {
 // has arguments, two equal calls return the same, and a call changes nothing. Code that is
 // volatile, the default, is not called again for its tests.
 func (f *Function) overColumns() bool {
-	return len(f.Args) > 0 && !f.facts.random && (f.Declared.Risk == "" || f.Declared.Risk == spicepod.RiskRead)
+	return len(f.Args) > 0 && !f.facts.random && !f.facts.writes
 }
+
+// recomputing is the key of a context whose calls compute their values again.
+type recomputing struct{}
+
+// Recomputes reports whether calls of immutable code with ctx compute values that other
+// statements have computed. Those of the tests with constants would hide how code computes
+// several rows.
+func Recomputes(ctx context.Context) bool { return ctx.Value(recomputing{}) != nil }
 
 // testColumns calls f with the arguments of all cases as columns. results has the result
 // of each test of f.
@@ -64,11 +71,19 @@ func (r *testRun) testColumns(ctx context.Context, f *Function, cases []columnCa
 	for i, c := range cases {
 		for _, got := range [][][]cellText{rows[i], rows[i+len(cases)]} {
 			if err := c.call.compare(slices.Clone(c.got), got, f.Declared.Tests[c.test].Tolerance); err != nil {
-				r.failColumn(f, results, c.test, fmt.Errorf("over columns it returns other values than for constants: %w; the subqueries of the body may mix rows", err))
+				r.failColumn(f, results, c.test, fmt.Errorf("over columns it returns other values than for constants: %w; %s mix rows", err, f.mixer()))
 				break
 			}
 		}
 	}
+}
+
+// mixer is what of f may give a row the value of another.
+func (f *Function) mixer() string {
+	if f.code != nil {
+		return "the body gets several rows in a call and may"
+	}
+	return "the subqueries of the body may"
 }
 
 // sameTables returns the cases that have the table inputs of the first.
@@ -86,7 +101,7 @@ func (r *testRun) callColumns(ctx context.Context, f *Function, cases []columnCa
 	sql := r.columnsSQL(f, cases, nulls)
 	width := cases[0].call.width + 1
 	rows = make([][][]cellText, 2*len(cases))
-	err = r.limited(ctx, func() error {
+	err = r.limited(context.WithValue(ctx, recomputing{}, true), func() error {
 		if _, err := r.testTables(f, f.Declared.Tests[cases[0].test].Tables); err != nil {
 			return err
 		}

@@ -77,6 +77,7 @@ type facts struct {
 	counts   []int // how often a call evaluates each argument; 2 is "more than once"
 	random   bool  // the value may change with each evaluation
 	draws    bool  // it calls a random function of DuckDB, itself or through others
+	writes   bool  // it is declared to do more than read, or calls a function that is
 	subquery bool  // the expanded body has a subquery
 	inner    bool  // a subquery of the body uses an argument
 	size     int   // calls of declared functions in the expanded body, itself included

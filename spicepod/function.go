@@ -33,6 +33,9 @@ const (
 	RiskDestructive Risk = "destructive"
 )
 
+// Writes reports whether a call may do more than read. "" is [RiskRead].
+func (r Risk) Writes() bool { return r != "" && r != RiskRead }
+
 // Condition is a CEL expression, or true or false in YAML; "": false.
 type Condition string
 

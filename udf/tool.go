@@ -183,17 +183,12 @@ func limits(f *functions.Function) *tools.Limits {
 	return l
 }
 
-// changes reports whether the function is declared to do more than read.
-func changes(f *functions.Function) bool {
-	return f.Declared.Risk != "" && f.Declared.Risk != spicepod.RiskRead
-}
-
 // cacheable reports whether equal arguments always give equal results, for every caller: the
 // function is declared immutable and only reads, and nothing that it calls reads a dataset or is volatile.
 func cacheable(f *functions.Function, o ToolOptions) bool {
 	traits := o.traits(f)
 	traits.Unsafe = ""
-	return !changes(f) && (o.Results == nil || !f.IsTable()) &&
+	return !f.Declared.Risk.Writes() && (o.Results == nil || !f.IsTable()) &&
 		f.Volatility == spicepod.Immutable && f.Deterministic() && traits == engine.Traits{} &&
 		!anyCallee(f, o.Functions, func(g *functions.Function) bool { return len(g.Uses.Relations) > 0 })
 }
@@ -203,7 +198,7 @@ func cacheable(f *functions.Function, o ToolOptions) bool {
 // volatile, depends on the caller, or changes without a publication.
 func versioned(f *functions.Function, o ToolOptions) bool {
 	t := o.traits(f)
-	return o.Version != nil && !changes(f) && f.Volatility != spicepod.Volatile && f.Deterministic() &&
+	return o.Version != nil && !f.Declared.Risk.Writes() && f.Volatility != spicepod.Volatile && f.Deterministic() &&
 		!t.Volatile && !t.Written && !t.Caller && !t.Protected && !t.Live
 }
 

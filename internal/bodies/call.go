@@ -85,7 +85,7 @@ func newFunction(s *Set, f *functions.Function, b body.Body) *Function {
 // arguments is called for each row, as random() is.
 func distinct(f *functions.Function) bool {
 	d := f.Declared
-	return (d.Risk == "" || d.Risk == spicepod.RiskRead) && d.Scheme() != "wasm" &&
+	return !d.Risk.Writes() && d.Scheme() != "wasm" &&
 		(f.Volatility != spicepod.Volatile || len(f.Code().Args) > 0)
 }
 

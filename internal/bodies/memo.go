@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -21,6 +22,7 @@ const (
 // memo is what the calls of one function in one statement share.
 type memo struct {
 	mu      sync.Mutex
+	fresh   bool // no value of another statement is used
 	calls   int
 	bytes   int // of values
 	flights []*flight
@@ -101,7 +103,7 @@ func (f *found) wait(ctx context.Context) error {
 
 // memo returns the function's memo of the statement, or a new one outside of statements.
 func (f *Function) memo(ctx context.Context) *memo {
-	newMemo := func() any { return new(memo) }
+	newMemo := func() any { return &memo{fresh: functions.Recomputes(ctx)} }
 	if st := engine.StatementOf(ctx); st != nil {
 		return st.State(f, newMemo).(*memo)
 	}
@@ -160,7 +162,7 @@ func (m *memo) full() bool {
 
 // valueOf says where the value of row i, a new one, is: in the cache, or in the flight own.
 func (m *memo) valueOf(f *Function, key []byte, own int32, s *scratch, i int) ref {
-	if value := f.cached(key); value != nil {
+	if value := f.cached(key); value != nil && !m.fresh {
 		m.flights = append(m.flights, &flight{done: closed, values: value})
 		return ref{int32(len(m.flights) - 1), 0}
 	}
