@@ -39,6 +39,9 @@ var callCases = []struct {
 	{"SELECT (SELECT struct_insert({'a': 1}, b := twice(x := k.i)).b)::BIGINT FROM k WHERE i = 21", nil, 42},
 	{"SELECT (SELECT ({'a': same(k.i, " + volatile + ")}).a)::BIGINT FROM k LIMIT 1", nil, 0},
 	{"SELECT (SELECT ({'a': twice('21')}).a)::BIGINT FROM k LIMIT 1", nil, 42},
+	{"SELECT \"twice('21')\"::BIGINT FROM (SELECT twice('21'))", nil, 42}, // the title is what was written
+	{"WITH q AS (SELECT twice(x := '21') FROM range(1)) SELECT \"twice(x := '21')\"::BIGINT FROM q", nil, 42},
+	{"SELECT max(\"twice('21')\")::BIGINT FROM (SELECT twice('21') UNION ALL SELECT '0' ORDER BY twice('21'))", nil, 42},
 	{"SELECT sum(i.twice())::BIGINT FROM k", nil, 9900},
 	{"SELECT sum(k.i.twice())::BIGINT FROM k", nil, 9900},
 	{"SELECT ('21').twice()::BIGINT", nil, 42},

@@ -69,7 +69,7 @@ type Call struct {
 	Window                bool
 	SingleRow             bool // evaluated once: its SELECT has no FROM and no enclosing query has one
 	Lambda                bool // inside the body of a lambda
-	Entry                 bool // an entry of the outermost select list, without an alias
+	Entry                 bool // an entry of a select list that is not a subquery of an expression, without an alias
 	Inner                 bool // inside a subquery
 	Field                 bool // the value of a field of a struct, inside a subquery or a derived table
 	Object                bool // its schema is a lambda's parameter: x.f()
@@ -156,7 +156,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 		return nil, errors.New("decode the parse tree: the statement has no node")
 	}
 	root := node(object)
-	w := walker{st: &Statement{Shape: shapeOf(root)}, Options: o}
+	w := walker{st: &Statement{Shape: shapeOf(root)}, Options: o, entries: map[int]string{}}
 	w.query(root, scope{place: place{single: true}})
 	if all := w.st.count(map[string]any(root)); w.err == nil && w.seen != all {
 		w.fail("the statement has an expression at a position that is not supported")
@@ -164,7 +164,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	w.st.markEntries(root)
+	w.markEntries()
 	w.st.sort()
 	w.st.Over = outOfBounds(root, w.st)
 	w.st.Costly = costlyParts(object, nil)
@@ -215,19 +215,22 @@ func finite(tree []byte) []byte {
 	return out
 }
 
-// markEntries marks the calls that are entries of the outermost select list: their
-// text is the name of a column.
-func (st *Statement) markEntries(root node) {
-	for _, e := range root.list("select_list") {
+// addEntries notes the calls that are entries of a select list: their text is the name of a
+// column.
+func (w *walker) addEntries(list []any) {
+	for _, e := range list {
 		m, _ := e.(map[string]any)
-		n := node(m)
-		if n.str("class") != "FUNCTION" || n.str("alias") != "" {
-			continue
+		if n := node(m); n.str("class") == "FUNCTION" && n.str("alias") == "" && n.offset() >= 0 {
+			w.entries[n.offset()] = n.str("function_name")
 		}
-		for i := range st.Calls {
-			c := &st.Calls[i]
-			c.Entry = c.Entry || c.Offset >= 0 && c.Offset == n.offset() && c.Name == n.str("function_name")
-		}
+	}
+}
+
+func (w *walker) markEntries() {
+	for i := range w.st.Calls {
+		c := &w.st.Calls[i]
+		name, is := w.entries[c.Offset]
+		c.Entry = is && name == c.Name
 	}
 }
 

@@ -61,10 +61,11 @@ func (s scope) outside(cte string) bool {
 
 type walker struct {
 	Options
-	st    *Statement
-	seen  int // expressions and query nodes walked so far
-	apart int // number of st.Columns in subqueries of the current expression
-	err   error
+	st      *Statement
+	seen    int            // expressions and query nodes walked so far
+	apart   int            // number of st.Columns in subqueries of the current expression
+	entries map[int]string // the functions that are entries of select lists, by their offset
+	err     error
 }
 
 func (w *walker) fail(format string, args ...any) {
@@ -132,6 +133,9 @@ func (w *walker) ctes(n node, sc scope) scope {
 }
 
 func (w *walker) selectNode(n node, sc scope) {
+	if !sc.inner {
+		w.addEntries(n.list("select_list"))
+	}
 	from := n.child("from_table")
 	if t := from.str("type"); t != "EMPTY" {
 		outer := sc

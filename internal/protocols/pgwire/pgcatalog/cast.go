@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"encoding/hex"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -47,11 +48,29 @@ func (r *rewriter) cast(i int) int {
 		r.replace(i+1, last, "DOUBLE") // a DECIMAL has no NaN
 		return last + 1
 	}
+	if name == "bytea" && from == i-1 {
+		r.hexBytes(from)
+	}
 	r.typeName(i+1, last, name)
 	if r.catalog && integers[name] && r.is(last+1, "/") && r.kind(last+2, sqltree.Number) {
 		r.insert(r.tokens[last+1].End, "/") // PostgreSQL divides integers without a rest
 	}
 	return last + 1
+}
+
+// hexBytes writes the text at token i, which becomes a bytea, as DuckDB does: PostgreSQL's
+// \x1f20 is \x1f\x20, in DuckDB it is the byte 1f and the text 20.
+func (r *rewriter) hexBytes(i int) {
+	text, is := strings.CutPrefix(r.tokens[i].Text(r.sql), `'\x`)
+	digits := strings.TrimSuffix(text, "'")
+	if _, err := hex.DecodeString(digits); !is || err != nil {
+		return
+	}
+	var b strings.Builder
+	for at := 0; at < len(digits); at += 2 {
+		b.WriteString(`\x` + digits[at:at+2])
+	}
+	r.replace(i, i, "'"+b.String()+"'")
 }
 
 var numerics = set("numeric decimal dec")
@@ -185,6 +204,9 @@ func (r *rewriter) castCall(i int) int {
 		r.replace(i, i+1, call(r.aliasOf(a, i+2, as-1, end)))
 		r.replace(as, last, blank(r.sql[r.tokens[as].Start:r.tokens[last].End]))
 	} else if name != "" && last < end {
+		if name == "bytea" && as == i+3 {
+			r.hexBytes(i + 2)
+		}
 		r.typeName(as+1, last, name)
 	}
 	for j := as; j <= last; j++ {

@@ -94,6 +94,7 @@ var casts = []macro{
 var texts = []macro{
 	one("quote_ident", "s", quoted("s")),
 	one("bpchar", "s", "s::VARCHAR"),
+	{"overlay", []overload{{"s, r, n", overlaid("length(r)")}, {"s, r, n, m", overlaid("m")}}},
 	one("substring", "s, p", "CASE WHEN regexp_matches(s, p) THEN regexp_extract(s, p || '()', CASE WHEN contains(p, '(') THEN 1 ELSE 0 END) END"), // what matches p
 	one("quote_literal", "s", `'''' || replace(s::VARCHAR, '''', '''''') || ''''`),
 	one("quote_nullable", "s", `coalesce('''' || replace(s::VARCHAR, '''', '''''') || '''', 'NULL')`),
@@ -110,6 +111,11 @@ var texts = []macro{
 		lambda e: spice.pgcatalog.compat_format_type(e::BIGINT, NULL)), ', ')`),
 	one("pg_typeof", "v", "spice.pgcatalog.compat_format_type(spice.pgcatalog.compat_type_oid(typeof(v)), NULL)"),
 	one("pg_get_userbyid", "o", "CASE o::BIGINT WHEN 10 THEN 'spice' ELSE 'unknown (OID=' || o || ')' END"),
+}
+
+// overlaid is s with r in place of the m characters from the n-th.
+func overlaid(m string) string {
+	return "CASE WHEN n < 1 THEN error('overlay must begin with character 1 or a later one') ELSE left(s, n - 1) || r || substr(s, greatest(n + " + m + ", 1)) END"
 }
 
 // visible are about what a name without schema finds.
@@ -213,6 +219,8 @@ var privileges = []macro{
 // session are about the server and the caller's session. What only the
 // server could tell is unknown or zero.
 var session = []macro{
+	one("current_timestamp", "n", "to_timestamp((epoch_us(now()) + (10 ** (6 - n))::BIGINT // 2) // (10 ** (6 - n))::BIGINT * (10 ** (6 - n))::BIGINT / 1e6)"),
+	one("localtimestamp", "n", "spice.pgcatalog.compat_current_timestamp(n)::TIMESTAMP"),
 	constant("version", "'PostgreSQL "+ServerVersion+" (spiced)'", 0),
 	constant("current_database", "'spice'", 0),
 	constant("current_catalog", "'spice'", 0),

@@ -34,11 +34,15 @@ func matching(op string) (duck, macro string) {
 	return "", ""
 }
 
-// match rewrites the operators ~, ~*, !~ and !~* at token i.
+// match rewrites the operators ~, ~*, !~ and !~* at token i: in statements that are not on
+// the catalog only those that DuckDB has not.
 func (r *rewriter) match(i int) int {
 	end := r.operatorEnd(i)
 	op := r.sql[r.tokens[i].Start:r.tokens[end].End]
 	text, macro := matching(op)
+	if !r.catalog && text == op { // DuckDB's, which matches the whole text
+		macro = ""
+	}
 	if macro == "" || r.operatorAt(i-1) || !r.pattern(end+1, macro) {
 		return end + 1
 	}

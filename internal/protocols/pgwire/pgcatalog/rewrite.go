@@ -15,9 +15,11 @@ import (
 //   - pg_catalog.x and information_schema.x, pg_class and the like without a
 //     schema, and PostgreSQL's own functions;
 //   - casts to regclass and the other OID alias types, to name, jsonb and other
-//     types that DuckDB has not, and array literals: '{1,2}'::int[];
+//     types that DuckDB has not, and literals of arrays and bytes: '{1,2}'::int[],
+//     '\x1f20'::bytea;
+//   - the operators ~* and !~*, overlay(x PLACING y FROM n), current_timestamp(0);
 //   - OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default;
-//   - in statements on the catalog the operators ~, ~*, !~ and !~*, which there
+//   - in statements on the catalog the operators ~ and !~, which there
 //     match anywhere, LIKE 'pg\_%', x = ANY (column), substring(x FROM 'pattern'),
 //     format('%I', x), the division of integers, oid = typreceive, the alias at,
 //     unnest(a, b) and generate_subscripts(a, 1) in FROM, generate_series in
@@ -198,7 +200,7 @@ func (r *rewriter) symbol(i int) int {
 	switch {
 	case r.is(i, "::"):
 		return r.cast(i)
-	case r.catalog && (r.is(i, "~") || r.is(i, "!")):
+	case r.is(i, "~") || r.is(i, "!"):
 		return r.match(i)
 	case r.catalog && r.is(i, "=") && !r.operatorAt(i-1):
 		return r.anyOf(i)
@@ -233,6 +235,8 @@ func (r *rewriter) identifier(i int) int {
 	case r.is(i+1, "("):
 		return r.called(i, name)
 	case r.kind(i, sqltree.QuotedIdent):
+	case name == "bytea" && r.kind(i+1, sqltree.String):
+		r.hexBytes(i + 1)
 	case name == "user" && slices.Contains(r.items, fromItem): // a column of DuckDB's tables may be called so
 	case keywords[name] && !r.is(i+1, ".") && r.word(i-1) != "as":
 		r.replace(i, i, r.keyword(name))
@@ -264,6 +268,9 @@ func (r *rewriter) called(i int, name string) int {
 		return r.operator(i)
 	case name == "cast":
 		return r.castCall(i)
+	case name == "overlay":
+		r.placing(i)
+		return r.function(i, i)
 	case name == "substring" && r.catalog:
 		r.substring(i)
 	case r.ours(i, name) || name == "to_char" || timeTypes[name] != "" || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
@@ -386,6 +393,19 @@ func (r *rewriter) substring(i int) {
 	if r.word(end-2) == "from" && r.kind(end-1, sqltree.String) {
 		r.replace(i, i, Schema+"."+macroPrefix+"substring")
 		r.replace(end-2, end-2, ",")
+	}
+}
+
+// placing rewrites overlay(x PLACING y FROM n FOR m), whose name is token i.
+func (r *rewriter) placing(i int) {
+	for j := i + 2; j < r.other[i+1]; j++ {
+		switch word := r.word(j); {
+		case r.opens(j):
+			j = r.other[j]
+		case word == "placing" || word == "from" || word == "for":
+			r.replace(j, j, ",")
+			r.done[j] = true
+		}
 	}
 }
 

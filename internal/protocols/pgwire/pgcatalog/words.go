@@ -89,7 +89,7 @@ func relationNames() map[string]bool {
 }
 
 func triggerWords() map[string]bool {
-	words := set("to_char to_timestamp to_date encode nan user information_schema collate operator jsonb xid inet citext name")
+	words := set("to_char to_timestamp to_date encode bytea nan user information_schema collate operator jsonb xid inet citext name")
 	maps.Copy(words, ours)
 	maps.Copy(words, keywords)
 	for name := range renamed {
@@ -110,6 +110,9 @@ func mentions(sql string) bool {
 	var word [longest]byte
 	for i := 0; i < len(sql); i++ {
 		c := sql[i]
+		if c == '~' && i+1 < len(sql) && sql[i+1] == '*' {
+			return true
+		}
 		if c == '\'' && i+1 < len(sql) && sql[i+1] == '{' {
 			return true
 		}
