@@ -68,9 +68,15 @@ func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) it
 }
 
 // Translate decides what becomes of the fields of a client's request at the model's
-// provider, and sets r.Ignored. An error is a [*chat.Error] with the first field that is
-// refused.
-func (m *Model) Translate(r *chat.Request) error { return translation.Check(r, m.provider.Form()) }
+// provider, writes the client's tools as it takes them, and sets r.Ignored. An error is a
+// [*chat.Error] with the first field that is refused.
+func (m *Model) Translate(r *chat.Request) error {
+	form := m.provider.Form()
+	if err := translation.Check(r, form); err != nil {
+		return err
+	}
+	return m.settings.sayClientTools(r, form)
+}
 
 // answer answers a request of a chat that has begun.
 func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) iter.Seq2[toolloop.Event, error] {
