@@ -33,6 +33,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -218,6 +219,9 @@ func withDefaults(o Options) Options {
 	}
 	if o.Cache == nil {
 		o.Cache = func() spicepod.ResultCache { return spicepod.ResultCache{} }
+	}
+	if o.Memory == nil {
+		o.Memory = memory.NewBudget(0)
 	}
 	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -71,6 +72,10 @@ func readError(err error) error {
 	switch {
 	case errors.As(err, &size):
 		return err
+	case errors.Is(err, memory.ErrShort):
+		e := newError(errcode.RateLimited, "send fewer large requests at once", "%s", memory.ErrShort)
+		e.header = http.Header{headerRetryAfter: {"1"}}
+		return e
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return newError(codeSlowBody, "", "the body took too long to arrive")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
@@ -33,6 +34,7 @@ type Guard struct {
 	// AllowedOrigins are the sites whose pages may send requests; "*" is every
 	// site. None: no page of another site.
 	AllowedOrigins []string
+	Memory         *memory.Budget // of large requests and their answers; nil: no limit
 }
 
 // Protect guards a handler that is not part of the API.
@@ -228,8 +230,26 @@ func (g *Guard) authorised(rt route, h handler) handler {
 		if x, ok := w.(*responseWriter); ok {
 			x.principal = p
 		}
+		ctx, end := g.Memory.Begin(r.Context(), p.Name)
+		defer end()
+		r = r.WithContext(ctx)
+		if err := takeBody(r); err != nil {
+			return err
+		}
 		return h(w, r)
 	}
+}
+
+// takeBody takes the memory for the body of a request, before it is read if its size is known.
+func takeBody(r *http.Request) error {
+	if r.ContentLength < 0 {
+		r.Body = memory.Reader(r.Context(), r.Body)
+		return nil
+	}
+	if err := memory.Take(r.Context(), r.ContentLength); err != nil {
+		return readError(err)
+	}
+	return nil
 }
 
 // principalOf returns the principal of the request that w answers, or one

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 )
 
 // The MCP server's Host header counts over any connection, also over one that
@@ -103,4 +104,73 @@ func TestLimitsLeaveAWayOut(t *testing.T) {
 	f.want(f.send("POST", "/v1/queries/x/cancel", "", slow...), 404, "query_not_found")
 	f.want(f.send("POST", "/v1/requests/x:cancel", "", slow...), 404, "")
 	f.want(f.send("GET", PathMCP, "", slow...), 404, "not_served")
+}
+
+// TestMemoryOfLargeRequests holds the memory of a caller with one request: its next one waits
+// until that has ended, also one that does not say its size, and those of others do not.
+func TestMemoryOfLargeRequests(t *testing.T) {
+	entered, release := make(chan string, 3), make(chan struct{})
+	f := serve(t, func(o *Options) {
+		o.Keys = keyring(t, someKeys)
+		o.Memory = memory.NewBudget(64 << 20)
+		o.MCP = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			entered <- fmt.Sprint(r.Header.Get("X-API-Key"), " ", len(body), " ", err)
+			if len(body) > memory.Free {
+				<-release
+			}
+		})
+	})
+	large := strings.Repeat("x", 4<<20) // 32 MiB once it is decoded
+	post := func(key, body string, sized bool) *http.Request {
+		var from io.Reader = strings.NewReader(body)
+		if !sized {
+			from = struct{ io.Reader }{from}
+		}
+		r, err := http.NewRequest("POST", f.URL+PathMCP, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-API-Key", key)
+		return r
+	}
+	done := make(chan int, 4)
+	send := func(key, body string, sized bool) {
+		res, err := f.Client().Do(post(key, body, sized))
+		if err != nil {
+			t.Error(err)
+			done <- 0
+			return
+		}
+		res.Body.Close()
+		done <- res.StatusCode
+	}
+	want := func(from chan string, text string) {
+		t.Helper()
+		if got := <-from; got != text {
+			t.Errorf("got %s, want %s", got, text)
+		}
+	}
+	go send(readKey, large, true)
+	want(entered, fmt.Sprint(readKey, " ", len(large), " <nil>"))
+	go send(readKey, large, false) // is not read to its end before the first has ended
+	send(readKey, "small", true)
+	want(entered, readKey+" 5 <nil>")
+	send(writeKey, "other", true)
+	want(entered, writeKey+" 5 <nil>")
+	select {
+	case got := <-entered:
+		t.Errorf("the second large request was read: %s", got)
+	default:
+	}
+	close(release)
+	want(entered, fmt.Sprint(readKey, " ", len(large), " <nil>"))
+	for range 4 {
+		if status := <-done; status != 200 {
+			t.Errorf("status %d", status)
+		}
+	}
+	if e := asRequestError(readError(memory.ErrShort)); e.sentStatus() != 429 || e.header.Get("Retry-After") == "" {
+		t.Errorf("%d %v", e.sentStatus(), e.header)
+	}
 }

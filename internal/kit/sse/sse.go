@@ -38,6 +38,11 @@ type Reader struct {
 	data  []byte
 	typ   string // of the last event that had one, so that a name that repeats is not copied
 	ended bool
+
+	// Hold is called before the reader holds so many more bytes of one event; its error is that
+	// of Next. Nil: it may hold as many as an event may have.
+	Hold func(bytes int) error
+	held int
 }
 
 // NewReader returns a reader of events with at most so many bytes of data each.
@@ -73,6 +78,9 @@ func (r *Reader) Next() (Event, error) {
 			if filled {
 				r.data = append(r.data, '\n')
 			}
+			if err := r.hold(len(r.data) + len(value)); err != nil {
+				return Event{}, err
+			}
 			r.data = append(r.data, value...)
 			filled = true
 		}
@@ -96,6 +104,9 @@ func (r *Reader) line() ([]byte, error) {
 	if err == bufio.ErrBufferFull {
 		r.long = r.long[:0]
 		for err == bufio.ErrBufferFull && len(r.long) <= r.most {
+			if err := r.hold(len(r.long) + len(line)); err != nil {
+				return nil, err
+			}
 			r.long = append(r.long, line...)
 			line, err = r.lines.ReadSlice('\n')
 		}
@@ -106,4 +117,14 @@ func (r *Reader) line() ([]byte, error) {
 		return nil, ErrTooLong
 	}
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
+}
+
+// hold reports that an event has so many bytes.
+func (r *Reader) hold(bytes int) error {
+	if r.Hold == nil || bytes <= r.held {
+		return nil
+	}
+	more := bytes - r.held
+	r.held = bytes
+	return r.Hold(more)
 }

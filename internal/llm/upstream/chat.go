@@ -2,10 +2,12 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -28,6 +30,10 @@ func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header ht
 		pass := func(deltas []chat.Delta, err error) bool {
 			if exceeded := m.add(deltas); exceeded != "" {
 				yield(chat.Delta{}, e.Fail(errcode.StreamBroken, "%s", exceeded))
+				return false
+			}
+			if short := m.take(ctx); errors.Is(short, memory.ErrShort) { // the end of ctx is noticed by the stream
+				yield(chat.Delta{}, e.short())
 				return false
 			}
 			for _, delta := range deltas {

@@ -105,7 +105,7 @@ func (e *Endpoint) Stream(ctx context.Context, path string, body []byte, header 
 
 // events yields the events of an answer; it returns nil if the consumer stops.
 func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event, error) bool) *chat.Error {
-	d := newDecoder(answer)
+	d := newDecoder(ctx, answer)
 	for {
 		event, err := d.next()
 		switch {

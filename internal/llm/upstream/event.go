@@ -2,9 +2,11 @@ package upstream
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/sse"
 )
 
@@ -35,13 +37,14 @@ func (e Event) last() bool {
 
 // decoder reads the events of an answer, which may be one JSON document.
 type decoder struct {
+	ctx    context.Context
 	body   *bufio.Reader
 	events *sse.Reader // nil before the first byte
 	ended  bool        // after a document
 }
 
-func newDecoder(r io.Reader) *decoder {
-	return &decoder{body: bufio.NewReaderSize(r, readBytes)}
+func newDecoder(ctx context.Context, r io.Reader) *decoder {
+	return &decoder{ctx: ctx, body: bufio.NewReaderSize(r, readBytes)}
 }
 
 // next returns the next event, io.EOF at the end.
@@ -60,6 +63,7 @@ func (d *decoder) next() (Event, error) {
 			return Event{}, errPage
 		}
 		d.events = sse.NewReader(d.body, MaxEventBytes)
+		d.events.Hold = func(bytes int) error { return memory.Take(d.ctx, int64(bytes)) }
 	}
 	event, err := d.events.Next()
 	return Event{Type: event.Type, Data: event.Data}, err
@@ -88,7 +92,7 @@ func (d *decoder) first() (byte, error) {
 // document returns the whole answer as one event.
 func (d *decoder) document() (Event, error) {
 	d.ended = true
-	data, err := io.ReadAll(io.LimitReader(d.body, MaxEventBytes+1))
+	data, err := io.ReadAll(memory.Reader(d.ctx, io.NopCloser(io.LimitReader(d.body, MaxEventBytes+1))))
 	if err == nil && len(data) > MaxEventBytes {
 		err = errTooLong
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/sse"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -56,10 +57,17 @@ func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error
 		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
 	case errors.Is(err, errTooLong), errors.Is(err, sse.ErrTooLong):
 		return e.fail(errcode.StreamBroken, nil, "the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
+	case errors.Is(err, memory.ErrShort):
+		return e.short()
 	case errors.Is(err, errPage):
 		return e.fail(errcode.StreamBroken, nil, "the provider answered with an HTML page; check params.endpoint")
 	}
 	return e.fail(errcode.StreamBroken, io.ErrUnexpectedEOF, "the provider's answer ended unexpectedly: %s", err)
+}
+
+// short is the error of an answer that does not fit into the memory of large requests.
+func (e *Endpoint) short() *chat.Error {
+	return e.fail(errcode.RateLimited, memory.ErrShort, "the answer is large, and was given up: %s", memory.ErrShort)
 }
 
 // refused returns the error of an answer whose status is not 2xx. final reports that a

@@ -1,8 +1,10 @@
 package upstream
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 )
 
@@ -19,11 +21,13 @@ type meter struct {
 	content   int
 	calls     int
 	arguments map[int]int // bytes, by index of the call
+	owed      int64       // bytes for which no memory is taken yet
 }
 
 // add counts deltas and returns a message if the answer exceeds a limit, or "".
 func (m *meter) add(deltas []chat.Delta) (exceeded string) {
 	for _, d := range deltas {
+		m.owed += int64(len(d.Text))
 		switch d.Kind {
 		case chat.DeltaCall:
 			m.calls++
@@ -36,6 +40,7 @@ func (m *meter) add(deltas []chat.Delta) (exceeded string) {
 			}
 		case chat.DeltaPart:
 			m.content += len(d.Part.Text) + len(d.Part.Raw)
+			m.owed += int64(len(d.Part.Text) + len(d.Part.Raw))
 		case chat.DeltaText, chat.DeltaThinking, chat.DeltaRefusal:
 			m.content += len(d.Text)
 		}
@@ -47,6 +52,16 @@ func (m *meter) add(deltas []chat.Delta) (exceeded string) {
 		return ContentExceeded
 	}
 	return ""
+}
+
+// take takes memory for what was counted: see package memory.
+func (m *meter) take(ctx context.Context) error {
+	if m.owed < memory.Free {
+		return nil
+	}
+	owed := m.owed
+	m.owed = 0
+	return memory.Take(ctx, owed)
 }
 
 // progress reports whether deltas have more than usage.

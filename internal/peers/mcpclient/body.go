@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 )
 
 // body is a response body of bounded size, whose end ends the request.
@@ -43,6 +45,8 @@ func (a *answer) message() []byte {
 	switch {
 	case len(text) > maxMessage:
 		return a.exchange.fail(a.id, errTooLong)
+	case errors.Is(err, memory.ErrShort):
+		return a.exchange.fail(a.id, memory.ErrShort)
 	case err != nil:
 		return a.exchange.fail(a.id, errCut)
 	}
@@ -91,6 +95,9 @@ func (s *events) event() error {
 		switch {
 		case errors.Is(err, errTooLong) && s.id != "":
 			s.write(s.exchange.fail(s.id, errTooLong))
+			return io.EOF
+		case errors.Is(err, memory.ErrShort): // only of a request: see receive
+			s.write(s.exchange.fail(s.id, memory.ErrShort))
 			return io.EOF
 		case errors.Is(err, errTooLong):
 			if long == nil {

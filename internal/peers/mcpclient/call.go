@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/tools"
@@ -74,6 +75,11 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 	if err = cmp.Or(cause, err); err != nil {
 		return tools.Output{}, s.failed(outer, err)
 	}
+	if s.process != nil { // over HTTP, the body has taken it
+		if err := memory.Take(ctx, int64(len(raw))); err != nil {
+			return tools.Output{}, s.failed(outer, err)
+		}
+	}
 	r, err := decodeResult(raw)
 	switch {
 	case err != nil:
@@ -132,6 +138,8 @@ func (s *session) failed(outer context.Context, err error) error {
 		return err
 	case errors.Is(err, errTooLong):
 		return tooLong()
+	case errors.Is(err, memory.ErrShort):
+		return tools.NewError(errcode.Busy, "the result is large, and was given up: "+err.Error(), "the call may have run; make fewer such calls at once")
 	case errors.Is(err, errJunk):
 		return tools.NewError(errcode.Execution, err.Error(), "the call may have run")
 	case errors.As(err, &web):

@@ -9,6 +9,8 @@ import (
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 )
 
 // Errors of one request.
@@ -24,6 +26,9 @@ var (
 // a JSON-RPC error, which fails that request only. Whether the session is still good is decided
 // here: see [session.report].
 func (w *web) receive(r *http.Request, res *http.Response, id string) (*http.Response, error) {
+	if id != "" {
+		res.Body = memory.Reader(r.Context(), res.Body)
+	}
 	refusal := w.refusal(r, res)
 	mediaType := res.Header.Get("Content-Type")
 	switch {

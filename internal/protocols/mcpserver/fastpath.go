@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/rpcid"
 )
 
@@ -82,6 +83,10 @@ func refuseBody(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Errorf("the message has more than %d bytes", tooLarge.Limit))
+		return
+	}
+	if errors.Is(err, memory.ErrShort) {
+		refuse(w, http.StatusTooManyRequests, err)
 		return
 	}
 	refuse(w, http.StatusBadRequest, errors.New("the message did not arrive whole"))

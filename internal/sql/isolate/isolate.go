@@ -23,15 +23,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
 	"runtime"
 	"sync"
 	"time"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	kitmemory "github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -104,20 +102,7 @@ func duckdbShare(memory int64) int64 { return memory * 6 / 10 }
 
 // defaultMemory is the memory of each of n workers: half of what this process may use, divided by
 // them, and at least 1 GiB.
-func defaultMemory(n int) int64 { return max(availableMemory()/2/int64(n), leastMemory) }
-
-// availableMemory is the memory of the machine or, if that is less, of the control group of this
-// process, as a container has one; 0 if unknown.
-func availableMemory() int64 {
-	memory, err := memlimit.FromSystem()
-	if err != nil {
-		memory = 0
-	}
-	if group, err := memlimit.FromCgroup(); err == nil && (group < memory || memory == 0) {
-		memory = group
-	}
-	return int64(min(memory, math.MaxInt64))
-}
+func defaultMemory(n int) int64 { return max(kitmemory.Available()/2/int64(n), leastMemory) }
 
 // inherited is the environment of every worker: one line instead of stacks when the
 // Go runtime crashes, one processor for Go code, since DuckDB's threads do the work and

@@ -1,0 +1,222 @@
+// Package memory bounds what requests hold in memory at once.
+//
+// The body of a request, an answer of a model provider and a result of an MCP server may each
+// have tens of megabytes. One of them is no burden, but a hundred at once end the process. So
+// requests share a [Budget], of which one caller gets at most half. What does not fit waits for
+// a while and is then refused, before it is read:
+//
+//	ctx, end := budget.Begin(ctx, principal) // a request
+//	defer end()
+//	err := memory.Take(ctx, size)            // before something large is read; ErrShort
+//	body = memory.Reader(ctx, body)          // of unknown size
+//
+// The first bytes of a request are free, so that usual requests neither wait nor are refused.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+)
+
+const (
+	// Free is how many bytes of a request, with what it reads for its answer, do not count.
+	Free = 64 << 10
+	// decoded is how many times its length a JSON text of short values takes once it is decoded.
+	decoded = 8
+	// patience is how long a request waits for the memory of others.
+	patience = 10 * time.Second
+	// least is the smallest budget.
+	least = 512 << 20
+)
+
+// ErrShort is returned for a request whose memory the others of its caller, or all others, hold.
+var ErrShort = fmt.Errorf("large requests that run already hold as much memory as they may, and did not end within %s", patience)
+
+// Available is the memory of the machine in bytes or, if that is less, of the control group of
+// this process, as a container has one; 0 if unknown.
+func Available() int64 {
+	memory, err := memlimit.FromSystem()
+	if err != nil {
+		memory = 0
+	}
+	if group, err := memlimit.FromCgroup(); err == nil && (group < memory || memory == 0) {
+		memory = group
+	}
+	return int64(min(memory, math.MaxInt64))
+}
+
+// Budget is the memory of all requests together. A nil Budget has no limit.
+type Budget struct {
+	total int64
+	share int64 // of one caller
+
+	mu     sync.Mutex
+	all    sums
+	owners map[string]*owner
+	freed  chan struct{} // closed when memory is given back
+}
+
+// sums are bytes that requests hold, and of these the ones of requests that wait for more.
+type sums struct{ used, stuck int64 }
+
+// owner is a caller with requests.
+type owner struct {
+	sums
+	requests int
+}
+
+// NewBudget makes a budget of that many bytes of decoded texts; 0: a quarter of what is
+// [Available].
+func NewBudget(total int64) *Budget {
+	if total <= 0 {
+		total = max(Available()/4, least)
+	}
+	return &Budget{total: total, share: total / 2, owners: map[string]*owner{}, freed: make(chan struct{})}
+}
+
+type heldKey struct{}
+
+// held is what one request holds.
+type held struct {
+	budget *Budget
+	owner  *owner
+
+	taking sync.Mutex // held during Take; the rest is guarded by budget.mu
+	asked  int64      // bytes of texts
+	taken  int64      // of the budget
+	ended  bool
+}
+
+// Begin begins a request of a caller. What it takes is free again after end.
+func (b *Budget) Begin(ctx context.Context, caller string) (in context.Context, end func()) {
+	if b == nil {
+		return ctx, func() {}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := b.owners[caller]
+	if o == nil {
+		o = &owner{}
+		b.owners[caller] = o
+	}
+	o.requests++
+	h := &held{budget: b, owner: o}
+	return context.WithValue(ctx, heldKey{}, h), func() { b.end(h, caller) }
+}
+
+// end gives back what a request holds.
+func (b *Budget) end(h *held, caller string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h.ended = true
+	if h.taken > 0 {
+		b.all.used -= h.taken
+		h.owner.used -= h.taken
+		close(b.freed)
+		b.freed = make(chan struct{})
+	}
+	if h.owner.requests--; h.owner.requests == 0 {
+		delete(b.owners, caller)
+	}
+}
+
+// Take takes memory for a text of so many bytes, for the request of the context, until that
+// ends. It waits a while for other requests, and returns [ErrShort] if they hold too much, or the
+// error of ctx. A request that is larger than its share gets the whole share.
+func Take(ctx context.Context, bytes int64) error {
+	h, _ := ctx.Value(heldKey{}).(*held)
+	if h == nil {
+		return nil
+	}
+	h.taking.Lock()
+	defer h.taking.Unlock()
+	h.asked += bytes
+	need := min(max(h.asked-Free, 0), math.MaxInt64/decoded) * decoded
+	more := min(need, h.budget.share) - h.taken
+	if more <= 0 {
+		return nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, patience, ErrShort)
+	defer cancel()
+	return h.budget.take(wait, h, more)
+}
+
+func (b *Budget) take(ctx context.Context, h *held, more int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.await(ctx, h, more); err != nil || h.ended {
+		return err
+	}
+	b.all.used += more
+	h.owner.used += more
+	h.taken += more
+	return nil
+}
+
+// await waits until there is room for more. The caller must hold mu.
+//
+// Requests that hold a part and wait for the rest could wait for each other. So one that would be
+// the last of its caller's, or of all, to wait fails at once, and requests that hold nothing yet
+// let those of their caller go first that do.
+func (b *Budget) await(ctx context.Context, h *held, more int64) error {
+	fits := func() bool {
+		return b.all.used+more <= b.total && h.owner.used+more <= b.share && (h.taken > 0 || h.owner.stuck == 0)
+	}
+	if fits() {
+		return nil
+	}
+	b.all.stuck += h.taken
+	h.owner.stuck += h.taken
+	defer func() {
+		b.all.stuck -= h.taken
+		h.owner.stuck -= h.taken
+	}()
+	for !h.ended && !fits() {
+		if h.taken > 0 && (h.owner.used == h.owner.stuck || b.all.used == b.all.stuck) {
+			return ErrShort
+		}
+		freed := b.freed
+		b.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+		}
+		b.mu.Lock()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Reader returns r, which takes memory for what it has read. Its error may be [ErrShort].
+func Reader(ctx context.Context, r io.ReadCloser) io.ReadCloser {
+	if ctx.Value(heldKey{}) == nil {
+		return r
+	}
+	return &reader{ReadCloser: r, ctx: ctx}
+}
+
+type reader struct {
+	io.ReadCloser
+	ctx  context.Context
+	owed int64 // bytes that are read and not taken yet
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.owed >= Free {
+		if err := Take(r.ctx, r.owed); err != nil {
+			return 0, err
+		}
+		r.owed = 0
+	}
+	n, err := r.ReadCloser.Read(p)
+	r.owed += int64(n)
+	return n, err
+}
