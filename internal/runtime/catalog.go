@@ -149,7 +149,7 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: reason})
 			continue
 		}
-		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: faultOf(a.build, "function " + f.Name)})
+		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: faultOf(a.build, "function "+f.Name)})
 	}
 	for _, name := range builtin.Names() {
 		if definition(a.builtins, name) != nil { // a caller who does not see it gets no reason
