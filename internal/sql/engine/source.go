@@ -379,5 +379,8 @@ func (v *verdict) checkStays(sql string) error {
 // harmful reports whether a costly part is known to do harm to its process, and whether that
 // depends on a size that is an argument.
 func harmful(what string) (does, size bool) {
-	return what != "" && (unsafeFunctions[what] != nil || strings.Contains(what, "VARIANT") || what == "BIGNUM"), sqltree.Sized(what)
+	does = strings.Contains(what, "VARIANT") || what == "BIGNUM" || slices.ContainsFunc(unsafeFunctions[what], func(class string) bool {
+		return class == UnsafeCrash || class == UnsafeInvalidates || class == UnsafeHang
+	})
+	return does, sqltree.Sized(what)
 }

@@ -156,6 +156,8 @@ func boundedCall(name string, args []node) bool {
 		}
 		count, ok := numberAt(args, at)
 		return ok && count <= mostSized
+	case strings.HasSuffix(name, "aggr"), strings.HasSuffix(name, "aggregate"): // of a list
+		return len(args) == 2 && constantText(args[1], mostMatched)
 	case name == "timezone":
 		return len(args) == 2 && constantText(args[0], mostMatched)
 	case name == "replace":
