@@ -118,7 +118,7 @@ func (l *load) attack(ctx context.Context, s *server, w *work) {
 			var kind, class string
 			if l.over {
 				var key string
-				sql, key = over(f, i, sql)
+				sql, key = over(i, sql)
 				kind, class = s.watched(ctx, key, sql)
 			} else {
 				kind = s.attack(ctx, hostileKey, sql)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -26,15 +27,26 @@ const settle = 2 * time.Second
 // Statements over such tables with another one inside.
 var (
 	reads  = []string{"SELECT * FROM (%s) AS hostile, (SELECT count(*) FROM spiced.tools) AS t", "SELECT * FROM (%s) AS hostile, (SELECT count(*) FROM w) AS t"}
-	writes = []string{"INSERT INTO w SELECT count(*) FROM (%s) AS hostile", "DELETE FROM w WHERE n = (SELECT count(*) FROM (%s) AS hostile)"}
+	writes = []string{
+		"INSERT INTO w SELECT count(*) FROM (%s) AS hostile", "DELETE FROM w WHERE n = (SELECT count(*) FROM (%s) AS hostile)",
+		"UPDATE w SET n = (SELECT count(*) FROM (%s) AS hostile) RETURNING n",
+	}
+	// Of these, some are computed in the runtime, if the expression is simple or stays there.
+	writesOne = []string{
+		"INSERT INTO w VALUES (CASE WHEN (%s) IS NULL THEN 1 END)", "UPDATE w SET n = length(CAST((%s) AS VARCHAR))",
+		"DELETE FROM w WHERE (%s) IS NOT DISTINCT FROM NULL", "INSERT INTO w VALUES (1) RETURNING (%s) IS NULL",
+	}
 )
 
 // over returns turn i of a subject, whose statement is sql, over such tables, and the key to
-// send it with. A write runs in the runtime, so it has no function of which it is known that
-// it ends its process.
-func over(f *subject, i int, sql string) (statement, key string) {
-	if i == 0 || i%2 == 0 || len(new(engine.Builtins).Unsafe(f.f.name)) > 0 || usesVariant(try{args: []string{sql}}) { // 0 ends its worker
+// send it with.
+func over(i int, sql string) (statement, key string) {
+	expression, one := strings.CutPrefix(sql, "SELECT ")
+	switch expression, _, _ = strings.Cut(expression, " AS a"); {
+	case i%2 == 0:
 		return fmt.Sprintf(reads[i/2%len(reads)], sql), hostileKey
+	case one && !strings.Contains(sql, " FROM ") && i%4 == 1:
+		return fmt.Sprintf(writesOne[i/4%len(writesOne)], expression), writerKey
 	}
 	return fmt.Sprintf(writes[i/2%len(writes)], sql), writerKey
 }
