@@ -108,7 +108,8 @@ type callee struct {
 	f    *functions.Function
 	def  *tools.Definition
 	args []argument
-	// unsafe says that the body calls what can end the process: calls run isolated.
+	// unsafe says that the body calls what can end the process, or hold it with some
+	// arguments: calls run isolated.
 	unsafe bool
 	// version returns the version of the data that the function reads; nil if results
 	// must not be cached until it changes.
@@ -140,12 +141,24 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 	if err != nil {
 		return nil, err
 	}
-	c := &callee{db: db, f: f, def: def, args: newArguments(f), unsafe: o.traits(f).Unsafe != ""}
+	c := &callee{db: db, f: f, def: def, args: newArguments(f), unsafe: o.traits(f).Unsafe != "" || costly(f, o)}
 	if !def.Cacheable && versioned(f, o) {
 		reads := o.reads(f)
 		c.version = func() uint64 { return o.Version(reads) }
 	}
 	return c, nil
+}
+
+// costly reports whether a call of the function, or of one that it calls, may take time or memory
+// that the sizes of its arguments do not bound: regexp_matches(text, pattern), list_transform.
+// Bodies that read data are not costly for that: what they read is the Spicepod's.
+func costly(f *functions.Function, o ToolOptions) bool {
+	own := func(g *functions.Function) bool {
+		return g.IsSQL() && slices.ContainsFunc(g.Parsed().Costly, func(c sqltree.Costly) bool {
+			return c.What != "" && o.Functions.Get(c.What) == nil
+		})
+	}
+	return o.Functions != nil && anyCallee(f, o.Functions, own)
 }
 
 // DataVersion returns the version of the data that a call reads, see [tools.Versioned].

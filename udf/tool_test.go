@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -390,6 +393,46 @@ const series = `
 - { name: free, from: sql, kind: table, as_tool: true, signature: { args: [], returns: [{ name: v, type: int64 }] }, body: SELECT range AS v FROM range(5000) }
 - { name: wide, from: sql, kind: table, as_tool: true, signature: { args: [], returns: [{ name: v, type: float64 }] }, body: SELECT 'nan'::DOUBLE AS v }
 `
+
+// recorder remembers the last request.
+type recorder struct {
+	*engine.DB
+	last engine.Request
+}
+
+func (r *recorder) Query(ctx context.Context, req engine.Request) (*engine.Rows, error) {
+	r.last = req
+	return r.DB.Query(ctx, req)
+}
+
+// TestCostlyBodiesAreIsolated: a call whose arguments can hold its process runs in another one.
+func TestCostlyBodiesAreIsolated(t *testing.T) {
+	r := start(t)
+	bodies := map[string]bool{
+		"upper(a) || b": false, "lpad(a, 5, b)": false, "regexp_replace(a, '[^0-9]', '', 'g')": false, "a LIKE '%x%'": false,
+		"(SELECT count(*) FROM orders WHERE id = length(a))": false, "levenshtein(a, b)": true, "regexp_matches(a, b)": true, "a LIKE b": true,
+		"repeat(a, length(b))": true, "list_transform(string_split(a, ','), lambda x: x || b)": true, "json_structure(a::JSON)": true,
+		"a::BIGNUM::VARCHAR": true, "cheap(a)": false, "dear(a)": true,
+	}
+	yaml := ""
+	for i, body := range slices.Sorted(maps.Keys(bodies)) {
+		yaml += fmt.Sprintf("- { name: f%d, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: utf8 }, body: %q }\n", i, "CAST(("+body+") AS VARCHAR)")
+	}
+	r.must(yaml + `- { name: cheap, from: sql, signature: { args: [{ name: a, type: utf8 }], returns: utf8 }, body: lower(a) }
+- { name: dear, from: sql, signature: { args: [{ name: a, type: utf8 }], returns: utf8 }, body: "format(a)" }
+`)
+	for i, body := range slices.Sorted(maps.Keys(bodies)) {
+		db := &recorder{DB: r.db}
+		tool, err := Tool(db, r.set.Get(fmt.Sprintf("f%d", i)), ToolOptions{Functions: r.set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = tool.Call(t.Context(), input(t, `{"a": "1", "b": "x"}`))
+		if db.last.SQL == "" || db.last.Isolate != bodies[body] || db.last.Isolate && db.last.Input != nil {
+			t.Errorf("%s: isolated: %t", body, db.last.Isolate)
+		}
+	}
+}
 
 func TestTableFunctions(t *testing.T) {
 	r := start(t)
