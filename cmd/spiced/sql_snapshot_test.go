@@ -158,3 +158,69 @@ func TestReadersSeeWhatWasWritten(t *testing.T) {
 	}
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM orders a JOIN spiced.datasets d ON d.name = 'orders' WHERE a.id > 10", "X-API-Key", readerKey), 200, fmt.Sprintf(`[{"n":%d}]`, n-10))
 }
+
+// TestWritesCannotHarmTheRuntime: what a write computes costs its caller an error, over each
+// protocol, while others are answered. A transaction of writes that workers compute sees its rows.
+func TestWritesCannotHarmTheRuntime(t *testing.T) {
+	notShort(t)
+	dir := shop(t)
+	pod := strings.Replace(shopPod, "runtime:\n", "runtime:\n  query: { timeout: 3s, workers: 3, worker_memory: 512MiB }\n", 1)
+	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(pod, "datasets:\n", `  - { name: distance, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: int64 }, body: "levenshtein(a, b)" }
+datasets:
+`, 1))
+	p := startProcess(t, dir, sqlProtocols("--watch=false")...)
+	for protocol, ask := range asks(t, p, writerKey) {
+		for _, sql := range []string{
+			"INSERT INTO orders (name) SELECT json_structure(" + deep + "::JSON)",
+			"UPDATE orders SET name = json_structure(" + deep + "::JSON)",
+			"DELETE FROM orders WHERE id = list_transform(range(id + 300000000), lambda x: x * x)[1]",
+			"INSERT INTO orders (name) VALUES ('a') RETURNING json_structure(" + deep + "::JSON)",
+		} {
+			sql += " -- " + protocol
+			if _, err := ask(sql); err == nil || refusesAll.MatchString(err.Error()) {
+				t.Errorf("%s: %s: got %v", protocol, sql, err)
+			}
+			p.want(p.do("POST", "/v1/sql", "SELECT id FROM orders", "X-API-Key", readerKey, "Cache-Control", "no-cache"), 200, `[{"id":1}]`)
+		}
+	}
+	long := strings.Repeat("ab", 200_000)
+	p.want(p.do("POST", "/v1/tools/distance:invoke", `{"args": {"a": "`+long+`", "b": "`+long+`x"}}`, "X-API-Key", readerKey), 504, "the statement took longer than 3s")
+	p.want(p.do("POST", "/v1/tools/distance:invoke", `{"args": {"a": "ab", "b": "abc"}}`, "X-API-Key", readerKey), 200, `"result":1`)
+
+	conn, err := pgx.Connect(t.Context(), pgDSN(p, writerKey, "sslmode=disable"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context()) //nolint:errcheck // it was read to its end
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		sql  string
+		args []any
+		n    int64
+	}{
+		{"INSERT INTO orders (id, name) SELECT id + $1, name FROM orders", []any{1}, 1},
+		{"INSERT INTO orders SELECT id + 2, name, $1 FROM orders", []any{"2020-01-01"}, 2},
+		{"UPDATE orders SET name = (SELECT string_agg(name, '') FROM orders) WHERE id > $1", []any{2}, 2},
+		{"DELETE FROM orders WHERE id IN (SELECT max(id) FROM orders)", nil, 1},
+	} {
+		tag, err := tx.Exec(t.Context(), c.sql, c.args...)
+		if err != nil || tag.RowsAffected() != c.n {
+			t.Fatalf("%s: got %v, %v", c.sql, tag, err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.want(p.do("POST", "/v1/sql", "SELECT id, name FROM orders ORDER BY id", "X-API-Key", readerKey), 200,
+		`[{"id":1,"name":"one"},{"id":2,"name":"one"},{"id":3,"name":"oneoneoneone"}]`)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Skip("the memory of a process cannot be read here")
+	}
+	if peak, _ := strconv.Atoi(regexp.MustCompile(`VmHWM:\s+(\d+)`).FindStringSubmatch(string(status))[1]); peak > 600<<10 {
+		t.Errorf("the process took %d MiB", peak>>10)
+	}
+}
