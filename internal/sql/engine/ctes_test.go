@@ -35,6 +35,13 @@ func TestCorrelatedCTEs(t *testing.T) {
 	if got, err := texts(t.Context(), db, lateral); err != nil || got != "0 1 0" {
 		t.Errorf("LATERAL: %s, %v", got, err)
 	}
+	// k is the outer table where the CTE's own is named k but called j, or k only in a subquery.
+	for _, list := range []string{"k.i AS b", "k.i AS b, (SELECT max(k.i) FROM k) AS c", "k.i AS b, (SELECT max(k.i) FROM k AS k) AS c"} {
+		named := "SELECT (WITH w AS (SELECT j.i AS a, " + list + " FROM k AS j WHERE j.i < 3) SELECT (SELECT sum(r.a) FROM (SELECT * FROM w) AS r WHERE r.a = k.i))::VARCHAR FROM k WHERE k.i < 4 ORDER BY k.i"
+		if got, err := texts(t.Context(), db, named); err != nil || got != "0 1 2 NULL" {
+			t.Errorf("%s: %s, %v", named, got, err)
+		}
+	}
 	params := ofRows("? || (WITH w AS (SELECT length(s) + ? AS k) SELECT (SELECT sum(x.i + y.i) FROM (SELECT k AS i FROM w) AS x, w AS y(i) WHERE s = ?))")
 	if got, err := texts(t.Context(), db, strings.Replace(params, "w AS y(i)", "(SELECT k FROM w) AS y(i)", 1), "v", 10, "b"); err == nil || got != "" {
 		t.Errorf("a name that may be another column: %s, %v", got, err)

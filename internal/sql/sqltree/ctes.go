@@ -379,7 +379,7 @@ func (in *inliner) outer(c *cte, col Column) bool {
 	if len(col.Parts) == 1 {
 		return !in.words.has(c.query, "from")
 	}
-	return !in.words.has(c.query, Fold(col.Parts[0]))
+	return !in.declares(c.query, col)
 }
 
 // spread calls step with each CTE and each other one whose query reads it, until it
@@ -457,31 +457,3 @@ func (in *inliner) isQuery(open int) bool {
 
 // queryWords begin a query.
 var queryWords = map[string]bool{"select": true, "with": true, "from": true, "values": true, "table": true}
-
-// words are the offsets of names, folded, without a dot after them: of keywords, tables and
-// aliases.
-type words map[string][]int
-
-// findWords notes the words and the queries that have FROM, be it in an expression.
-func (in *inliner) findWords() {
-	in.words, in.aliases, in.from = words{}, words{}, map[int]bool{}
-	for i, t := range in.tokens {
-		if !t.IsName() || Are(in.sql, in.tokens, i+1, ".") {
-			continue
-		}
-		name := Fold(t.Name(in.sql))
-		in.words[name] = append(in.words[name], t.Start)
-		if isAlias(in.sql, in.tokens, i) {
-			in.aliases[name] = append(in.aliases[name], t.Start)
-		}
-		if name == "from" {
-			in.from[in.queryAt(i)] = true
-		}
-	}
-}
-
-// has reports whether a part of the text has the word.
-func (w words) has(part Span, word string) bool {
-	i, _ := slices.BinarySearch(w[word], part.Start)
-	return i < len(w[word]) && w[word][i] < part.End
-}
