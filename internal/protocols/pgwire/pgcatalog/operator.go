@@ -71,13 +71,17 @@ func (r *rewriter) anyOf(i int) int {
 }
 
 // like adds to a pattern of LIKE, a string at token i, that \ escapes: without
-// ESCAPE nothing does in DuckDB.
+// ESCAPE nothing does in DuckDB. In statements that are not on the catalog it does so where
+// each \ stands before what it can escape, as clients write it, and not in a path of Windows.
 func (r *rewriter) like(i int) {
 	word, text := r.word(i-1), r.tokens[i].Text(r.sql)
-	if r.catalog && (word == "like" || word == "ilike") && strings.Contains(text, `\`) && r.word(i+1) != "escape" && !r.operatorAt(i+1) {
+	escapes := strings.Contains(text, `\`) && (r.catalog || !strings.Contains(escaped.Replace(text), `\`))
+	if escapes && (word == "like" || word == "ilike") && r.word(i+1) != "escape" && !r.operatorAt(i+1) {
 		r.insert(r.tokens[i].End, " ESCAPE chr(92)")
 	}
 }
+
+var escaped = strings.NewReplacer(`\\`, "", `\%`, "", `\_`, "")
 
 // operatorEnd returns the last token of the operator that starts with token i,
 // or i-1 if none does.
@@ -135,6 +139,19 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 			last = end
 		default:
 			return last, true
+		}
+	}
+}
+
+// placing rewrites overlay(x PLACING y FROM n FOR m), whose name is token i.
+func (r *rewriter) placing(i int) {
+	for j := i + 2; j < r.other[i+1]; j++ {
+		switch word := r.word(j); {
+		case r.opens(j):
+			j = r.other[j]
+		case word == "placing" || word == "from" || word == "for":
+			r.replace(j, j, ",")
+			r.done[j] = true
 		}
 	}
 }

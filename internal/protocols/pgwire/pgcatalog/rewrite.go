@@ -17,7 +17,7 @@ import (
 //   - casts to regclass and the other OID alias types, to name, jsonb and other
 //     types that DuckDB has not, and literals of arrays and bytes: '{1,2}'::int[],
 //     '\x1f20'::bytea;
-//   - the operators ~* and !~*, overlay(x PLACING y FROM n), current_timestamp(0);
+//   - patterns of LIKE in which \ escapes, the operators ~* and !~*, overlay(x PLACING y FROM n), current_timestamp(0);
 //   - OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default;
 //   - in statements on the catalog the operators ~ and !~, which there
 //     match anywhere, LIKE 'pg\_%', x = ANY (column), substring(x FROM 'pattern'),
@@ -229,6 +229,8 @@ func (r *rewriter) identifier(i int) int {
 	switch {
 	case schema && r.is(i+3, "("):
 		return r.function(i, i+2)
+	case schema && r.roles(i, i+2):
+		return i + 3
 	case schema:
 		r.replace(i, i, Schema)
 		return i + 3
@@ -248,6 +250,9 @@ func (r *rewriter) identifier(i int) int {
 		r.replace(i, i, `"at"`)
 	}
 	if strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.is(i+1, ".") {
+		if r.roles(i, i) {
+			return i + 1
+		}
 		r.insert(r.tokens[i].Start, Schema+".")
 	} else {
 		r.search(i, name)
@@ -393,19 +398,6 @@ func (r *rewriter) substring(i int) {
 	if r.word(end-2) == "from" && r.kind(end-1, sqltree.String) {
 		r.replace(i, i, Schema+"."+macroPrefix+"substring")
 		r.replace(end-2, end-2, ",")
-	}
-}
-
-// placing rewrites overlay(x PLACING y FROM n FOR m), whose name is token i.
-func (r *rewriter) placing(i int) {
-	for j := i + 2; j < r.other[i+1]; j++ {
-		switch word := r.word(j); {
-		case r.opens(j):
-			j = r.other[j]
-		case word == "placing" || word == "from" || word == "for":
-			r.replace(j, j, ",")
-			r.done[j] = true
-		}
 	}
 }
 

@@ -56,6 +56,7 @@ func TestRewrite(t *testing.T) {
 		{"ANY of a column", "SELECT 1 FROM pg_index i WHERE a=ANY(i.indkey) AND b <> ANY (i.indkey) AND c = ANY ($1)", "SELECT 1 FROM pgcatalog.pg_index i WHERE a IN i.indkey  AND b <> ANY (i.indkey) AND c = ANY ($1)"},
 		{"ANY of a vector", "SELECT 1 FROM pg_proc p WHERE 25 = ANY (p.proargtypes)", "SELECT 1 FROM pgcatalog.pg_proc p WHERE 25  IN  pgcatalog.compat_vector(p.proargtypes) "},
 		{"a pattern that escapes", "SELECT 1 FROM pg_class WHERE a NOT LIKE 'pg\\_%' AND b LIKE 'pg_%' OR c LIKE 'a\\_' || d", "SELECT 1 FROM pgcatalog.pg_class WHERE a NOT LIKE 'pg\\_%' ESCAPE chr(92) AND b LIKE 'pg_%' OR c LIKE 'a\\_' || d"},
+		{"a pattern that escapes, elsewhere", `SELECT 1 FROM t WHERE a LIKE '100\%' OR b NOT ILIKE '%\_\\x' OR c LIKE 'C:\dir%' OR d LIKE 'a\_' ESCAPE '!'`, `SELECT 1 FROM t WHERE a LIKE '100\%' ESCAPE chr(92) OR b NOT ILIKE '%\_\\x' ESCAPE chr(92) OR c LIKE 'C:\dir%' OR d LIKE 'a\_' ESCAPE '!'`},
 		{"a substring that matches", "SELECT substring(a FROM 'b'), substring(a FROM 2) FROM pg_class", "SELECT pgcatalog.compat_substring(a , 'b'), substring(a FROM 2) FROM pgcatalog.pg_class"},
 		{"an alias that is a word", "SELECT at.attname, now() AT TIME ZONE 'UTC' FROM pg_attribute at", "SELECT \"at\".attname, now() AT TIME ZONE 'UTC' FROM pgcatalog.pg_attribute \"at\""},
 		{"the database", "SELECT * FROM \"spice\".INFORMATION_SCHEMA.columns", "SELECT * FROM pgcatalog.columns"},
@@ -248,5 +249,25 @@ func BenchmarkCatalog(b *testing.B) {
 			}
 		}
 		rows.Close()
+	}
+}
+
+// TestRoles has the views of roles, in which clients look for their own.
+func TestRoles(t *testing.T) {
+	for sql, want := range map[string]string{
+		"SELECT rolname, rolsuper FROM pg_roles WHERE rolname = current_user": "ann,false",
+		"SELECT string_agg(pg_roles.rolname, ' ') AS s FROM pg_roles":         "spice ann",
+		"SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE r.rolname = 'ann'":  "16385",
+		"SELECT u.usesysid FROM pg_user u WHERE usename = 'ann'":              "16385",
+		"SELECT count(*) AS n FROM pg_authid, pg_shadow":                      "4",
+	} {
+		text, _ := pgcatalog.RewriteFor(sql, pgcatalog.Session{User: "ann"})
+		if again, changed := pgcatalog.RewriteFor(text, pgcatalog.Session{User: "ann"}); changed {
+			t.Errorf("%s: rewritten again to %s", sql, again)
+		}
+		got, err := query(t, text)
+		if _, row, _ := strings.Cut(strings.TrimSpace(got), "\n"); err != nil || row != want {
+			t.Errorf("%s: %q, %v, want %q", sql, row, err, want)
+		}
 	}
 }

@@ -88,3 +88,29 @@ func (r *rewriter) search(i int, name string) {
 		r.insert(r.tokens[i].Start, engine.Identifier(schema)+".")
 	}
 }
+
+// roles makes a view of roles, whose name with its schema are tokens from to i, one that has
+// the session's user too, and reports whether it did: clients look for what it may do.
+func (r *rewriter) roles(from, i int) bool {
+	view := r.name(i)
+	columns, is := roleColumns[view]
+	user := r.session.User
+	if !is || user == "" || user == owner || r.items[from] != fromItem {
+		return false
+	}
+	alias := " AS " + view
+	if next := r.name(i + 1); next == "as" || next != "" && !(r.kind(i+1, sqltree.Ident) && notAlias[next]) {
+		alias = ""
+	}
+	view = Schema + "." + view
+	r.replace(from, i, "(FROM "+view+" UNION ALL SELECT * REPLACE ("+engine.Literal(user)+" AS "+columns.name+", 16385::BIGINT AS "+columns.oid+") FROM "+view+")"+alias)
+	return true
+}
+
+// owner is the role that everything belongs to.
+const owner = "spice"
+
+// roleColumns are the views of roles, with their columns of the name and the OID.
+var roleColumns = map[string]struct{ name, oid string }{
+	"pg_roles": {"rolname", "oid"}, "pg_authid": {"rolname", "oid"}, "pg_user": {"usename", "usesysid"}, "pg_shadow": {"usename", "usesysid"},
+}

@@ -110,7 +110,7 @@ func mentions(sql string) bool {
 	var word [longest]byte
 	for i := 0; i < len(sql); i++ {
 		c := sql[i]
-		if c == '~' && i+1 < len(sql) && sql[i+1] == '*' {
+		if c == '\\' || c == '~' && i+1 < len(sql) && sql[i+1] == '*' {
 			return true
 		}
 		if c == '\'' && i+1 < len(sql) && sql[i+1] == '{' {
