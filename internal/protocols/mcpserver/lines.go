@@ -80,12 +80,16 @@ func (l *lines) take(line []byte) {
 		l.batch(message)
 		return
 	}
+	var decoded jsonrpc.Message
 	if err == nil {
-		_, err = jsonrpc.DecodeMessage(message)
+		decoded, err = jsonrpc.DecodeMessage(message)
 	}
 	if err != nil {
 		l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
 		return
+	}
+	if request, ok := decoded.(*jsonrpc.Request); ok {
+		l.out.note(request)
 	}
 	l.pass(message)
 }
@@ -109,6 +113,7 @@ func (l *lines) batch(line []byte) {
 			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has what is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
 			return
 		case ok && !request.IsCall():
+			l.out.note(request)
 			notifications = append(notifications, raw)
 			continue
 		case ok && seen[request.ID]:
@@ -148,16 +153,56 @@ func errorLine(code int, id []byte, message string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, text)
 }
 
-// lineWriter is an output to which each write is one line. It puts the client's ids back.
+// lineWriter is an output to which each write is one line. It puts the client's ids back, and
+// leaves out answers to requests that the client has cancelled (MCP 2025-11-25, basic,
+// "Cancellation"), which the SDK writes. Answers to a batch are one line, and stay.
 type lineWriter struct {
 	io.WriteCloser
-	mu sync.Mutex
+	mu        sync.Mutex
+	cancelled map[jsonrpc.ID]bool // true: no answer; false: the id of a subscription, whose end is its answer
+}
+
+// maxCancelled is how many ids a lineWriter knows. Cancelled requests of more are answered.
+const maxCancelled = 1000
+
+// note notes a request, or that one is cancelled. It must run before the SDK gets the message.
+func (w *lineWriter) note(r *jsonrpc.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id, known := r.ID, false
+	switch {
+	case r.IsCall():
+		delete(w.cancelled, id)
+		known = r.Method == methodListen
+	case r.Method == "notifications/cancelled":
+		var of struct {
+			RequestID any `json:"requestId"`
+		}
+		_ = json.Unmarshal(r.Params, &of) // the SDK reports what is no cancellation
+		id, _ = jsonrpc.MakeID(of.RequestID)
+		_, subscription := w.cancelled[id]
+		known = id.IsValid() && !subscription
+	}
+	if !known || len(w.cancelled) >= maxCancelled {
+		return
+	}
+	if w.cancelled == nil {
+		w.cancelled = map[jsonrpc.ID]bool{}
+	}
+	w.cancelled[id] = !r.IsCall()
 }
 
 // Write writes a line.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.cancelled) > 0 {
+		message, _ := jsonrpc.DecodeMessage(bytes.TrimSpace(p)) // nil: a batch
+		if response, ok := message.(*jsonrpc.Response); ok && w.cancelled[response.ID] {
+			delete(w.cancelled, response.ID)
+			return len(p), nil
+		}
+	}
 	_, err := w.WriteCloser.Write(rpcid.Restore(p))
 	return len(p), err
 }

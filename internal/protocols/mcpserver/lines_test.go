@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // lineClient is a client over stdio that writes and reads lines.
@@ -18,8 +19,8 @@ type lineClient struct {
 	served chan error
 }
 
-func newLineClient(t *testing.T, handshake string) *lineClient {
-	f := start(t, mcpserver.Options{}, greet(t))
+func newLineClient(t *testing.T, handshake string, more ...tools.Tool) *lineClient {
+	f := start(t, mcpserver.Options{}, append(more, greet(t))...)
 	in, to := io.Pipe()
 	from, out := io.Pipe()
 	c := &lineClient{t, to, bufio.NewScanner(from), make(chan error, 1)}
@@ -97,5 +98,29 @@ func TestStdioBatches(t *testing.T) {
 			t.Error(answer)
 		}
 		c.leave()
+	}
+}
+
+// TestStdioCancelledRequestsAreNotAnswered, as openai/codex#20925 asks.
+func TestStdioCancelledRequestsAreNotAnswered(t *testing.T) {
+	for _, id := range []string{`1`, `"a"`, `1764208000000000001`, `"\ud800"`} {
+		wait, begun, ended := waiter(t)
+		c := newLineClient(t, handshake, wait)
+		c.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"never sent"}}`)
+		c.write(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"wait"}}`)
+		<-begun
+		c.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"enough"}}`)
+		<-ended
+		c.write(`{"jsonrpc":"2.0","id":"next","method":"ping"}`)
+		if answer := c.read(); answer != `{"jsonrpc":"2.0","id":"next","result":{}}` {
+			t.Errorf("%s: %s", id, answer)
+		}
+		c.to.Close()
+		for c.from.Scan() { // until the session has ended, which waits for its calls
+			t.Errorf("%s: answered %s", id, c.from.Text())
+		}
+		if err := <-c.served; err != nil {
+			t.Error(err)
+		}
 	}
 }
