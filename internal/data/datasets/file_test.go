@@ -136,7 +136,7 @@ func TestProblems(t *testing.T) {
 		{"ragged", "from: file:rag.csv", `rag.csv", line 3: expected 2 columns, found 3: "3,4,5" (repair the file, or set params.null_padding`},
 		{"short row", "from: file:short.csv", `short.csv", line 3: expected 3 columns, found 2: "4,5"`},
 		{"json", "from: file:bad.json", "Malformed JSON in file"},
-		{"parquet", "from: file:bad.parquet", "too small to be a Parquet file"},
+		{"parquet", "from: file:bad.parquet", `bad.parquet" is not a Parquet file (set params.file_format`},
 		{"mixed folder", "from: file:mixed", "files of several formats: csv and json (set params.file_format"},
 		{"long row", "from: file:long.csv", `the row is too long, or cannot be read`},
 		{"empty", "from: file:empty.csv", `empty.csv" is empty (write at least the line with the names of the columns to it`},
@@ -230,7 +230,7 @@ func TestLateRaggedRow(t *testing.T) {
 		t.Fatalf("got %v, want %s", problems, want)
 	}
 	w.file("late.csv", "a\n"+strings.Repeat("1\n", 30_000)+"x\n")
-	problems = w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}}]\n")}).Problems
+	problems = w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}, params: {sample_size: 20480}}]\n")}).Problems
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `line 30002: column "a" is read as BIGINT, but the value is "x"`) {
 		t.Fatal(problems)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -30,6 +31,9 @@ func (m *Manager) open(ctx context.Context, d *Dataset, sql string) (*source.Ope
 	}
 	if out.Stale != nil {
 		out.Stale = d.redacted(out.Stale)
+	}
+	for i, remark := range out.Remarks {
+		out.Remarks[i] = d.redacted(remark)
 	}
 	if err := m.castColumns(ctx, d, out); err != nil {
 		resource.Release(out.Resources...)
@@ -120,7 +124,8 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		}
 		err = copies.CheckKept(ctx, m.opts.DB, &d.Table, v)
 	}
-	v.Format, v.Stale = src.Format, src.Stale
+	v.Format, v.Stale, v.Remarks = src.Format, src.Stale, src.Remarks
+	noteRemarks(m.opts.Log, d, v)
 	v.Annotate(src.Comments)
 	if err == nil {
 		err = m.protect(ctx, d, v)
@@ -130,6 +135,24 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		return nil, err
 	}
 	return v, nil
+}
+
+// noteRemarks logs what a refresh has to remark that the version before had not. The load of a
+// Spicepod reports those of the first version.
+func noteRemarks(log *slog.Logger, d *Dataset, v *tables.Version) {
+	before := d.Current()
+	if before == nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, r := range before.Remarks {
+		known[r.Error()] = true
+	}
+	for _, r := range v.Remarks {
+		if f := fault.Of(r); !known[f.Error()] {
+			log.Warn(f.Message, "component", "dataset "+d.Name, "hint", f.Hint)
+		}
+	}
 }
 
 // readOnly returns why a table of a catalog cannot be written.

@@ -107,6 +107,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 			p.Loading = append(p.Loading, o.load)
 		case o.made != nil:
 			p.Ready = append(p.Ready, o.made)
+			faults[i] = append(faults[i], o.made.Current().Remarks...)
 		}
 		known[i] = o.reported
 		for _, err := range []error{o.stale, o.err} {

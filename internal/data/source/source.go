@@ -58,7 +58,8 @@ type Opened struct {
 	Comments tables.Comments
 	Format   string
 	Bytes    int64
-	Stale    error // why an older copy is read instead of the source
+	Stale    error   // why an older copy is read instead of the source
+	Remarks  []error // warnings about the values: they are read, and may not be what the author means
 	// Narrow tells the source which rows are read from now on: those that meet a condition,
 	// "" for all, and of these as many, 0 for all. It may read more. nil: it reads all.
 	Narrow    func(where string, limit int64)

@@ -50,9 +50,10 @@ type Version struct {
 	Copy      *resource.Database   // of an accelerated version
 	Changed   time.Time            // when the rows of Copy last changed; zero without a copy
 	Stats     Stats
-	Stale     error // why an older copy is read instead of the source
-	Kept      bool  // the rows are those of an earlier run, or of a snapshot
-	Unopened  bool  // Query only has the columns, and fails: see [Unopened]
+	Stale     error   // why an older copy is read instead of the source
+	Remarks   []error // warnings about the values of the source
+	Kept      bool    // the rows are those of an earlier run, or of a snapshot
+	Unopened  bool    // Query only has the columns, and fails: see [Unopened]
 }
 
 // Lost reports whether something that it reads is gone: see [resource.Attacher.Restore].

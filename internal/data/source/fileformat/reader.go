@@ -118,17 +118,31 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 		}
 	}
 	s := scan{f, found.Patterns, settings}
-	if s.readsCSV() && !s.has("names") && !s.has("columns") && found.empty() {
-		return nil, fault.New("from", "write at least the line with the names of the columns to it", "the file %q is empty", cmp.Or(found.Shown, found.Found[0])).Retryable()
+	if f != parquetFormat && !s.has("names") && !s.has("columns") && found.empty() {
+		hint := "write at least the line with the names of the columns to it"
+		if !s.readsCSV() {
+			hint = "write an object to it, or declare params.columns: without one its columns are not known"
+		}
+		return nil, fault.New("from", hint, "the file %q is empty", found.shown(found.Found[0])).Retryable()
 	}
-	s, columns, err := detectDelimiter(s, func(s scan) ([]engine.Column, error) {
-		return tables.Describe(ctx, db, "SELECT * FROM "+s.SQL())
-	})
+	if err := found.look(s); err != nil {
+		return nil, err
+	}
+	describe := func(s scan) ([]engine.Column, error) { return tables.Describe(ctx, db, "SELECT * FROM "+s.SQL()) }
+	s, columns, err := detectDelimiter(s, describe)
 	if err != nil {
 		return nil, sourceError(err, s)
 	}
+	s, columns = whole(found, s, columns, describe)
+	if err := cmp.Or(tooDeep(columns), found.wideDecimals(ctx, db, s, columns)); err != nil {
+		return nil, err
+	}
 	query := "SELECT *" + found.showNames(s) + " FROM " + r.typed(s, columns).SQL()
-	return &source.Opened{Query: query, Columns: columns, Format: f.name, Bytes: found.Bytes}, nil
+	opened := &source.Opened{Query: query, Columns: columns, Format: f.name, Bytes: found.Bytes, Remarks: r.remarks(ctx, db, s, columns, found)}
+	if other := otherColumns(s, columns, found, describe); other != nil {
+		opened.Remarks = append(opened.Remarks, other)
+	}
+	return opened, nil
 }
 
 // unknownFormat is the fault of a file whose name does not have the extension of a format.
@@ -195,9 +209,12 @@ func (r *Reader) Extension(path, contentType string) string {
 	return ".data"
 }
 
-// typed sets the declared types in a CSV reader. A cast of what the reader
-// detects could lose leading zeros.
+// typed sets the declared types in the reader, where a cast of what the reader detects could
+// lose leading zeros (CSV) or digits (of a number of JSON beyond 64 bits).
 func (r *Reader) typed(s scan, columns []engine.Column) scan {
+	if s.format.reader == "read_json" && !s.has("columns") {
+		return r.typedJSON(s, columns)
+	}
 	if !s.readsCSV() || s.has("types") || s.has("columns") || s.has("names") {
 		return s
 	}
@@ -215,11 +232,34 @@ func (r *Reader) typed(s scan, columns []engine.Column) scan {
 	return s.with("types", literal(types))
 }
 
+// typedJSON sets the types of all columns, which read_json needs, if one is declared for a
+// column of numbers.
+func (r *Reader) typedJSON(s scan, columns []engine.Column) scan {
+	differs := false
+	types := make([]string, len(columns)) // in the order of the columns
+	for i, have := range columns {
+		typ := have.Type.String()
+		for _, c := range r.columns {
+			if c.Type != "" && have.Type.ID == engine.Double && strings.EqualFold(have.Name, c.Name) {
+				typ, differs = c.Type, true
+			}
+		}
+		types[i] = engine.Literal(have.Name) + ": " + engine.Literal(typ)
+	}
+	if !differs {
+		return s
+	}
+	return s.with("columns", "{"+strings.Join(types, ", ")+"}")
+}
+
 // sourceError describes why DuckDB cannot read files.
 func sourceError(err error, s scan) error {
 	if file := fault.UnreadableCSV(err); file != "" && s.readsCSV() {
 		if ragged := findRagged(file, s); ragged != nil {
 			return ragged
+		}
+		if lineEnds(file) {
+			return fault.New("from", "convert it to one kind of line ends, or set params.strict_mode: false", "some lines of the file %q end with CR LF, and some with LF", file)
 		}
 	}
 	return fault.FromDuckDB(err)
@@ -259,9 +299,13 @@ func findRagged(path string, s scan) *fault.Fault {
 			if f := fault.NotUTF8(at, "", text); f != nil {
 				return f
 			}
-			return fault.New("from", fault.RaggedHint, "%s: expected %d columns, found %d: %q",
-				at, expected, len(row), truncate.Ellipsis(text, 80)).
-				WithPublic(fmt.Sprintf("%s: expected %d columns, found %d", at, expected, len(row)))
+			hint, found := fault.RaggedHint, len(row)
+			if next, _ := r.Read(); found > expected && len(next) == found {
+				hint = fmt.Sprintf("set params.csv_skip: %d if the lines before it are not rows; or ", line-1) + hint
+			}
+			return fault.New("from", hint, "%s: expected %d columns, found %d: %q",
+				at, expected, found, truncate.Ellipsis(text, 80)).
+				WithPublic(fmt.Sprintf("%s: expected %d columns, found %d", at, expected, found))
 		case err != nil:
 			return nil
 		}
