@@ -200,18 +200,18 @@ func Reader(ctx context.Context, r io.ReadCloser) io.ReadCloser {
 	if ctx.Value(heldKey{}) == nil {
 		return r
 	}
-	return &reader{ReadCloser: r, ctx: ctx}
+	return &reader{ReadCloser: r, take: func(bytes int64) error { return Take(ctx, bytes) }}
 }
 
 type reader struct {
 	io.ReadCloser
-	ctx  context.Context
-	owed int64 // bytes that are read and not taken yet
+	take func(bytes int64) error // for the request
+	owed int64                   // bytes that are read and not taken yet
 }
 
 func (r *reader) Read(p []byte) (int, error) {
 	if r.owed >= Free {
-		if err := Take(r.ctx, r.owed); err != nil {
+		if err := r.take(r.owed); err != nil {
 			return 0, err
 		}
 		r.owed = 0

@@ -105,9 +105,9 @@ func (e *Endpoint) Stream(ctx context.Context, path string, body []byte, header 
 
 // events yields the events of an answer; it returns nil if the consumer stops.
 func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event, error) bool) *chat.Error {
-	d := newDecoder(ctx, answer)
+	d := newDecoder(answer)
 	for {
-		event, err := d.next()
+		event, err := d.next(ctx)
 		switch {
 		case err == io.EOF:
 			return nil

@@ -37,18 +37,17 @@ func (e Event) last() bool {
 
 // decoder reads the events of an answer, which may be one JSON document.
 type decoder struct {
-	ctx    context.Context
 	body   *bufio.Reader
 	events *sse.Reader // nil before the first byte
 	ended  bool        // after a document
 }
 
-func newDecoder(ctx context.Context, r io.Reader) *decoder {
-	return &decoder{ctx: ctx, body: bufio.NewReaderSize(r, readBytes)}
+func newDecoder(r io.Reader) *decoder {
+	return &decoder{body: bufio.NewReaderSize(r, readBytes)}
 }
 
-// next returns the next event, io.EOF at the end.
-func (d *decoder) next() (Event, error) {
+// next returns the next event, io.EOF at the end. ctx is that of the request.
+func (d *decoder) next(ctx context.Context) (Event, error) {
 	if d.ended {
 		return Event{}, io.EOF
 	}
@@ -58,12 +57,12 @@ func (d *decoder) next() (Event, error) {
 		case err != nil:
 			return Event{}, err
 		case first == '{' || first == '[':
-			return d.document()
+			return d.document(ctx)
 		case first == '<':
 			return Event{}, errPage
 		}
 		d.events = sse.NewReader(d.body, MaxEventBytes)
-		d.events.Hold = func(bytes int) error { return memory.Take(d.ctx, int64(bytes)) }
+		d.events.Hold = func(bytes int) error { return memory.Take(ctx, int64(bytes)) }
 	}
 	event, err := d.events.Next()
 	return Event{Type: event.Type, Data: event.Data}, err
@@ -90,9 +89,9 @@ func (d *decoder) first() (byte, error) {
 }
 
 // document returns the whole answer as one event.
-func (d *decoder) document() (Event, error) {
+func (d *decoder) document(ctx context.Context) (Event, error) {
 	d.ended = true
-	data, err := io.ReadAll(memory.Reader(d.ctx, io.NopCloser(io.LimitReader(d.body, MaxEventBytes+1))))
+	data, err := io.ReadAll(memory.Reader(ctx, io.NopCloser(io.LimitReader(d.body, MaxEventBytes+1))))
 	if err == nil && len(data) > MaxEventBytes {
 		err = errTooLong
 	}

@@ -120,8 +120,10 @@ func costly(n node) (what string, ok bool) {
 		return "", true
 	}
 	switch n.str("type") {
-	case "BASE_TABLE", "TABLE_FUNCTION", "PIVOT", "SHOW_REF", "CTE_NODE", "RECURSIVE_CTE_NODE":
+	case "BASE_TABLE", "TABLE_FUNCTION", "PIVOT", "SHOW_REF", "CTE_NODE":
 		return "", true
+	case "RECURSIVE_CTE_NODE":
+		return "WITH RECURSIVE", true
 	}
 	return "", false
 }
