@@ -80,7 +80,7 @@ func modelsRoute(h handler) route {
 		},
 		answers: []answer{
 			{http.StatusOK, "The models.", append(asJSON(anyOf(ref("ModelList"), ref("AnthropicModelList")),
-				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"]},"object":"model","status":null}]}`),
+				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"],"definition_tokens":96},"object":"model","status":null}]}`),
 				content{"text/csv", nil, ""})},
 		},
 		failures: failures{
@@ -96,7 +96,7 @@ func agentsRoute(h handler) route {
 		method: "GET", path: "/v1/agents", id: "list_agents", tag: "Chat", is: scoped,
 		summary: "List the agents.",
 		about:   "Lists the agents that are available to the caller, in the order of their declarations, including those that could not be loaded, with their tools, limits, and the agents to which they may delegate. Each is a model of chats, and a tool.",
-		answers: []answer{{http.StatusOK, "The agents.", asJSON(ref("AgentList"), `{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":1,"advertised":["delegate","delegate_parallel","list_datasets"]},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`)}},
+		answers: []answer{{http.StatusOK, "The agents.", asJSON(ref("AgentList"), `{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":1,"advertised":["delegate","delegate_parallel","list_datasets"],"definition_tokens":305},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`)}},
 		failures: failures{
 			http.StatusBadRequest: "A header is wrong.",
 			http.StatusNotFound:   "This process does not serve models.",
