@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,8 +33,8 @@ type argument struct {
 
 // toolParameter is a ToolParameter(…) of a decorator.
 type toolParameter struct {
-	Offset                      int
-	Name, Description, Required *argument
+	Offset                            int
+	Name, Type, Description, Required *argument
 }
 
 // decorators reads the decorators of the code in Python, without running it. The description,
@@ -209,10 +210,47 @@ func (m *merge) parameters(a *argument) {
 		arg := &m.f.Signature.Args[i]
 		path := fmt.Sprintf("signature.args[%d]", i)
 		m.text(path+".description", p.Description, &arg.Description)
+		m.typed(path+".type", p.Type, arg.Type)
 		if r := p.Required; r != nil && r.Flag != nil && arg.Required != nil && *arg.Required != *r.Flag {
 			m.contradiction("."+path+".required", fmt.Sprintf("required is %t here", *arg.Required), fmt.Sprint(*r.Flag), r.Offset)
 		}
 	}
+}
+
+// typed compares the type of a ToolParameter, a word for people and models, with that of the
+// signature. What either has no plain kind for, such as a date, is not compared.
+func (m *merge) typed(path string, a *argument, declared string) {
+	if a == nil || a.Text == nil {
+		return
+	}
+	said, here := kindOf(*a.Text), kindOf(declared)
+	if said != "" && here != "" && said != here {
+		m.contradiction("."+path, fmt.Sprintf("type is %s here", declared), fmt.Sprintf("%q", truncate.Ellipsis(*a.Text, maxQuoted)), a.Offset)
+	}
+}
+
+// kinds are the types of JSON by words for them in Python, JSON Schema and signatures.
+var kinds = map[string]string{
+	"str": "string", "string": "string", "utf8": "string", "text": "string", "varchar": "string",
+	"int": "integer", "uint": "integer", "integer": "integer", "bigint": "integer",
+	"float": "number", "number": "number", "double": "number", "decimal": "number", "decimal128": "number",
+	"bool": "boolean", "boolean": "boolean",
+	"list": "array", "array": "array", "tuple": "array", "dict": "object", "object": "object", "struct": "object", "map": "object",
+}
+
+// word matches a type without its parameters and its size in bits.
+var word = regexp.MustCompile(`^\s*(?:typing\.)?(?:optional\[)?\s*(u?int|float|utf8|[a-z]+(?:128)?)(?:8|16|32|64)?\b(\[\])?`)
+
+// kindOf returns the kind of a type, "" if it has no plain one.
+func kindOf(text string) string {
+	found := word.FindStringSubmatch(strings.ToLower(text))
+	switch {
+	case found == nil || strings.Contains(text, "|") && !strings.Contains(text, "None"):
+		return ""
+	case found[2] != "":
+		return "array"
+	}
+	return kinds[found[1]]
 }
 
 // contradiction reports that the Spicepod and the decorator say different things.

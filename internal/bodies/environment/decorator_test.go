@@ -68,6 +68,8 @@ func TestDecoratorsContradict(t *testing.T) {
 		{"[pandas]", "[pandas, six]", `dependencies are [pandas, six] here, and @tool at code.py:6:18 says [pandas]`},
 		{"[ANALYTICS_TOKEN]", "[DB_URL]", `secrets are [DB_URL] here, and @tool at code.py:7:13 says [ANALYTICS_TOKEN]`},
 		{"name: user_id", "name: who", `code.py:5:17: function analyze: @tool has the parameter "user_id", which signature.args at spicepod.yaml:6`},
+		{"type: utf8", "type: int64", `type is int64 here, and @tool at code.py:5:42 says "str"`},
+		{"type: utf8", "type: date", ""},
 		{"required: true", "required: false", `required is false here, and @tool at code.py:5:84 says true`},
 		{"Unique user identifier", "A number", `signature.args[0].description is "A number" here, and @tool at code.py:5:49 says "Unique user identifier"`},
 	} {
@@ -117,5 +119,17 @@ func TestDecoratorsNeedADescription(t *testing.T) {
 	_, problems := compile(t, "functions:\n"+function("f", "", code))
 	if got := problems.Error(); len(problems) != 1 || !strings.Contains(got, "function f: @tool has no description, which it requires") || !strings.Contains(got, "description=") {
 		t.Error(got)
+	}
+}
+
+func TestKindsOfTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		"str": "string", "utf8": "string", "int": "integer", "uint64": "integer", "int8": "integer", "integer": "integer", "float": "number", "float64": "number",
+		"decimal(10, 2)": "number", "Optional[int]": "integer", "int | None": "integer", "int | str": "", "List[str]": "array", "list<utf8>": "array", "int64[]": "array",
+		"dict[str, int]": "object", "map<utf8, int64>": "object", "date": "", "timestamp": "", "DataFrame": "", "": "", "intern": "", "string": "string", "bool": "boolean",
+	} {
+		if got := kindOf(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }
