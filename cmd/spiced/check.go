@@ -78,6 +78,10 @@ func check(ctx context.Context, std streams, path string, offline bool) (*checke
 	}
 	defer a.close()
 	report := a.Load(ctx, "check")
+	if g := a.Current(); g != nil {
+		report.Problems = append(report.Problems, tlsProblem(g.Pod)...)
+		report.Problems.Sort()
+	}
 	return &checked{report.Problems, slices.Concat(report.Tests, report.Skipped, searchTests(report)), report.Counts}, ctx.Err()
 }
 

@@ -233,10 +233,10 @@ func TestWrongCertificatesAreRefused(t *testing.T) {
 	dir := folder(t, "spicepod.yaml", podWith(oneKey), "k.csv", "id\n1\n")
 	certFile, keyFile, _ := certificate(t, dir, "first")
 	for want, args := range map[string][]string{
-		"nope.pem does not exist": {"--tls-certificate-file", filepath.Join(dir, "nope.pem"), "--tls-key-file", keyFile},
-		"has no key":              {"--tls-certificate-file", certFile},
-		"has no certificate":      {"--tls-enabled"},
-		"runtime.tls: tls:":       {"--tls-certificate-file", keyFile, "--tls-key-file", certFile},
+		`nope.pem" does not exist`: {"--tls-certificate-file", filepath.Join(dir, "nope.pem"), "--tls-key-file", keyFile},
+		"it has no key":            {"--tls-certificate-file", certFile},
+		"has no certificate":       {"--tls-enabled"},
+		"runtime.tls: tls:":        {"--tls-certificate-file", keyFile, "--tls-key-file", certFile},
 	} {
 		status, out := spiced(t, append([]string{"serve", dir, "--http", "127.0.0.1:0", "--metrics", ""}, args...)...)
 		if status != 1 || !strings.Contains(out, want) {

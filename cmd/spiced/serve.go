@@ -102,6 +102,9 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 		_, _ = s.auditFile.Write(nil) // creates the file
 	}
 	if err := s.listen(); err != nil {
+		if errors.As(err, new(*tlsFault)) {
+			s.Load(ctx, "start") // the log has the other faults
+		}
 		return err
 	}
 	return s.run(ctx, hangups)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spiced-sql/spiced/spicepod"
@@ -40,6 +41,35 @@ func (f tlsFlags) settings(pod *spicepod.TLS) *spicepod.TLS {
 	return &t
 }
 
+// tlsFault is what is wrong with a key of runtime.tls, or with the flag in its place.
+type tlsFault struct{ key, message, hint string }
+
+func (f *tlsFault) Error() string {
+	text := "runtime.tls"
+	if f.key != "" {
+		text += "." + f.key
+	}
+	if text += ": " + f.message; f.hint != "" {
+		text += "; " + f.hint
+	}
+	return text
+}
+
+// tlsProblem returns the fault of runtime.tls, with its position, or nothing. A start with it
+// fails.
+func tlsProblem(pod *spicepod.Pod) spicepod.Problems {
+	t := tlsFlags{}.settings(pod.Runtime.TLS)
+	var f *tlsFault
+	if t == nil || !errors.As(new(certificates).load(t), &f) {
+		return nil
+	}
+	p := pod.Problem(strings.TrimSuffix("runtime.tls."+f.key, "."), f.message, f.hint)
+	if f.key == "" && f.hint != "" { // flags may have it
+		p.Severity = spicepod.Warning
+	}
+	return spicepod.Problems{p}
+}
+
 // load reads the certificate and its key. On failure the last ones stay in use.
 func (c *certificates) load(t *spicepod.TLS) error {
 	certificate, err := pemOf("certificate", t.Certificate.Reveal(), t.CertificateFile)
@@ -52,7 +82,7 @@ func (c *certificates) load(t *spicepod.TLS) error {
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return fmt.Errorf("runtime.tls: %w", err)
+		return &tlsFault{message: err.Error()}
 	}
 	c.current.Store(&pair)
 	return nil
@@ -62,18 +92,18 @@ func (c *certificates) load(t *spicepod.TLS) error {
 func pemOf(what, text, file string) ([]byte, error) {
 	switch {
 	case text != "" && file != "":
-		return nil, fmt.Errorf("runtime.tls has both %s and %s_file: remove one", what, what)
+		return nil, &tlsFault{what, fmt.Sprintf("%s and %s_file are both set", what, what), "remove one"}
 	case text != "":
 		return []byte(text), nil
 	case file == "":
-		return nil, fmt.Errorf("runtime.tls has no %s: add %s_file, or --tls-%s-file", what, what, what)
+		return nil, &tlsFault{"", "it has no " + what, fmt.Sprintf("add %s_file, or --tls-%s-file", what, what)}
 	}
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("runtime.tls.%s_file: file %s does not exist", what, file)
+		return nil, &tlsFault{what + "_file", fmt.Sprintf("file %q does not exist", file), ""}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("runtime.tls.%s_file: %w", what, err)
+		return nil, &tlsFault{what + "_file", err.Error(), ""}
 	}
 	return raw, nil
 }

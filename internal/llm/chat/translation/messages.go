@@ -42,7 +42,7 @@ func blocks(content string) []Row {
 		message(document+".source[url].url", refused("it takes files as data only"), translated("`file_url`")),
 		message(document+".source[file]", theirFiles),
 		message(document+".source[content]", refused("send the blocks of the document as content")),
-		message(document+".title", translated("`filename`; document.pdf or document.txt if there is none")),
+		message(document+".title", translated("`filename`; without a title, document.pdf or document.txt")),
 		message(document+".context", refused("files have no context; send it as text")),
 		message(document+".citations.enabled", refused("it has no citations")).or("false"),
 		message(document+".cache_control", cache),
