@@ -148,11 +148,10 @@ func (s *service) sendTicket(handle []byte, stream grpc.ServerStream) error {
 			return errBoundAgain
 		}
 		req = c.request(p.sql, p.params)
-		req.Transaction, err = s.preparedTransaction(stream.Context(), &p)
-	} else {
-		req.Transaction, err = s.inTransaction(stream.Context(), t.Transaction)
-	}
-	if err != nil {
+		if req.Transaction, err = s.preparedTransaction(stream.Context(), &p); err != nil {
+			return err
+		}
+	} else if req.Transaction, err = s.inTransaction(stream.Context(), t.Transaction); err != nil {
 		return err
 	}
 	end, err := s.place(stream.Context(), req)

@@ -253,10 +253,26 @@ func TestTransactionsOfPreparedStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	execute(10)
+	query, err := first.Prepare(t.Context(), countOrders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := query.Execute(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin(t, c)
 	if err := first.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.ExecuteUpdate(t.Context())
+	wantCode(t, err, codes.FailedPrecondition, "prepare it again")
+	r, err := c.DoGet(t.Context(), info.Endpoint[0].Ticket)
+	if err == nil {
+		defer r.Release()
+		for r.Next() {
+		}
+		err = r.Err()
+	}
 	wantCode(t, err, codes.FailedPrecondition, "prepare it again")
 }
