@@ -22,6 +22,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // readSQL reads the statement and its parameters.
@@ -127,10 +128,21 @@ func (p *parameters) UnmarshalJSON(raw []byte) error {
 func decodeSQL(body []byte) (engine.Request, error) {
 	var b sqlBody
 	err := decodeObject(body, &b)
+	if err == nil {
+		err = checkLosses(body)
+	}
 	if err == nil && !b.SQL.given {
 		err = newError(errcode.InvalidRequest, `send {"sql": "SELECT …"}`, `Invalid JSON: there is no "sql"`)
 	}
 	return engine.Request{SQL: b.SQL.text, Params: b.Parameters.Params}, err
+}
+
+// checkLosses refuses a JSON text of which a decoder would drop a part in silence.
+func checkLosses(body []byte) error {
+	if lost := tools.Losses(body); lost != "" {
+		return newError(errcode.InvalidRequest, "", "Invalid JSON: it %s", lost)
+	}
+	return nil
 }
 
 // decodeObject decodes a JSON object into the struct that to points to. Keys

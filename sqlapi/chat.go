@@ -48,6 +48,9 @@ func (c *chatHandler) chat(p *protocol, w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
+	if err := checkLosses(body); err != nil {
+		return err
+	}
 	t, err := p.parse(c, r, body, who)
 	if err != nil {
 		return err

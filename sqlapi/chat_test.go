@@ -694,3 +694,13 @@ func TestSessionsOfChats(t *testing.T) {
 		t.Error("another chat is of the same session")
 	}
 }
+
+// TestChatsThatADecoderWouldChange are refused in each form: the provider would get another text.
+func TestChatsThatADecoderWouldChange(t *testing.T) {
+	eachForm(t, func(t *testing.T, form form) {
+		f := serveChats(t, &fakeChats{}, nil)
+		body := form.whole()
+		f.want(f.send("POST", form.path, strings.Replace(body, `{"model":`, `{"model":"other","model":`, 1)), 400, `the name \"model\" twice`)
+		f.want(f.send("POST", form.path, strings.Replace(body, `"hi"`, `"hi \ud83d"`, 1)), 400, `surrogate pair`)
+	})
+}

@@ -14,7 +14,7 @@ import (
 
 // Losses says what decoding a JSON text would drop without a word, or "": all but the last of
 // members with the same name (RFC 8259, 4: the names should be unique), and what is no Unicode
-// text, for which encoding/json takes U+FFFD. The text must be valid JSON otherwise.
+// text, for which encoding/json takes U+FFFD. Of a text that is not JSON it may say anything.
 func Losses(text []byte) string {
 	if !utf8.Valid(text) {
 		return "is not UTF-8"
@@ -26,13 +26,19 @@ func Losses(text []byte) string {
 			open = append(open, members{object: true, key: true})
 		case '[':
 			open = append(open, members{})
-		case '}', ']':
-			open = open[:len(open)-1]
-		case ':':
-			open[len(open)-1].key = false
-		case ',':
+		case '}', ']', ':', ',':
+			if len(open) == 0 {
+				return "" // it is not JSON
+			}
 			in := &open[len(open)-1]
-			in.key = in.object
+			switch text[i] {
+			case ':':
+				in.key = false
+			case ',':
+				in.key = in.object
+			default:
+				open = open[:len(open)-1]
+			}
 		case '"':
 			end, half := stringEnd(text, i)
 			if half != "" {
@@ -60,7 +66,7 @@ const fewMembers = 16
 
 // add adds a name, in quotes, and reports whether it is new.
 func (m *members) add(quoted []byte) bool {
-	name := string(quoted[1 : len(quoted)-1])
+	name := string(bytes.Trim(quoted, `"`))
 	if bytes.IndexByte(quoted, '\\') >= 0 {
 		_ = json.Unmarshal(quoted, &name) // it is valid
 	}

@@ -46,6 +46,14 @@ func TestParseRefusesWhatDecodingDrops(t *testing.T) {
 	}
 }
 
+// FuzzLosses has texts that are not JSON, too.
+func FuzzLosses(f *testing.F) {
+	for _, text := range []string{`}`, `]:,`, `{"a`, `"\`, `{"\ud8`, `{"a":1,"a"`, "\"\\", `{"`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(_ *testing.T, text []byte) { tools.Losses(text) })
+}
+
 // FuzzParseLoses compares with encoding/json: what is taken has all members that the text has.
 func FuzzParseLoses(f *testing.F) {
 	f.Add(`{"a":{"b":[1,"\ud83d\ude00"]},"c":"\\"}`)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spiced-sql/spiced/internal/access/audit"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/runtime"
@@ -89,6 +91,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	log := telemetry.NewLogger(std.err, telemetry.LogOptions{Level: level, Format: f.logFormat})
+	limitHeap()
 	s := &server{flags: f, err: std.err, metrics: telemetry.New(version)}
 	defer s.close()
 	if s.app, err = assemble(ctx, options{queries: true, mcp: true, Options: runtime.Options{
@@ -108,6 +111,14 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 		return err
 	}
 	return s.run(ctx, hangups)
+}
+
+// limitHeap has Go return memory to the system that large requests have taken, which it would
+// keep for minutes while workers and DuckDB need it.
+func limitHeap() {
+	if available := memory.Available(); available > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(available / 2)
+	}
 }
 
 // openAudit opens the audit log. It is written at every level of the log.
