@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -31,6 +32,7 @@ type app struct {
 	jobs    *query.Jobs       // likewise
 	mcp     *mcpserver.Server // nil without options.mcp
 	api     *sqlapi.API       // nil before newAPI
+	memory  *memory.Budget    // of large requests over all protocols
 }
 
 // assemble opens what o asks for. Nothing is loaded yet.
@@ -38,7 +40,7 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &app{log: o.Log}
+	a := &app{log: o.Log, memory: memory.NewBudget(0)}
 	o.Version = version
 	if o.mcp {
 		o.Published = func() { a.mcp.Published() }
@@ -100,6 +102,7 @@ func assembleLoaded(ctx context.Context, std streams, o options) (*app, error) {
 // newAPI returns the HTTP API. addresses are those of the listeners, by name.
 func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[string]string) *sqlapi.API {
 	shown := inventory{a.Runtime, addresses}
+	guard.Memory = a.memory
 	o := sqlapi.Options{
 		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
 		Cache:   func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },

@@ -41,6 +41,7 @@ func (s *server) openPostgres() error {
 			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending, Settings: "runtime.postgres",
 		},
 		Cleartext: settings.Authentication == spicepod.PostgresPassword,
+		Memory:    s.memory,
 	})
 	s.endpoints = append(s.endpoints, endpoint{
 		name: "postgres", scheme: "postgresql", listener: listener, serve: p.Serve, shutdown: p.Shutdown, close: func() { p.Close() },

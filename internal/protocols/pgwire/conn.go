@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/spiced-sql/spiced/internal/kit/listen"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 )
 
@@ -52,6 +53,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 // serve answers the client until one of the two ends the connection.
 func (c *conn) serve(ctx context.Context) {
 	defer c.in.abort()
+	defer func() { _ = c.in.account(0) }() // gives back what is held
 	defer c.block.leave(ctx)
 	defer c.store.closePortals(func(*portal) bool { return true })
 	defer func() {
@@ -97,10 +99,23 @@ func (c *conn) talk(ctx context.Context) error {
 	}
 }
 
+// takeMemory takes memory for a message, before it is read and until it is handled.
+func (c *conn) takeMemory(ctx context.Context, bytes int64) (free func(), err error) {
+	ctx, end := c.server.opts.Memory.Begin(ctx, c.client.principal.Name)
+	if err := memory.Take(ctx, bytes); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
 // readError is err, or the error of the protocol that it means.
 func readError(err error) error {
 	if long, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
 		return sqlstate.Errorf(sqlstate.Program, "send less at once", "a message of %d bytes exceeds the limit of %d", long.ActualBodyLen, long.MaxExpectedBodyLen)
+	}
+	if errors.Is(err, memory.ErrShort) {
+		return sqlstate.Errorf(sqlstate.OutOfMemory, "send fewer large messages at once", "%s", err)
 	}
 	return err
 }

@@ -51,6 +51,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 )
@@ -92,6 +93,8 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read what it was sent; 0:
 	// 30 s.
 	WriteTimeout time.Duration
+	// Memory is that of large messages; nil: it has no limit.
+	Memory *memory.Budget
 }
 
 // Server serves any number of clients. It is safe for concurrent use.
