@@ -111,7 +111,10 @@ var completionsSamples = func() []fieldSample {
 		{"prediction", `"prediction":{"type":"content","content":"abc"}`, nil},
 		{"web_search_options", `"web_search_options":{"search_context_size":"low"}`, nil},
 		{"response_format[text]", `"response_format":{"type":"text"}`, to(`text.format={"type":"text"}`, `output_config=`)},
-		{"response_format[json_schema]", `"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}}`, to(`text.format={"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
+		{"response_format[json_schema].json_schema.schema", `"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}}`, to(`text.format={"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
+		{"response_format[json_schema].json_schema.name", `"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}}`, to(`text.format={"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
+		{"response_format[json_schema].json_schema.strict", `"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}}`, to(`text.format={"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
+		{"response_format[json_schema].json_schema.description", `"response_format":{"type":"json_schema","json_schema":{"name":"a","description":"d","schema":{"type":"object"}}}`, to(`text.format={"type":"json_schema","name":"a","description":"d","schema":{"type":"object"}}`, "")},
 		{"response_format[json_object]", `"response_format":{"type":"json_object"}`, to(`text.format={"type":"json_object"}`, "")},
 
 		{"tools[function].function.name", tooled + `"tool_choice":"auto"`, to(`tools.0.name="f"`, `tools.0.name="f"`)},

@@ -183,6 +183,7 @@ func TestBadRequests(t *testing.T) {
 		{with("tool_choice", `"auto"`), "tool_choice", "must be an object"},
 		{with("tool_choice", `{}`), "tool_choice.type", "is missing"},
 		{with("tool_choice", `{"type":"some"}`), "tool_choice.type", `"auto", "any", "tool" or "none", got "some"`},
+		{with("tool_choice", `{"type":"auto","extra":1}`), "tool_choice.extra", "the fields there are type, name"},
 		{with("tool_choice", `{"type":"tool"}`), "tool_choice.name", "is missing"},
 		{with("tool_choice", `{"type":"any","disable_parallel_tool_use":1}`), "tool_choice.disable_parallel_tool_use", "true or false"},
 	}

@@ -51,6 +51,7 @@ func parseChoice(r *chat.Request, o *wire.Object) {
 		return
 	}
 	c := o.Object("tool_choice")
+	c.Only("type", "name", "disable_parallel_tool_use")
 	kind := c.Required("type")
 	r.Choice.Mode = choices[kind]
 	switch r.Choice.Mode {

@@ -37,6 +37,7 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 	parseChoice(r, o)
 	parseSettings(r, o)
 	o.Read("stream", wire.Bool, &r.Stream)
+	o.Object("stream_options").Only("include_usage", "include_obfuscation")
 	o.Object("stream_options").Read("include_usage", wire.Bool, &r.IncludeUsage)
 	r.Uses = slices.Concat(translation.Find(chat.FormOpenAI, o), later(list), translation.Warm(r.Settings.Temperature))
 	if err := o.Err(); err != nil {
@@ -144,7 +145,10 @@ func parseChoice(r *chat.Request, o *wire.Object) {
 			o.Fail("tool_choice", "must be auto, none, required or an object, got %q", c.Mode)
 		}
 	case o.Object("tool_choice").Required("type") == "function":
-		c.Mode, c.Name = chat.ChoiceTool, o.Object("tool_choice").Object("function").Required("name")
+		choice := o.Object("tool_choice")
+		choice.Only("type", "function")
+		choice.Object("function").Only("name")
+		c.Mode, c.Name = chat.ChoiceTool, choice.Object("function").Required("name")
 	default:
 		c.Raw = o.Fields["tool_choice"]
 		if o.Object("tool_choice").Text("type") == "allowed_tools" {

@@ -61,6 +61,7 @@ func (r *Request) parseChoice(o *wire.Object) {
 			o.Fail("tool_choice", `must be "auto", "none", "required", or an object with a type, got %q`, c.Mode)
 		}
 	case inner.Required("type") == "function":
+		inner.Only("type", "name")
 		c.Mode, c.Name = chat.ChoiceTool, inner.Required("name")
 	default:
 		c.Raw = inner.Raw

@@ -35,8 +35,9 @@ type finder struct {
 
 func (f *finder) object(n *node, o *wire.Object) {
 	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
-		if raw := bytes.TrimSpace(o.Fields[name]); !blank(raw) {
-			f.field(n.field(name), o, name, raw)
+		inner, raw := n.field(name), bytes.TrimSpace(o.Fields[name])
+		if !blank(raw) || inner != nil && inner.row != nil && inner.row.Empty && string(raw) == "{}" {
+			f.field(inner, o, name, raw)
 		}
 	}
 }

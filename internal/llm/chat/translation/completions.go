@@ -118,9 +118,12 @@ func controls() []Row {
 		completion("audio", audio),
 		completion("moderation", carried, refused("it has no moderation")),
 		completion("prediction", noEffect("only the speed of the answer depends on it")),
-		completion("web_search_options", refused("web search is not translated")),
+		completion("web_search_options", refused("web search is not translated")).even(),
 		completion("response_format[text]", translated("`text.format`"), carried),
-		completion("response_format[json_schema]", translated("`text.format`"), translated("`output_config.format`, which has the schema only")),
+		completion("response_format[json_schema].json_schema.schema", translated("`text.format`"), translated("`output_config.format`")),
+		completion("response_format[json_schema].json_schema.name", translated("`text.format`"), translated("`output_config.format`, which has no name")),
+		completion("response_format[json_schema].json_schema.description", translated("`text.format`"), noEffect("`output_config.format` has no description")),
+		completion("response_format[json_schema].json_schema.strict", translated("`text.format`"), translated("`output_config.format`, which is always strict")),
 		completion("response_format[json_object]", translated("`text.format`"), refused("it has no JSON without a schema; use json_schema")),
 	}
 }

@@ -52,6 +52,8 @@ type Row struct {
 	Field string
 	// Default are the values, as JSON, that mean the same as no field.
 	Default []string
+	// Empty says that an empty value counts, too: {} switches a feature on.
+	Empty bool
 	// To are the verdicts by the provider's form. The client's own form is [Carried] unless
 	// the runtime decides the field itself.
 	To map[chat.Form]Verdict
@@ -60,6 +62,12 @@ type Row struct {
 // or sets the values that mean the same as no field.
 func (r Row) or(values ...string) Row {
 	r.Default = values
+	return r
+}
+
+// even makes an empty value count.
+func (r Row) even() Row {
+	r.Empty = true
 	return r
 }
 

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -192,6 +195,15 @@ func (o *Object) Fail(name, format string, args ...any) { o.fail(o.Path(name), f
 func (o *Object) fail(path, format string, args ...any) {
 	if o.shared.err == nil {
 		o.shared.err = chat.Invalid(path, "%s "+format, append([]any{path}, args...)...)
+	}
+}
+
+// Only refuses the fields of the object that are not among these: they would be lost.
+func (o *Object) Only(names ...string) {
+	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
+		if !slices.Contains(names, name) {
+			o.Fail(name, "is not known; the fields there are %s", strings.Join(names, ", "))
+		}
 	}
 }
 
