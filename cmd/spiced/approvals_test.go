@@ -109,12 +109,13 @@ func TestApprovals(t *testing.T) {
 
 	// What it is not for.
 	for _, arguments := range []string{
-		`{"amount":7.0}`, `{"amount":70}`, `{"amount":7,"note":" "}`, `{"amount":7,"amount":8}`, `{"amount":"7.5"}`, `{"amount":7,"note":"\u200b"}`, `{"amount":7e0}`,
+		`{"amount":7.0}`, `{"amount":70}`, `{"amount":7,"note":" "}`, `{"amount":"7.5"}`, `{"amount":7,"note":"\u200b"}`, `{"amount":7e0}`,
 	} {
 		if other := p.needs("refund", arguments, bob...); other == id {
 			t.Errorf("%s is the call that was approved", arguments)
 		}
 	}
+	p.want(p.do("POST", "/v1/tools/refund:invoke", `{"args":{"amount":7,"amount":8}}`, bob...), 400, `the name \"amount\" twice`)
 	for _, who := range [][]string{keyOf("eva"), keyOf("web"), append(keyOf("web"), "X-Spiced-User", "bob")} {
 		if other := p.needs("refund", `{"amount":7}`, who...); other == id {
 			t.Errorf("the approval is for %s as well", who)

@@ -174,8 +174,8 @@ func TestFailedLoadIsAnError(t *testing.T) {
 	p.want(p.do("GET", "/v1/datasets?status=true", ""), 200, `"status":"Error"`, "404 Not Found")
 	p.want(p.do("POST", "/v1/sql", "SELECT component FROM spiced.load_errors ORDER BY 1"), 200, `"dataset orders"`, `"function revenue"`, `"function twice_revenue"`, `"view big"`)
 	p.want(p.do("POST", "/v1/tools/table_schema:invoke", `{"args":{"tables":["orders"]}}`), 200, `"code":"not_found"`, `dataset \"orders\" is not served: `, "404 Not Found", "spicepod.yaml:6")
-	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `function revenue is not served: it reads dataset \"orders\"`)
-	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 404, `it is declared, but not a tool: it reads dataset \"orders\"`, "(spicepod.yaml:")
+	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `function revenue is not served: it waits for dataset orders: `, "404 Not Found")
+	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 404, `it is declared, but not a tool: waits for dataset orders, which it reads`, "(spicepod.yaml:")
 	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Error"`, `"function:revenue":"Error"`)
 	if r := p.do("GET", "/v1/tools", ""); strings.Contains(r.body, "revenue") {
 		t.Errorf("tools with an error are listed: %s", r.body)
