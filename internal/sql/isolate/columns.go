@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -75,16 +76,27 @@ const (
 // checkColumns refuses columns that would crash DuckDB: a statement may have taken
 // over its worker.
 func checkColumns(columns []engine.Column) error {
+	if err := checkTypes(columns); err != nil {
+		return fmt.Errorf("%w: %w", errFrame, err)
+	}
+	return nil
+}
+
+// checkTypes says which type of the columns is beyond the limits. A worker that works as it
+// should checks its own columns, so that the statement's error names it.
+func checkTypes(columns []engine.Column) error {
 	if len(columns) == 0 || len(columns) > maxColumns {
-		return fmt.Errorf("%w: %d columns", errFrame, len(columns))
+		return fmt.Errorf("there are %d columns; the limit is %d", len(columns), maxColumns)
 	}
 	for _, c := range columns {
 		if err := checkType(c.Type, 0, 1); err != nil {
-			return fmt.Errorf("%w: a column type: %w", errFrame, err)
+			return fmt.Errorf("the type of column %q %w", truncate.Ellipsis(c.Name, maxShownName), err)
 		}
 	}
 	return nil
 }
+
+const maxShownName = 100
 
 func checkType(t *engine.Type, depth, array int) error {
 	switch {
@@ -126,7 +138,7 @@ func checkType(t *engine.Type, depth, array int) error {
 
 func checkMembers(fields []engine.Field, most, depth, array int) error {
 	if len(fields) == 0 || len(fields) > most {
-		return fmt.Errorf("has %d members", len(fields))
+		return fmt.Errorf("has %d members; the limit is %d", len(fields), most)
 	}
 	for _, f := range fields {
 		if !plainName(f.Name) {

@@ -62,6 +62,9 @@ func (s *server) run(ctx context.Context, q query) error {
 		return err
 	}
 	defer rows.Close()
+	if err := checkTypes(rows.Columns()); err != nil {
+		return notSent("the rows", err, "select parts of the value: v.member")
+	}
 	if err := checkRoom(rows.Columns()); err != nil {
 		return notSent("the rows", err, "select fewer columns at once, or a slice of an ARRAY as a LIST: a[1:100]")
 	}

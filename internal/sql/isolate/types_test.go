@@ -243,6 +243,26 @@ func (w *world) parameters(t *testing.T) {
 	w.same(t, "SELECT $d::DATE - $e::DATE AS n", engine.Params{Named: map[string]any{"d": "2026-01-02", "e": "2026-01-01"}})
 }
 
+// TestTypesBeyondTheLimits: the error names the column, and the worker stays.
+func TestTypesBeyondTheLimits(t *testing.T) {
+	w := newWorld(t, func(o *isolate.Options) { o.Memory = noMemoryLimit })
+	var members []string
+	for i := range 20_000 {
+		members = append(members, fmt.Sprintf("'k%d': %d", i, i))
+	}
+	for sql, want := range map[string]string{
+		"SELECT {" + strings.Join(members, ", ") + "} AS wide":                           `the rows cannot be sent by the worker: the type of column "wide" has 20000 members; the limit is 16384`,
+		"SELECT " + strings.Repeat("[", 70) + "1" + strings.Repeat("]", 70) + " AS deep": `the type of column "deep" is nested deeper than 60`,
+	} {
+		if got := w.isolated(sql, 0).Err; got == nil || got.Code != errcode.Limit || !strings.Contains(got.Message, want) {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	if log := w.log.String(); strings.Contains(log, "a worker is ended") {
+		t.Error(log)
+	}
+}
+
 // TestRowsOfAWorkerAreStored: a stored result of a worker has the values that it sent.
 func TestRowsOfAWorkerAreStored(t *testing.T) {
 	w := newWorld(t)
