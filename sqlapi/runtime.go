@@ -75,7 +75,7 @@ type Component struct {
 	Status   string            `json:"status" enum:"Initializing,Ready,Disabled,Error,Refreshing,ShuttingDown"`
 	Version  string            `json:"version,omitempty" doc:"Of spiced, with the protocol http."`
 	Problems spicepod.Problems `json:"problems,omitempty"`
-	Waiting  []string          `json:"waiting,omitempty" doc:"The components that are not served because of this one, each of which is listed too."`
+	Waiting  []string          `json:"waiting,omitempty" doc:"The components that wait for this one; each of them is in the list, too."`
 }
 
 // Dataset is a dataset or view.

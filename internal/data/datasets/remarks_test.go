@@ -10,8 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// TestFilesThatAreReadOtherwise has files of which DuckDB reads other rows than they have, or
-// whose error would name another cause: each is refused by name.
+// TestFilesThatAreReadOtherwise refuses files that DuckDB reads as other rows than they have, or whose
+// error would name another cause.
 func TestFilesThatAreReadOtherwise(t *testing.T) {
 	w := newWorld(t)
 	w.exec("COPY (SELECT 1 AS a) TO '" + filepath.Join(w.dir, "whole.parquet") + "'")

@@ -2,8 +2,8 @@
 //
 // The body of a request, an answer of a model provider and a result of an MCP server may each
 // have tens of megabytes. One of them is no burden, but a hundred at once end the process. So
-// requests share a [Budget], of which one caller gets at most half. What does not fit waits for
-// a while and is then refused, before it is read:
+// requests share a [Budget], and one caller gets at most half of it. What does not fit waits for a
+// while and is then refused, before it is read:
 //
 //	ctx, end := budget.Begin(ctx, principal) // a request
 //	defer end()

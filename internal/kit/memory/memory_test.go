@@ -20,7 +20,7 @@ func TestTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memory.NewBudget(32 * mib) // 16 for a caller, 2 MiB of text
 		first, endFirst := b.Begin(t.Context(), "ann")
-		if err := memory.Take(first, 100*mib); err != nil { // more than the share, of which it gets the whole
+		if err := memory.Take(first, 100*mib); err != nil { // more than the share: it gets the whole share
 			t.Fatal(err)
 		}
 		if err := memory.Take(first, 100*mib); err != nil {

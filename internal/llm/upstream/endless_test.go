@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
@@ -148,6 +149,37 @@ func TestPingsExtendTheIdleTimeout(t *testing.T) {
 				}
 				if took > c.within {
 					t.Errorf("it took %s, want at most %s", took, c.within)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswersWithoutMemory ends a large answer whose memory other requests hold, as one event and
+// as one document.
+func TestAnswersWithoutMemory(t *testing.T) {
+	large := strings.Repeat("x", 1<<20)
+	for name, body := range map[string]string{"an event": "data: " + large + "\n\n", "a document": `{"a":"` + large + `"}`} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				budget := memory.NewBudget(1 << 20)
+				for _, other := range []string{"bob", "eve"} {
+					ctx, end := budget.Begin(t.Context(), other)
+					defer end()
+					if err := memory.Take(ctx, 1<<20); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ctx, end := budget.Begin(t.Context(), "ann")
+				defer end()
+				e := upstream.New(upstream.Options{Model: "m", BaseURL: "http://provider/v1", HTTP: &http.Client{Transport: inBubble(t,
+					http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }))}})
+				began := time.Now()
+				if _, err := all(ctx, e); err == nil || err.Code != errcode.RateLimited || !strings.Contains(err.Message, "the answer is large") {
+					t.Errorf("%v", err)
+				}
+				if waited := time.Since(began); waited != 10*time.Second {
+					t.Errorf("it waited %s", waited)
 				}
 			})
 		})

@@ -23,9 +23,9 @@ import (
 // sampledRows is how many rows are looked at.
 const sampledRows = 10_000
 
-// mostWhole is the size of files of which all rows decide the types. Those of DuckDB's sample,
-// about 20,000 rows, are wrong if what differs comes later: 00123 would be 123, and a key of
-// JSON that no earlier object has would be missing.
+// mostWhole is the largest file whose types are detected from all rows. DuckDB samples about 20,000
+// rows, which is wrong if a later value differs: 00123 would become 123, and a JSON key that no
+// earlier object has would be missing.
 const mostWhole = 16 << 20
 
 // whole returns the scan that finds types in all rows, with its columns, if these differ from
@@ -195,8 +195,8 @@ func (s scan) texts() scan {
 	return out
 }
 
-// dateRemark says how dates are read of which the first two numbers could be the day or the
-// month, or returns nil.
+// dateRemark returns a warning that says how ambiguous dates are read, such as 01/02/2024; nil: there
+// are none.
 func (r *Reader) dateRemark(ctx context.Context, db *engine.DB, s scan, column, name string) *fault.Fault {
 	sniff := s
 	f := *s.format

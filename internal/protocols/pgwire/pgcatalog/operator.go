@@ -35,7 +35,7 @@ func matching(op string) (duck, macro string) {
 }
 
 // match rewrites the operators ~, ~*, !~ and !~* at token i: in statements that are not on
-// the catalog only those that DuckDB has not.
+// the catalog only those that DuckDB lacks.
 func (r *rewriter) match(i int) int {
 	end := r.operatorEnd(i)
 	op := r.sql[r.tokens[i].Start:r.tokens[end].End]

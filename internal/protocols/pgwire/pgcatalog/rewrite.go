@@ -15,7 +15,7 @@ import (
 //   - pg_catalog.x and information_schema.x, pg_class and the like without a
 //     schema, and PostgreSQL's own functions;
 //   - casts to regclass and the other OID alias types, to name, jsonb and other
-//     types that DuckDB has not, and literals of arrays and bytes: '{1,2}'::int[],
+//     types that DuckDB lacks, and literals of arrays and bytes: '{1,2}'::int[],
 //     '\x1f20'::bytea;
 //   - patterns of LIKE in which \ escapes, the operators ~* and !~*, overlay(x PLACING y FROM n), current_timestamp(0);
 //   - OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default;
