@@ -241,9 +241,10 @@ func (c *compiler) readBody(ctx context.Context, f *Function, untyped bool) (err
 }
 
 // leaf builds and proves a unit that needs only DuckDB's own functions, while others
-// are read. c.done is still empty.
+// are read. c.done is still empty. One with a WITH clause is proven when it is created, since
+// it may have to be tried elsewhere before.
 func (c *compiler) leaf(ctx context.Context, u *unit) {
-	if u.read == nil || !u.read.IsSQL() || len(u.read.body.parsed.st.Relations) > 0 ||
+	if u.read == nil || !u.read.IsSQL() || u.read.HasWith() || len(u.read.body.parsed.st.Relations) > 0 ||
 		slices.ContainsFunc(u.read.calls, func(name string) bool { return c.units[name] != nil || c.reuse.Get(name) != nil }) {
 		return
 	}

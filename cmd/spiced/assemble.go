@@ -45,10 +45,8 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	if o.mcp {
 		o.Published = func() { a.mcp.Published() }
 	}
-	if o.mcp || o.queries {
-		if o.Worker, err = worker(); err != nil {
-			return nil, err
-		}
+	if o.Worker, err = worker(); err != nil {
+		return nil, err
 	}
 	if o.Sandbox, err = sandboxWorker(); err != nil {
 		return nil, err

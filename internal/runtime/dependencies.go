@@ -41,6 +41,7 @@ func (g *Generation) dependencies(relations []engine.Relation, names []string) (
 // resolver finds the dependencies of one statement.
 type resolver struct {
 	g     *Generation
+	plans bool                          // statements are planned only: relations have no rows
 	found map[string]*engine.Dependency // by name
 	list  []*engine.Dependency          // each after those that it uses
 	err   error                         // why a worker cannot have one of them; nil is returned instead of that one
@@ -86,7 +87,7 @@ func (s *resolver) relation(r engine.Relation) *engine.Dependency {
 	}
 	v := s.g.Views[i]
 	current := v.Current()
-	if current.Copy != nil {
+	if current.Copy != nil && !s.plans {
 		return s.table(name, &v.Table, current)
 	}
 	return s.add(name, v.DDLOf(current), v.Drop(), s.all(v.Uses.Relations, v.Uses.Functions)...)
@@ -106,7 +107,7 @@ func (s *resolver) all(relations []engine.Relation, names []string) []*engine.De
 
 // table adds a public view over attached databases.
 func (s *resolver) table(name string, t *tables.Table, v *tables.Version) *engine.Dependency {
-	if v.Written {
+	if v.Written || s.plans {
 		return s.written(name, t, v)
 	}
 	var uses []*engine.Dependency

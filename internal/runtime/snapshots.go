@@ -64,10 +64,17 @@ func (s *snapshotTables) get(r engine.Relation, v *tables.Version) (*engine.Snap
 // snapshot adds a relation that only this process can read: create returns the statements that
 // make it from its rows, in a FROM clause.
 func (s *resolver) snapshot(name string, r engine.Relation, v *tables.Version, create func(from string) []string, drop []string) *engine.Dependency {
+	if s.plans && v != nil {
+		return s.add(name, create(noRows(v.Columns)), drop)
+	}
 	t, err := s.g.snapshots.get(r, v)
 	if err != nil {
 		s.err = cmp.Or(s.err, err)
 		return nil
+	}
+	if s.plans {
+		columns, _ := tables.Match(t.Columns, nil) // no column is declared that it may lack
+		return s.add(name, create(noRows(columns)), drop)
 	}
 	d := engine.NewTable(name, t, create(t.Stream()), drop)
 	s.found[name], s.list = d, append(s.list, d)

@@ -32,6 +32,7 @@ func (b *build) test(ctx context.Context) error {
 	}
 	defer stage.Close()
 	b.prune() // what reads something that is missing has that fault, and no test can run
+	tryBodies(ctx, b)
 	changed := b.changed()
 	results, problems := functions.RunTests(ctx, stage, b.pod, b.set, functions.TestOptions{
 		Prev: b.old.Functions, Relations: b.stageRelations(ctx, stage, changed),

@@ -55,6 +55,18 @@ type CTEError struct {
 // Error is the message.
 func (e *CTEError) Error() string { return e.Message }
 
+// HasWith reports whether a text has a WITH clause. It may take another use of the word for
+// one.
+func HasWith(text string) bool {
+	tokens := Scan(text)
+	for i := range tokens {
+		if Are(text, tokens, i, "with") {
+			return true
+		}
+	}
+	return false
+}
+
 // InlineOptions is what [Statement.InlineCTEs] must know beyond the text.
 type InlineOptions struct {
 	// Outer reports whether a column in a subquery is one of the outer query, whose name no
