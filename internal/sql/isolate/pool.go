@@ -33,7 +33,7 @@ type grant struct {
 }
 
 func newLevel(workers, queue int) *level {
-	return &level{slots: fair.New(fair.Options{Slots: workers, Waiting: queue}), queue: queue, suspects: map[string]*suspect{}}
+	return &level{slots: fair.New(fair.Options{Slots: workers, Waiting: queue, Long: longHold}), queue: queue, suspects: map[string]*suspect{}}
 }
 
 // suspect is a caller one of whose statements ended its worker not long ago. Its
@@ -42,6 +42,12 @@ type suspect struct {
 	turns *fair.Queue // of one slot
 	until time.Time
 }
+
+// Waits of other callers for what one caller's statements hold.
+const (
+	longHold  = 50 * time.Millisecond // a worker, until others get a slot although none is free
+	spareHold = 25 * time.Millisecond // a worker, until another one starts for the next statement
+)
 
 // suspicion is how long a caller is suspect.
 const suspicion = 10 * time.Second
@@ -126,6 +132,7 @@ func (p *Pool) acquire(ctx context.Context) (*worker, error) {
 			p.mu.Lock()
 			w.owner = may
 			p.mu.Unlock()
+			w.held = time.AfterFunc(spareHold, func() { p.prepare(l) })
 			return w, nil
 		}
 		p.putBack(w)
@@ -195,6 +202,20 @@ func (p *Pool) assign(l *level) {
 	}
 }
 
+// prepare starts a worker if statements hold all of them, so that the next statement, which
+// may be that of another caller, need not wait for its start. A pool of one worker saves
+// memory, and has none to spare.
+func (p *Pool) prepare(l *level) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.opts.Workers == 1 || len(l.idle) > 0 || l.alive == 0 || l.alive > p.opts.Workers {
+		return
+	}
+	if w, err := p.launch(l); err == nil { // otherwise the statement that needs one says why
+		p.park(w)
+	}
+}
+
 // grant answers the one who waits for longest. The caller holds the pool's mutex.
 func (l *level) grant(g grant) {
 	l.waiting[0] <- g
@@ -242,6 +263,7 @@ func (p *Pool) launch(l *level) (*worker, error) {
 func (p *Pool) release(w *worker) {
 	p.work.Add(1)
 	defer p.work.Done()
+	w.held.Stop()
 	owner := w.owner
 	p.putBack(w)
 	if !w.over() {

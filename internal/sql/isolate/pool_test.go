@@ -389,6 +389,31 @@ func (w *world) keep(t *testing.T, table engine.Table, sql string) {
 	}
 }
 
+// TestAStatementOfAnotherCallerFindsAWorkerReady: while one caller's statements hold all
+// workers, one more starts before another caller needs it.
+func TestAStatementOfAnotherCallerFindsAWorkerReady(t *testing.T) {
+	w := newWorld(t, func(o *isolate.Options) { o.Workers = 2 })
+	ctx, cancel := context.WithCancel(caller.With(t.Context(), caller.Caller{Principal: "ann"}))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	for range 4 {
+		running.Go(func() {
+			rows, err := w.Query(ctx, engine.Request{SQL: endless, Isolate: true})
+			if err == nil {
+				rows.Close()
+			}
+		})
+	}
+	wait.Until(t, "one worker to spare", func() bool { s := w.pool.Stats(); return s.Workers == 3 && s.Idle == 1 && s.Waiting == 2 })
+	if got := w.isolated("SELECT 1 AS v", 0); got.JSON != `[{"v":1}]` {
+		t.Errorf("got %+v", got)
+	}
+	if s := w.pool.Stats(); s.Started != 3 || s.Killed > 0 {
+		t.Errorf("got %+v, want the worker to spare used", s)
+	}
+}
+
 // TestACallerWhoseStatementCrashedHasOneWorker: the other workers are for other callers,
 // however many statements it sends.
 func TestACallerWhoseStatementCrashedHasOneWorker(t *testing.T) {

@@ -48,6 +48,7 @@ type worker struct {
 	// The owner of the worker has the rest; the pool's mutex guards it while the
 	// worker is idle.
 	owner  permit                        // of the statement that has it, or had it last
+	held   *time.Timer                   // fires when the statement has it for long
 	has    map[string]*engine.Dependency // what was created in it, by name
 	served int                           // statements
 	spent  bool                          // it must not be used again
