@@ -14,6 +14,13 @@ import (
 // asked returns the status and the body of an answer.
 func (c *chatting) asked(t *testing.T, form chat.Form, body string) (int, string) {
 	t.Helper()
+	status, _, answer := c.askedFor(t, form, body)
+	return status, answer
+}
+
+// askedFor is asked, with the fields that the answer's header calls ignored.
+func (c *chatting) askedFor(t *testing.T, form chat.Form, body string) (status int, ignored, text string) {
+	t.Helper()
 	resp, err := http.Post(c.url+chatRoutes[form], "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +30,7 @@ func (c *chatting) asked(t *testing.T, form chat.Form, body string) (int, string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(answer)
+	return resp.StatusCode, resp.Header.Get("X-Spiced-Ignored"), string(answer)
 }
 
 // TestEchoIsWhatWasHonoured has fields that Anthropic's Messages does not have or limits:

@@ -34,7 +34,7 @@ func (c chats) Agents(who caller.Caller) []models.AgentInfo { return c.set(who).
 func (c chats) Chat(ctx context.Context, r *chat.Request, who caller.Caller) (iter.Seq2[toolloop.Event, error], error) {
 	m, err := c.set(who).Model(r.Model)
 	if err == nil {
-		err = m.Translate(r)
+		err = m.Translate(r, tools.Scope{Caller: who})
 	}
 	if err != nil {
 		return nil, err

@@ -13,7 +13,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
@@ -70,10 +69,13 @@ func (m *Model) Chat(ctx context.Context, r *chat.Request, scope tools.Scope) it
 // Translate decides what becomes of the fields of a client's request at the model's
 // provider, writes the client's tools as it takes them, and sets r.Ignored. An error is a
 // [*chat.Error] with the first field that is refused.
-func (m *Model) Translate(r *chat.Request) error {
+func (m *Model) Translate(r *chat.Request, scope tools.Scope) error {
 	form := m.provider.Form()
 	if err := translation.Check(r, form); err != nil {
 		return err
+	}
+	if _, now := m.offered(m.Scope(scope)); withoutTools(r, now) && r.Settings.ParallelCalls != nil && !*r.Settings.ParallelCalls {
+		r.Ignored = appendNew(r.Ignored, parallelField[r.Form])
 	}
 	return m.settings.sayClientTools(r, form)
 }
@@ -197,24 +199,6 @@ func checkNames(r *chat.Request, offered []toolloop.Tool) error {
 		}
 	}
 	return nil
-}
-
-// checkChoice rejects a tool choice that names an unknown tool.
-func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
-	if r.Choice.Mode != chat.ChoiceTool {
-		return nil
-	}
-	var names []string
-	for _, t := range r.Tools {
-		names = append(names, t.Name)
-	}
-	for _, t := range offered {
-		names = append(names, t.Name)
-	}
-	if slices.Contains(names, r.Choice.Name) {
-		return nil
-	}
-	return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", r.Choice.Name, nearest.Clause(r.Choice.Name, names))
 }
 
 // complete returns the request with the model's system prompt first and, after all
