@@ -24,6 +24,12 @@ var strictField = map[chat.Form]string{
 // its form: see decision 0079. A schema that the provider takes stays as it is, byte for byte.
 func (s *settings) sayClientTools(r *chat.Request, form chat.Form) error {
 	own := r.Form == form
+	if !own && form != chat.FormAnthropic {
+		r.Tools = slices.Clone(r.Tools)
+		for i := range r.Tools {
+			r.Tools[i].Deferred = false // it has no effect there: see package translation
+		}
+	}
 	if s.dialect == "" || own && s.dialect != dialect.Subset {
 		return nil
 	}

@@ -126,12 +126,16 @@ func ownRaw(p chat.Part) json.RawMessage {
 	return p.Raw
 }
 
-// callBlock returns the block of a call. Arguments that are not an object are sent as
-// {}; the result of the call says what was wrong with them.
+// callBlock returns the block of a call. The API takes an object only; other arguments,
+// which models write and clients send back, are wrapped as its documentation advises:
+// https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming.
 func callBlock(c chat.Call) block {
-	input := json.RawMessage(c.Arguments)
-	if !wire.IsObject(input) {
+	input := json.RawMessage(strings.TrimSpace(c.Arguments))
+	switch {
+	case len(input) == 0 || wire.IsNull(input):
 		input = json.RawMessage("{}")
+	case !wire.IsObject(input):
+		input, _ = tools.Encode(map[string]string{"INVALID_JSON": c.Arguments}) // of text
 	}
 	return block{Type: "tool_use", ID: identifier(c.ID), Name: identifier(c.Name), Input: input}
 }

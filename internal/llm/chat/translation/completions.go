@@ -74,7 +74,7 @@ func history() []Row {
 		completion("messages[assistant].tool_calls[function].id", carried, translated("the `id`, its characters limited to letters, digits, _ and -")),
 		completion("messages[assistant].tool_calls[function].index", noEffect("calls are in order")),
 		completion("messages[assistant].tool_calls[function].function.name", carried, carried),
-		completion("messages[assistant].tool_calls[function].function.arguments", carried, translated("`input`; {} if it is not an object")),
+		completion("messages[assistant].tool_calls[function].function.arguments", carried, translated("`input`; text that is no JSON object is its field INVALID_JSON")),
 		completion("messages[assistant].tool_calls[custom]", custom),
 		completion("messages[assistant].*", noEffect("fields of answers are not fields of requests")),
 

@@ -133,7 +133,7 @@ func messageTools() []Row {
 		message("tools[custom].strict", carried),
 		message("tools[custom].type", carried),
 		message("tools[custom].input_examples", translated("a line of the description")),
-		message("tools[custom].defer_loading", noEffect("every tool is sent"), translated("itself, if the model has tool_search: native; else the tool is sent")).or("false"),
+		message("tools[custom].defer_loading", noEffect("every tool is sent")).or("false"),
 		message("tools[custom].eager_input_streaming", noEffect("only the speed of the stream depends on it")),
 		message("tools[custom].allowed_callers", hostedTool).or(`["direct"]`),
 		message("tools[custom].cache_control", cache),

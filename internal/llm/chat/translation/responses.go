@@ -65,7 +65,7 @@ func items() []Row {
 		response("input[system later]", carried, noEffect("there is one system prompt: the message moves to its end")),
 		response("input[function_call].call_id", translated("`id`"), translated("the `id`, its characters limited to letters, digits, _ and -")),
 		response("input[function_call].name", carried),
-		response("input[function_call].arguments", carried, translated("`input`; {} if it is not an object")),
+		response("input[function_call].arguments", carried, translated("`input`; text that is no JSON object is its field INVALID_JSON")),
 		response("input[function_call].id", answerField),
 		response("input[function_call].status", answerField),
 		response("input[function_call].namespace", noEffect("calls have no namespaces")),
