@@ -3,6 +3,7 @@ package models_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -258,15 +259,16 @@ func TestForcedToolMustBeThere(t *testing.T) {
 }
 
 func TestRecursionLimit(t *testing.T) {
-	for limit, rounds := range map[string]int{"0": 1, "2": 3} {
+	for limit, rounds := range map[string]int{"0": 2, "2": 4} { // two of them without tools
 		server := serve(t)
 		server.Script(func(r chattest.Request) chattest.Answer {
 			return chattest.Say(chattest.Call(fmt.Sprint("c", r.N), "f00", `{"x":1}`))
 		})
 		set, _, _ := open(t, at(server, "openai:gpt", "tools: f00, tool_recursion_limit: "+limit), functions(t, 1))
-		must(t, set, "m", hello())
-		if got := len(server.Requests()); got != rounds {
-			t.Errorf("limit %s: %d requests, want %d", limit, got, rounds)
+		var failed *chat.Error
+		_, err := ask(t, set, "m", hello(), tools.Scope{})
+		if got := len(server.Requests()); got != rounds || !errors.As(err, &failed) || failed.Code != errcode.Limit {
+			t.Errorf("limit %s: %d requests, want %d; %v", limit, got, rounds, err)
 		}
 	}
 }

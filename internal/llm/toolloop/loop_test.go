@@ -2,6 +2,7 @@ package toolloop_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -146,10 +147,12 @@ func TestRoundLimit(t *testing.T) {
 		reason   chat.Reason
 	}{
 		"the model answers":              {3, says("well"), 4, chat.ReasonStop},
-		"the model calls nevertheless":   {3, asks("one {}"), 4, chat.ReasonStop},
+		"it answers when calls fail":     {2, says("well"), 4, chat.ReasonStop},
+		"it calls nevertheless":          {2, asks("one {}"), 4, ""},
+		"it calls, with text":            {2, append(script{text("let me")}, asks("one {}")...), 4, ""},
 		"it calls a tool of the client":  {3, asks("one {}", "theirs {}"), 4, chat.ReasonCalls},
-		"no rounds":                      {-1, asks("one {}"), 1, chat.ReasonStop},
-		"the default":                    {0, asks("one {}"), toolloop.DefaultRounds + 1, chat.ReasonStop},
+		"no rounds":                      {-1, asks("one {}"), 2, ""},
+		"the default":                    {0, asks("one {}"), toolloop.DefaultRounds + 2, ""},
 		"the last answer is cut":         {1, script{text("w"), finish(chat.ReasonLength)}, 2, chat.ReasonLength},
 		"the provider pauses to the end": {2, script{text("w"), finish(chat.ReasonPause)}, 3, chat.ReasonPause},
 	}
@@ -163,16 +166,22 @@ func TestRoundLimit(t *testing.T) {
 			var log bytes.Buffer
 			l := &toolloop.Loop{Provider: m, Invoker: echo, Limits: toolloop.Limits{Rounds: test.rounds}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 			o := run(t, l, ask("go", "theirs"), offered("one"), nil)
-			if len(m.requests) != test.requests || o.report.Rounds != test.requests || o.report.Reason != test.reason || o.report.Calls != test.requests-1 {
+			limit := max(0, cmp.Or(test.rounds, toolloop.DefaultRounds))
+			if len(m.requests) != test.requests || o.report.Rounds != test.requests || o.report.Reason != test.reason || o.report.Calls != limit {
 				t.Errorf("%d requests, %+v", len(m.requests), o.report)
 			}
+			var failed *chat.Error
+			if errors.As(o.err, &failed) != (test.reason == "") || failed != nil &&
+				(failed.Code != errcode.Limit || !strings.Contains(failed.Message, fmt.Sprintf("still calls tools after %d answers", limit))) {
+				t.Errorf("error %v", o.err)
+			}
 			for i, r := range m.requests {
-				if none := r.Choice.Mode == chat.ChoiceNone; none != (i == test.requests-1) {
+				if none := r.Choice.Mode == chat.ChoiceNone; none != (i >= limit) {
 					t.Errorf("request %d has the choice %q", i, r.Choice.Mode)
 				}
 				wellFormed(t, r.Messages)
 			}
-			if !strings.Contains(log.String(), "limit of tool rounds") {
+			if strings.Count(log.String(), "limit of tool rounds") != 1 {
 				t.Errorf("log %q", log.String())
 			}
 		})

@@ -3,6 +3,7 @@ package toolloop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/tools"
@@ -268,6 +270,19 @@ func TestAClientsCallThatIsTooLongIsNotStored(t *testing.T) {
 	c.results(chat.RoleTool, answer.Calls())
 	c.turn()
 	equal(t, "request", c.sent(), "user: go\nassistant: id_theirs_1=theirs({\"x\":\"0123456789\"})\ntool: id_theirs_1→their result")
+}
+
+func TestCallsAgainstTheChoiceOfNoneAreAnError(t *testing.T) {
+	c := converse(t, toolloop.NewMemory(toolloop.MemoryLimits{}), append(mixed()[:2], asks("ours {}"), asks("ours {}"))...)
+	c.results(chat.RoleTool, c.turn().Calls())
+	c.request.Choice.Mode = chat.ChoiceNone
+	var failed *chat.Error
+	for _, err := range c.loop.Run(t.Context(), c.request, offered("ours"), c.scope) {
+		errors.As(err, &failed)
+	}
+	if failed == nil || failed.Code != errcode.ProviderError || !strings.Contains(failed.Message, `though tool_choice "none" forbids it`) || len(c.model.requests) != 4 {
+		t.Errorf("%d requests, %v", len(c.model.requests), failed)
+	}
 }
 
 func TestATurnIsSentToTheModelEvenWithoutTools(t *testing.T) {

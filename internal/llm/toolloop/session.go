@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -92,8 +93,11 @@ func (s *session) recovered(what string, fail func(error)) {
 	}
 }
 
-// rounds requests answers until the model calls no more tools.
+// rounds requests answers until the model calls no more tools. One that calls them where it
+// may call none reads in the results that it must answer, once: a second such answer is an
+// error, as the client would otherwise get an empty text for an answer.
 func (s *session) rounds(ctx context.Context) error {
+	warned := false
 	for {
 		s.report.Rounds++
 		s.report.DefinitionTokens += int64(s.offer.tokens)
@@ -111,9 +115,24 @@ func (s *session) rounds(ctx context.Context) error {
 		if spent != nil {
 			return spent
 		}
+		if a.defiant() {
+			if warned {
+				return s.endless()
+			}
+			warned = true
+		}
 		s.messages = append(s.messages, a.history()...)
 		s.emit(Event{Delta: chat.Delta{Kind: chat.DeltaRound}})
 	}
+}
+
+// endless returns the error of a model that calls tools where it may call none.
+func (s *session) endless() error {
+	if s.asked.Choice.Mode == chat.ChoiceNone {
+		return &chat.Error{Code: errcode.ProviderError, Message: `the model calls tools, though tool_choice "none" forbids it`}
+	}
+	return &chat.Error{Code: errcode.Limit, Message: fmt.Sprintf(
+		"the model still calls tools after %d answers with calls, its limit (tool_recursion_limit, limits.rounds of an agent), instead of answering", s.limits.Rounds)}
 }
 
 // request returns the next request to the provider.
@@ -133,7 +152,7 @@ func (s *session) request(barred bool) *chat.Request {
 // newAnswer returns the state of the answer to the next request.
 func (s *session) newAnswer() *answer {
 	spent := s.report.Rounds > s.limits.Rounds
-	if spent {
+	if s.report.Rounds == s.limits.Rounds+1 {
 		s.log.Warn("the limit of tool rounds is reached; requesting a last answer without tool calls",
 			"model", s.scope.Model, "rounds", s.limits.Rounds, "request", s.scope.RequestID)
 	}

@@ -323,11 +323,12 @@ func (a *answer) verdict() (again bool, reason chat.Reason) {
 		return false, chat.ReasonCalls
 	case a.own == 0:
 		return false, reason
-	case a.barred:
-		return false, chat.ReasonStop
 	}
 	return true, reason
 }
+
+// defiant reports whether the model called tools of the runtime where it may call none.
+func (a *answer) defiant() bool { return a.barred && a.own > 0 }
 
 // message returns the answer as a message of the chat.
 func (a *answer) message() chat.Message {
