@@ -103,10 +103,14 @@ func (f *Function) call(ctx context.Context, args *engine.Chunk) (*engine.Chunk,
 	return arrowrows.Column(f.returns, values)
 }
 
+// maxShared is the most bytes of arguments of one row that shares a call with equal ones: to find
+// those, the arguments are copied.
+const maxShared = 8 << 20
+
 // values returns the values of the rows.
 func (f *Function) values(ctx context.Context, args *engine.Chunk) (arrow.Array, error) {
 	m := f.memo(ctx)
-	if !f.distinct {
+	if !f.distinct || args.Len() == 1 && args.Size(0) > maxShared {
 		if err := m.count(f, args.Len()); err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@
 //	defer end()
 //	err := memory.Take(ctx, size)            // before something large is read; ErrShort
 //	body = memory.Reader(ctx, body)          // of unknown size
+//	free, err := memory.Hold(ctx, size)      // for a part of the request
 //
 // The first bytes of a request are free, so that usual requests neither wait nor are refused.
 package memory
@@ -90,6 +91,7 @@ type held struct {
 	taking sync.Mutex // held during Take; the rest is guarded by budget.mu
 	asked  int64      // bytes of texts
 	taken  int64      // of the budget
+	stuck  bool       // it waits for more
 	ended  bool
 }
 
@@ -115,69 +117,107 @@ func (b *Budget) end(h *held, caller string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h.ended = true
-	if h.taken > 0 {
-		b.all.used -= h.taken
-		h.owner.used -= h.taken
-		close(b.freed)
-		b.freed = make(chan struct{})
-	}
+	b.giveBack(h, h.taken)
 	if h.owner.requests--; h.owner.requests == 0 {
 		delete(b.owners, caller)
 	}
+}
+
+// giveBack lets others have what a request does not need any more. The caller must hold mu.
+func (b *Budget) giveBack(h *held, bytes int64) {
+	if bytes <= 0 {
+		return
+	}
+	h.taken -= bytes
+	b.all.used -= bytes
+	h.owner.used -= bytes
+	if h.stuck {
+		b.all.stuck -= bytes
+		h.owner.stuck -= bytes
+	}
+	close(b.freed)
+	b.freed = make(chan struct{})
 }
 
 // Take takes memory for a text of so many bytes, for the request of the context, until that
 // ends. It waits a while for other requests, and returns [ErrShort] if they hold too much, or the
 // error of ctx. A request that is larger than its share gets the whole share.
 func Take(ctx context.Context, bytes int64) error {
+	_, err := Hold(ctx, bytes)
+	return err
+}
+
+// Hold is [Take] for a part of the request, which gives the memory back with free, or else when
+// the request ends.
+func Hold(ctx context.Context, bytes int64) (free func(), err error) {
 	h, _ := ctx.Value(heldKey{}).(*held)
 	if h == nil {
-		return nil
+		return func() {}, nil
 	}
 	h.taking.Lock()
 	defer h.taking.Unlock()
-	h.asked += bytes
-	need := min(max(h.asked-Free, 0), math.MaxInt64/decoded) * decoded
-	more := min(need, h.budget.share) - h.taken
-	if more <= 0 {
-		return nil
+	if err := h.budget.take(ctx, h, bytes); err != nil {
+		return nil, err
 	}
-	wait, cancel := context.WithTimeoutCause(ctx, patience, ErrShort)
-	defer cancel()
-	return h.budget.take(wait, h, more)
+	return sync.OnceFunc(func() { h.free(bytes) }), nil
 }
 
-func (b *Budget) take(ctx context.Context, h *held, more int64) error {
+// free undoes take.
+func (h *held) free(bytes int64) {
+	h.budget.mu.Lock()
+	defer h.budget.mu.Unlock()
+	h.asked -= bytes
+	h.budget.giveBack(h, h.taken-h.needed())
+}
+
+// needed is what a request needs of the budget. The caller must hold the budget's mu.
+func (h *held) needed() int64 {
+	if h.ended {
+		return 0
+	}
+	return min(min(max(h.asked-Free, 0), math.MaxInt64/decoded)*decoded, h.budget.share)
+}
+
+func (b *Budget) take(ctx context.Context, h *held, bytes int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.await(ctx, h, more); err != nil || h.ended {
+	h.asked += bytes
+	if err := b.await(ctx, h); err != nil {
+		h.asked -= bytes
 		return err
 	}
-	b.all.used += more
-	h.owner.used += more
-	h.taken += more
+	if more := h.needed() - h.taken; more > 0 {
+		b.all.used += more
+		h.owner.used += more
+		h.taken += more
+	}
 	return nil
 }
 
-// await waits until there is room for more. The caller must hold mu.
+// await waits until there is room for what a request needs. The caller must hold mu.
 //
 // Requests that hold a part and wait for the rest could wait for each other. So one that would be
 // the last of its caller's, or of all, to wait fails at once, and requests that hold nothing yet
 // let those of their caller go first that do.
-func (b *Budget) await(ctx context.Context, h *held, more int64) error {
+func (b *Budget) await(ctx context.Context, h *held) error {
 	fits := func() bool {
-		return b.all.used+more <= b.total && h.owner.used+more <= b.share && (h.taken > 0 || h.owner.stuck == 0)
+		more := h.needed() - h.taken
+		return more <= 0 || b.all.used+more <= b.total && h.owner.used+more <= b.share && (h.taken > 0 || h.owner.stuck == 0)
 	}
 	if fits() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrShort)
+	defer cancel()
+	h.stuck = true
 	b.all.stuck += h.taken
 	h.owner.stuck += h.taken
 	defer func() {
+		h.stuck = false
 		b.all.stuck -= h.taken
 		h.owner.stuck -= h.taken
 	}()
-	for !h.ended && !fits() {
+	for !fits() {
 		if h.taken > 0 && (h.owner.used == h.owner.stuck || b.all.used == b.all.stuck) {
 			return ErrShort
 		}

@@ -128,6 +128,82 @@ func TestReaderIsShort(t *testing.T) {
 	})
 }
 
+// TestHold gives back the memory of parts of a request, while others wait for it.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memory.NewBudget(32 * mib)
+		first, end := b.Begin(t.Context(), "ann")
+		defer end()
+		if err := memory.Take(first, 100<<10); err != nil {
+			t.Fatal(err)
+		}
+		free, err := memory.Hold(first, 100*mib) // it has the whole share now
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := memory.Hold(first, 100*mib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, free)
+		time.AfterFunc(2*time.Second, func() { again(); again() })
+		second, endSecond := b.Begin(t.Context(), "ann")
+		began := time.Now()
+		if _, err := memory.Hold(second, mib); err != nil || time.Since(began) != 2*time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		time.AfterFunc(time.Second, endSecond)
+		began = time.Now()
+		if _, err := memory.Hold(first, 2*mib); err != nil || time.Since(began) != time.Second {
+			t.Errorf("a request that has a part: %v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// TestPartsThatWaitForEachOther has requests whose parts come and go: none waits for ever, and all
+// is given back.
+func TestPartsThatWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memory.NewBudget(16 * mib)
+		var work sync.WaitGroup
+		var held, refused atomic.Int64
+		for i := range 60 {
+			work.Go(func() {
+				ctx, end := b.Begin(t.Context(), string(rune('a'+i%3)))
+				defer end()
+				for j := range 20 {
+					free, err := memory.Hold(ctx, int64(1+(i*7+j*13)%11)*mib/16)
+					if errors.Is(err, memory.ErrShort) {
+						refused.Add(1)
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					held.Add(1)
+					time.Sleep(time.Duration(1+j%3) * time.Millisecond)
+					if j%4 > 0 {
+						free()
+					}
+				}
+			})
+		}
+		work.Wait()
+		t.Logf("%d held, %d refused", held.Load(), refused.Load())
+		if held.Load() < 300 {
+			t.Errorf("only %d parts", held.Load())
+		}
+		ctx, end := b.Begin(t.Context(), "a")
+		defer end()
+		other, endOther := b.Begin(t.Context(), "b")
+		defer endOther()
+		began := time.Now()
+		if err := errors.Join(memory.Take(ctx, 100*mib), memory.Take(other, 100*mib)); err != nil || time.Since(began) > 0 {
+			t.Errorf("not all was given back: %v", err)
+		}
+	})
+}
+
 func TestWithoutABudget(t *testing.T) {
 	var b *memory.Budget
 	ctx, end := b.Begin(t.Context(), "ann")

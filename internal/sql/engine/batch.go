@@ -24,6 +24,8 @@ import (
 	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
 // BatchHandler computes a value for each row of args, with the function of that ID. The
@@ -42,6 +44,14 @@ type BatchFunction struct {
 // function.
 const maxBatchTypes = 10_000
 
+// Bytes of the arguments of a function, which pass through the runtime. Those of several rows are
+// split so that few are there at once.
+const (
+	callBytes    = 4 << 20  // of several rows
+	maxCallBytes = 64 << 20 // of a row
+	textSlot     = 4        // see [Chunk.Size]
+)
+
 // batches are the native functions that return vectors: one for each type of value.
 type batches struct {
 	mu    sync.Mutex
@@ -57,7 +67,7 @@ type batchFunction struct {
 
 // BatchName is the name of the native function whose values have the type. Its arguments
 // are the ID of a function, and those of the function. It is called once for each vector of
-// rows. The guard refuses it to all but the runtime's own macros.
+// rows, or more often if they are large. The guard refuses it to all but the runtime's own macros.
 func BatchName(t *Type) string {
 	sum := sha256.Sum256([]byte(t.String()))
 	return "__spiced_batch_" + hex.EncodeToString(sum[:8])
@@ -156,16 +166,42 @@ func (f *batchFunction) answer(conn uint64, input mapping.DataChunk, output mapp
 	if chunk.rows == 0 {
 		return nil
 	}
-	args := &Chunk{rows: chunk.rows, cols: chunk.cols[1:]}
-	result, err := f.in.db.Batch(ctx, string(chunk.Column(0).Bytes(0)), f.returns, args)
-	if err != nil {
-		return err
-	}
-	defer result.Destroy()
+	id, args := string(chunk.Column(0).Bytes(0)), &Chunk{rows: chunk.rows, cols: chunk.cols[1:]}
 	to := Vector{Type: f.returns}
 	to.load(output)
-	to.fill(result.Column(0), result.Len())
+	for done := 0; done < args.rows; {
+		part, err := args.call(done)
+		if err != nil {
+			name, _, _ := strings.Cut(id, "@")
+			return failStatement(ctx, NewError(errcode.Limit, "pass less to one call", "the arguments of function '%s' are too large: %s", name, err))
+		}
+		result, err := f.in.db.Batch(ctx, id, f.returns, part)
+		if err != nil {
+			return err
+		}
+		to.fill(result.Column(0), part.rows, done)
+		result.Destroy()
+		done += part.rows
+	}
 	return nil
+}
+
+// call returns the rows from a row on that a function is called with at once.
+func (c *Chunk) call(from int) (*Chunk, error) {
+	if from == 0 && c.Size(textSlot) <= callBytes {
+		return c, nil
+	}
+	n, size := 0, int64(0)
+	for ; from+n < c.rows; n++ {
+		row := c.rowSize(from+n, textSlot)
+		if row > maxCallBytes {
+			return nil, fmt.Errorf("those of one call take %d MiB, and at most %d are possible", row>>20, maxCallBytes>>20)
+		}
+		if size += row; n > 0 && size > callBytes {
+			break
+		}
+	}
+	return c.part(from, n), nil
 }
 
 // statementOf returns the context of the statement that runs on a connection.

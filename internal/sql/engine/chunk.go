@@ -180,6 +180,52 @@ func (v *Vector) members(fields []Field, raw mapping.Vector) {
 	}
 }
 
+// part returns n rows of a chunk in DuckDB's memory, which must outlive it.
+func (c *Chunk) part(from, n int) *Chunk {
+	out := &Chunk{rows: n, cols: make([]Vector, len(c.cols))}
+	for i := range c.cols {
+		out.cols[i] = c.cols[i].part(from, n)
+	}
+	return out
+}
+
+func (v *Vector) part(from, n int) Vector {
+	out := Vector{Type: v.Type, elem: v.elem}
+	if v.validity != nil {
+		mask := make([]uint64, (n+63)/64+1) // of a vector without values too
+		for i := range n {
+			if v.Valid(from + i) {
+				mask[i/64] |= 1 << (i % 64)
+			}
+		}
+		out.validity = unsafe.Pointer(unsafe.SliceData(mask))
+	}
+	switch v.Type.ID {
+	case Null:
+	case Varchar, Blob, Bit, List, Map:
+		out.data = unsafe.Add(v.data, from*16) // the elements of lists stay where they are
+	case Array:
+		elem := v.elem.part(from*v.Type.Size, n*v.Type.Size)
+		out.elem = &elem
+	case Struct, Union:
+		out.fields = make([]Vector, len(v.fields))
+		for i := range v.fields {
+			out.fields[i] = v.fields[i].part(from, n)
+		}
+	default:
+		out.data = unsafe.Add(v.data, from*v.Type.ValueSize())
+	}
+	return out
+}
+
+// rowSize is [Chunk.Size] of one row.
+func (c *Chunk) rowSize(row int, slot int64) (n int64) {
+	for i := range c.cols {
+		n += c.cols[i].size(row, row+1, slot)
+	}
+	return n
+}
+
 // Size is the approximate number of bytes that the rows take. Each text, list, array
 // and struct adds slot bytes for itself.
 func (c *Chunk) Size(slot int64) int64 {

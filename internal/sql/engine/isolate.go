@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -145,11 +147,21 @@ func (db *DB) Native(ctx context.Context, handler, input string) (string, error)
 	if !ok {
 		return "", fmt.Errorf("there is no handler %q", handler)
 	}
+	free, err := hold(ctx, int64(len(input)))
+	if err != nil {
+		return "", err
+	}
+	defer free()
 	return h.(Handler)(WithNesting(ctx, Nesting(ctx)+1), input)
 }
 
 // Batch calls a function as a statement would. It is a [BatchHandler].
 func (db *DB) Batch(ctx context.Context, id string, returns *Type, args *Chunk) (*Chunk, error) {
+	free, err := hold(ctx, args.Size(textSlot))
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	result, err := db.batches.call(WithNesting(ctx, Nesting(ctx)+1), id, returns, args)
 	if err != nil {
 		return nil, failStatement(ctx, err)
@@ -158,6 +170,15 @@ func (db *DB) Batch(ctx context.Context, id string, returns *Type, args *Chunk) 
 		return nil, errors.New("internal error: the values do not fit the rows")
 	}
 	return result, nil
+}
+
+// hold takes memory for what a statement passes to a function.
+func hold(ctx context.Context, bytes int64) (free func(), err error) {
+	free, err = memory.Hold(ctx, bytes)
+	if errors.Is(err, memory.ErrShort) {
+		err = failStatement(ctx, NewError(errcode.Busy, "pass less to functions, or run fewer statements at once", "%s", err))
+	}
+	return free, err
 }
 
 // Quiet waits at most patience until DuckDB runs no statement, including closed

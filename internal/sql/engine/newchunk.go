@@ -97,52 +97,68 @@ func (c *Chunk) inDuckDB() *Chunk {
 	}
 	own := newDuckChunk(columns)
 	for i := range c.cols {
-		own.cols[i].fill(&c.cols[i], c.rows)
+		own.cols[i].fill(&c.cols[i], c.rows, 0)
 	}
 	own.setLen(c.rows)
 	return own
 }
 
-// fill copies the first n values of a vector in Go's memory to one in DuckDB's.
-func (v *Vector) fill(from *Vector, n int) {
+// fill copies the first n values of a vector in Go's memory to one in DuckDB's, after the first
+// at, which are filled.
+func (v *Vector) fill(from *Vector, n, at int) {
 	for i := range n {
 		if !from.Valid(i) {
-			v.setNull(i)
+			v.setNull(at + i)
 		}
 	}
 	switch v.Type.ID {
 	case Null:
 	case Varchar, Blob, Bit:
-		v.fillTexts(from, n)
+		v.fillTexts(from, n, at)
 	case List, Map:
-		entries := Values[ListEntry](from, n)
-		count := uint64(0)
-		for _, e := range entries {
-			count = max(count, e.Offset+e.Length)
-		}
-		copy(Values[ListEntry](v, n), entries)
-		v.grow(int(count))
-		v.elem.fill(from.elem, int(count))
+		v.fillLists(from, n, at)
 	case Array:
-		v.elem.fill(from.elem, n*v.Type.Size)
+		v.elem.fill(from.elem, n*v.Type.Size, at*v.Type.Size)
 	case Struct, Union:
 		for i := range v.fields {
-			v.fields[i].fill(&from.fields[i], n)
+			v.fields[i].fill(&from.fields[i], n, at)
 		}
 	default:
-		copy(Values[byte](v, n*v.Type.ValueSize()), Values[byte](from, n*v.Type.ValueSize()))
+		size := v.Type.ValueSize()
+		copy(Values[byte](v, (at+n)*size)[at*size:], Values[byte](from, n*size))
 	}
+}
+
+func (v *Vector) fillLists(from *Vector, n, at int) {
+	had := 0 // elements of the filled values
+	if at > 0 {
+		had = int(mapping.ListVectorGetSize(v.raw))
+	}
+	entries := Values[ListEntry](v, at+n)[at:]
+	count := uint64(0)
+	for i, e := range Values[ListEntry](from, n) {
+		if !from.Valid(i) {
+			e = ListEntry{}
+		}
+		count = max(count, e.Offset+e.Length)
+		entries[i] = ListEntry{uint64(had) + e.Offset, e.Length}
+	}
+	v.grow(had + int(count))
+	v.elem.fill(from.elem, int(count), had)
 }
 
 // fillTexts is fill for texts. Those that another process calls VARCHAR may not be
 // UTF-8, which DuckDB relies on.
-func (v *Vector) fillTexts(from *Vector, n int) {
+func (v *Vector) fillTexts(from *Vector, n, at int) {
 	for i := range n {
+		if !from.Valid(i) {
+			continue
+		}
 		text := from.Bytes(i)
 		if v.Type.ID == Varchar && !utf8.Valid(text) {
 			text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 		}
-		mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(i), text)
+		mapping.VectorAssignStringElementLen(v.raw, mapping.IdxT(at+i), text)
 	}
 }
 

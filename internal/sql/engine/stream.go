@@ -207,7 +207,7 @@ func (s *streamScan) read(output mapping.DataChunk) error {
 	for i, at := range s.at {
 		v := Vector{Type: chunk.cols[i].Type}
 		v.load(mapping.DataChunkGetVector(output, mapping.IdxT(at)))
-		v.fill(&chunk.cols[i], chunk.rows)
+		v.fill(&chunk.cols[i], chunk.rows, 0)
 	}
 	mapping.DataChunkSetSize(output, mapping.IdxT(chunk.rows))
 	return nil

@@ -47,7 +47,8 @@ type frame struct {
 const (
 	headerBytes = 5
 	maxFrame    = 512 << 20 // of any frame; rows are split into frames of about 1 MiB, but a single row may be large
-	maxControl  = 16 << 20  // of a worker's frame other than rows
+	maxControl  = 16 << 20  // of a worker's frame other than rows and batches
+	maxBatch    = 160 << 20 // of a batch: the engine splits large ones, and bounds the arguments of a row
 	atOnce      = 1 << 20   // of a payload that is allocated before it has arrived
 )
 
@@ -100,8 +101,10 @@ func fromParent(kind) int { return maxFrame }
 
 func fromWorker(k kind) int {
 	switch k {
-	case kindRows, kindBatch:
+	case kindRows:
 		return maxFrame
+	case kindBatch:
+		return maxBatch
 	case kindReady, kindFailed, kindColumns, kindAbout, kindCall, kindScan, kindEnd:
 		return maxControl
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/activity"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -84,6 +85,7 @@ type Options struct {
 	Activity *activity.Table    // nil: of its own
 	// Isolate says whether a statement runs in a worker; nil: none does.
 	Isolate func(Request) bool
+	Memory  *memory.Budget // of what statements pass to functions; nil: no limit
 	// Refuse, if set, returns why no statement is taken any more, or nil.
 	Refuse func() error
 }
@@ -109,6 +111,7 @@ type Rows struct {
 	req     Request
 	entry   *activity.Entry
 	ctx     context.Context // of the statement, until Close
+	free    func()          // gives back its memory
 	began   time.Time
 	bytes   int64
 	err     error
@@ -148,7 +151,8 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 
 // begin takes a statement, which its owner can see and cancel until its end.
 func (s *Service) begin(ctx context.Context, req Request) (*Rows, error) {
-	r := &Rows{service: s, req: req, entry: req.Entry, ctx: caller.With(ctx, req.Caller), began: time.Now()}
+	r := &Rows{service: s, req: req, entry: req.Entry, began: time.Now()}
+	r.ctx, r.free = s.opts.Memory.Begin(caller.With(ctx, req.Caller), req.Caller.Principal)
 	if err := s.Refused(); err != nil {
 		return r, err
 	}
@@ -170,8 +174,10 @@ func (req Request) work(id string) activity.Work {
 	return activity.Work{ID: id, Kind: activity.Statement, Owner: req.Caller.Owner(), Protocol: string(req.Protocol), SQL: req.SQL}
 }
 
-// end removes a statement from the activity table, unless its protocol does.
+// end gives back the memory of a statement, and removes it from the activity table, unless its
+// protocol does.
 func (r *Rows) end() {
+	r.free()
 	if r.req.Entry == nil {
 		r.entry.End()
 	}
