@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
 // TestSQLCopiesIn writes rows by COPY FROM STDIN: all or none of them.
@@ -59,6 +61,55 @@ func TestSQLCopiesIn(t *testing.T) {
 	reader := pgxConnect(t, p, readerKey, "sslmode=disable")
 	_, err = reader.PgConn().CopyFrom(t.Context(), strings.NewReader("6\n"), "COPY orders (id) FROM STDIN")
 	wantStateOf(t, err, "42501")
+}
+
+// TestSQLCopiesInEveryType copies rows of every type in as text, out as binary, and that in again.
+func TestSQLCopiesInEveryType(t *testing.T) {
+	t.Parallel()
+	dir := shopOf(t, strings.ReplaceAll(shopPod, "orders", "every"), `every (
+		i INTEGER, u UBIGINT, h HUGEINT, f FLOAT, "Dec" DECIMAL(18,3), b BOOLEAN, t VARCHAR, x BLOB, j JSON, id UUID, bits BIT, d DATE, "d typed" TIME, tz TIMETZ,
+		ts TIMESTAMP_NS, "when" TIMESTAMPTZ, span INTERVAL, e ENUM('a', 'b'), l INTEGER[], days DATE[], texts VARCHAR[])`, "wares AS SELECT 7 AS id")
+	c := pgxConnect(t, start(t, dir, sqlProtocols()...), writerKey, "sslmode=disable").PgConn()
+	rows := "1\t18446744073709551615\t-170141183460469231731687303715884105727\t1.5\t-12.3456\tt\ttäb\\t\t\\\\x01ff\t{\"a\": 1}\t00000000-0000-0000-0000-000000000001\t0101\t" +
+		"2024-02-29\t12:34:56.789\t12:00:00+02\t2024-02-29 01:02:03.123456\t2024-02-29 01:02:03+02\t1 year 2 days 03:04:05\ta\t{1,NULL,3}\t{2024-02-29,infinity}\t{\"a b\",c}\n" +
+		"2\t0\t0\tNaN\t1e3\tf\t\t\t[]\t\\N\t1\tinfinity\t\\N\t\\N\tinfinity\t-infinity\t\\N\tb\t{}\t{2024-02-29}\t{}\n" +
+		strings.Repeat("\\N\t", 20) + "\\N\n"
+	copied := func(sql, data string) {
+		t.Helper()
+		if tag, err := c.CopyFrom(t.Context(), strings.NewReader(data), sql); err != nil || tag.RowsAffected() != 3 {
+			t.Fatalf("%s: %v, %v", sql, tag, err)
+		}
+	}
+	out := func(sql string) string {
+		t.Helper()
+		var b strings.Builder
+		if _, err := c.CopyTo(t.Context(), &b, sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return b.String()
+	}
+	const all = "COPY (SELECT * FROM every ORDER BY i) TO STDOUT "
+	copied("COPY every FROM STDIN", rows)
+	text, binary := out(all), out(all+"(FORMAT binary)")
+	golden.Equal(t, "testdata/copied.txt", text)
+	if _, err := c.Exec(t.Context(), "DELETE FROM every").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	copied("COPY every FROM STDIN (FORMAT binary)", binary)
+	if got := out(all); got != text {
+		t.Errorf("from binary: %s; want %s", got, text)
+	}
+	for data, want := range map[string]string{
+		"id\tnot a uuid":      "source column id",
+		"l\t{{1,2},{3,4}}":    "arrays of one dimension",
+		"d\tthe first of may": "source column d",
+	} {
+		column, value, _ := strings.Cut(data, "\t")
+		_, err := c.CopyFrom(t.Context(), strings.NewReader(value+"\n"), "COPY every ("+column+") FROM STDIN")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", data, err, want)
+		}
+	}
 }
 
 func wantStateOf(t *testing.T, err error, state string) {

@@ -33,19 +33,26 @@ datasets:
 // shop makes a folder with shopPod and the file of the tables.
 func shop(t *testing.T) string {
 	t.Helper()
-	dir := folder(t, "spicepod.yaml", shopPod)
+	return shopOf(t, shopPod, "orders (id INTEGER UNIQUE, name VARCHAR, day DATE)", "wares AS SELECT 7 AS id")
+}
+
+// shopOf makes a folder with a Spicepod and the file of its tables; the table orders gets a row.
+func shopOf(t *testing.T, pod string, tables ...string) string {
+	t.Helper()
+	dir := folder(t, "spicepod.yaml", pod)
 	db, err := engine.Open(t.Context(), engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, sql := range []string{
-		"ATTACH '" + filepath.Join(dir, "shop.db") + "' AS shop",
-		"CREATE TABLE shop.main.orders (id INTEGER UNIQUE, name VARCHAR, day DATE)",
-		"INSERT INTO shop.main.orders VALUES (1, 'one', NULL)",
-		"CREATE TABLE shop.main.wares AS SELECT 7 AS id",
-		"DETACH shop",
-	} {
+	statements := []string{"ATTACH '" + filepath.Join(dir, "shop.db") + "' AS shop"}
+	for _, table := range tables {
+		statements = append(statements, "CREATE TABLE shop.main."+table)
+		if strings.HasPrefix(table, "orders ") {
+			statements = append(statements, "INSERT INTO shop.main.orders VALUES (1, 'one', NULL)")
+		}
+	}
+	for _, sql := range append(statements, "DETACH shop") {
 		if err := db.Exec(t.Context(), sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -13,6 +14,8 @@ import (
 type copies struct {
 	copy   *wire.Copy // how they are written; nil: as rows
 	copyIn *copyIn    // of COPY FROM; nil: another statement
+
+	input *engine.Input // of the INSERT of a COPY FROM; nil: another statement
 }
 
 // copyStatement is a parsed COPY: the query for its rows, where that begins in the

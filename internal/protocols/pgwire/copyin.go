@@ -16,7 +16,7 @@ import (
 )
 
 // COPY table FROM STDIN is one INSERT: what the client sends is collected, decoded by the
-// types of the table's columns, and bound as one list for each column. So it writes all
+// types of the table's columns, and read by DuckDB as an [engine.Input]. So it writes all
 // rows or none, under the guard, the limits and the audit of every INSERT, to each kind of
 // table. The data of a COPY counts as the parameters of the connection do.
 
@@ -30,16 +30,12 @@ type copyIn struct {
 
 // insert is the statement that writes the rows.
 func (in *copyIn) insert() string {
-	var b strings.Builder
-	b.WriteString("INSERT INTO " + in.table)
+	input, values := wire.CopyColumns(in.columns)
+	list := ""
 	if in.list != "" {
-		b.WriteString(" (" + in.list + ")")
+		list = " (" + in.list + ")"
 	}
-	for i, c := range in.columns {
-		b.WriteString([]string{" SELECT ", ", "}[min(i, 1)])
-		b.WriteString("unnest($" + strconv.Itoa(i+1) + "::" + c.Type.String() + "[])")
-	}
-	return b.String()
+	return "INSERT INTO " + in.table + list + " SELECT " + strings.Join(values, ", ") + " FROM " + engine.InputFrom(input, engine.ChunkRows)
 }
 
 // check refuses columns whose values have no form that PostgreSQL's clients send.
@@ -62,7 +58,7 @@ func (in *copyIn) run(ctx context.Context, c *conn, p *plan) error {
 	if err := in.check(); err != nil {
 		return err
 	}
-	insert := &plan{verb: "INSERT", counted: true}
+	insert := &plan{verb: "INSERT", counted: true, copies: copies{input: &engine.Input{}}}
 	insert.text, _ = c.rewrite(in.insert()) // search_path
 	if err := c.describe(ctx, insert); err != nil {
 		return err
@@ -71,7 +67,7 @@ func (in *copyIn) run(ctx context.Context, c *conn, p *plan) error {
 	if err != nil {
 		return err
 	}
-	lists, size, err := wire.ReadCopy(in.from, in.table, wire.Columns(in.columns, c.style(p), false), data)
+	rows, size, err := wire.ReadCopy(in.from, in.table, wire.Columns(in.columns, c.style(p), false), data)
 	if err != nil {
 		return err
 	}
@@ -79,7 +75,8 @@ func (in *copyIn) run(ctx context.Context, c *conn, p *plan) error {
 		return err
 	}
 	defer func() { c.store.size -= size }()
-	portal := &portal{plan: insert, params: lists}
+	insert.input = &engine.Input{Rows: rows}
+	portal := &portal{plan: insert}
 	defer c.store.closePortal(portal)
 	n, _, err := c.advance(ctx, portal, nil, 0)
 	if err != nil {

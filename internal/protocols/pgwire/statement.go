@@ -315,7 +315,7 @@ func (c *conn) request(p *plan, params []any) query.Request {
 		who.Write = false
 	}
 	return query.Request{
-		Request: engine.Request{SQL: p.text, Params: engine.Params{Positional: params}, Transaction: c.block.transaction()},
+		Request: engine.Request{SQL: p.text, Params: engine.Params{Positional: params}, Input: p.input, Transaction: c.block.transaction()},
 		Caller:  who, Protocol: query.Postgres, Remote: c.remote,
 	}
 }

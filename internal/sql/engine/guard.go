@@ -78,6 +78,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 			return nil, moveError(err, sql, relocate)
 		}
 		v = v.moved(relocate)
+		v.input = input
 		if req.Allow == nil && len(h.tables) == 0 && !v.hidden {
 			cat.cache(sql, v)
 		}

@@ -55,10 +55,10 @@ func InputFrom(columns []Column, rows int) string {
 	return fmt.Sprintf("%s({%s}, %d)", inputTable, strings.Join(fields, ", "), rows)
 }
 
-// InputType reports whether [Input] can have values of the type: a bool for BOOLEAN,
-// int64 for BIGINT, uint64 for UBIGINT, float64 for DOUBLE, a string for VARCHAR, []byte
-// for BLOB, a [value.Numeric] for DECIMAL, and the types of package value for DATE and
-// TIMESTAMP.
+// InputType reports whether an argument of a function can be in an [Input]: a bool for
+// BOOLEAN, int64 for BIGINT, uint64 for UBIGINT, float64 for DOUBLE, a string for VARCHAR,
+// []byte for BLOB, a [value.Numeric] for DECIMAL, and the types of package value for DATE
+// and TIMESTAMP. Rows may also have those for TIME, TIMETZ and INTERVAL, and []any for LIST.
 func InputType(t *Type) bool {
 	switch t.ID {
 	case Boolean, BigInt, UBigInt, Double, Blob, Decimal, Date, Timestamp, TimestampTZ, TimestampNS:
@@ -189,8 +189,8 @@ func (s *inputScan) scan(read *int, output mapping.DataChunk) error {
 		return nil
 	}
 	for i, c := range s.columns {
-		v := Vector{Type: c.Type, raw: mapping.DataChunkGetVector(output, mapping.IdxT(i))}
-		v.data = mapping.VectorGetData(v.raw)
+		v := Vector{Type: c.Type}
+		v.load(mapping.DataChunkGetVector(output, mapping.IdxT(i)))
 		for row, values := range rows {
 			if err := v.set(row, values[i]); err != nil {
 				return fmt.Errorf("column %s: %w", c.Name, err)
@@ -201,7 +201,7 @@ func (s *inputScan) scan(read *int, output mapping.DataChunk) error {
 	return nil
 }
 
-// set makes value i a copy of given, of one of the types that [InputType] describes.
+// set makes value i a copy of given, as [InputType] describes it.
 func (v *Vector) set(i int, given any) error {
 	id := v.Type.ID
 	switch x := given.(type) {
@@ -224,14 +224,39 @@ func (v *Vector) set(i int, given any) error {
 		return store(v, i, int64(x), id == TimestampTZ)
 	case value.TimestampNS:
 		return store(v, i, int64(x), id == TimestampNS)
+	case value.Time:
+		return store(v, i, int64(x), id == Time)
+	case value.TimeTZ:
+		bits := mapping.CreateTimeTZ(int64(x.Time), x.Offset)
+		return store(v, i, mapping.TimeTZMembers(&bits), id == TimeTZ)
+	case value.Interval:
+		return store(v, i, x, id == Interval)
 	case value.Numeric:
 		return v.setDecimal(i, string(x))
+	case []any:
+		return v.setList(i, x)
 	case string:
 		return v.setInput(i, []byte(x), id == Varchar)
 	case []byte:
 		return v.setInput(i, x, id == Blob)
 	}
 	return fmt.Errorf("a %T is not a %s", given, v.Type)
+}
+
+// setList makes value i a list of elements, which follow those of the lists before it.
+func (v *Vector) setList(i int, elements []any) error {
+	if v.Type.ID != List {
+		return fmt.Errorf("a list is not a %s", v.Type)
+	}
+	from := int(mapping.ListVectorGetSize(v.raw))
+	v.grow(from + len(elements))
+	Values[ListEntry](v, i+1)[i] = ListEntry{Offset: uint64(from), Length: uint64(len(elements))}
+	for j, e := range elements {
+		if err := v.elem.set(from+j, e); err != nil {
+			return fmt.Errorf("element %d: %w", j+1, err)
+		}
+	}
+	return nil
 }
 
 // store writes value i if that is a value of the vector's type.

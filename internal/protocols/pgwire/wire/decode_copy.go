@@ -6,20 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 )
 
-// ReadCopy decodes the data of COPY … FROM STDIN. It returns the values of each column in
-// a list, as the engine takes them (see engine.Params), and about the memory that they
-// take. An error has the line and the column where it is, as PostgreSQL reports them.
+// ReadCopy decodes the data of COPY … FROM STDIN. It returns the rows, as [CopyColumns]
+// describes them, and about the memory that they take. An error has the line and the column
+// where it is, as PostgreSQL reports them.
 // https://www.postgresql.org/docs/15/sql-copy.html
-func ReadCopy(from *Copy, table string, columns []Column, data []byte) (lists []any, size int, err error) {
+func ReadCopy(from *Copy, table string, columns []Column, data []byte) (rows [][]any, size int, err error) {
 	r := &copyReader{from: from, data: data, columns: columns}
-	values := make([][]any, len(columns))
 	where := func(column string) string { return fmt.Sprintf("COPY %s, line %d%s", table, r.line, column) }
 	if err := r.start(); err != nil {
 		return nil, 0, located(err, where(""))
@@ -28,14 +32,25 @@ func ReadCopy(from *Copy, table string, columns []Column, data []byte) (lists []
 	if from.Format == CopyBinary {
 		format = FormatBinary
 	}
+	carriers, width := make([][]*engine.Type, len(columns)), 0
+	for i, c := range columns {
+		carriers[i] = copied(c.Type.OID)
+		width += len(carriers[i])
+	}
+	var values []any // of the next rows
 	for {
 		fields, err := r.next()
 		if err != nil {
 			return nil, 0, located(err, where(""))
 		}
 		if fields == nil {
-			break
+			return rows, size, nil
 		}
+		if len(values) < width {
+			values = make([]any, width*engine.ChunkRows)
+		}
+		row := values[:0:width]
+		values = values[width:]
 		for i, c := range columns {
 			v, err := decodeCopied(c.Type.OID, format, fields[i])
 			if err != nil {
@@ -44,25 +59,123 @@ func ReadCopy(from *Copy, table string, columns []Column, data []byte) (lists []
 			if size += sizeOf(v); size > MaxValues {
 				return nil, 0, located(tooLarge(), where(""))
 			}
-			values[i] = append(values[i], v)
+			row = appendCopied(row, carriers[i], v)
 		}
+		rows = append(rows, row)
 	}
-	lists = make([]any, len(columns))
-	for i, list := range values {
-		lists[i] = list
-		if list == nil {
-			lists[i] = []any{}
-		}
-	}
-	return lists, size, nil
 }
 
-// decodeCopied is decode with the range of the integers, so that an error has its line.
+// CopyColumns returns the columns of an [engine.Input] that has the values of these columns, and
+// an expression over it for each of them. A value whose text only DuckDB can parse, such as a
+// time that is not written as PostgreSQL does, is in a second column of texts. Errors of DuckDB
+// name the columns of texts, so these have the names of the table's.
+func CopyColumns(columns []engine.Column) (input []engine.Column, values []string) {
+	taken := map[string]bool{}
+	for _, c := range columns {
+		taken[sqltree.Fold(c.Name)] = true
+	}
+	for _, c := range columns {
+		carriers := copied(TypeOf(c.Type).OID)
+		cast := func(name string, carrier *engine.Type) string {
+			input = append(input, engine.Column{Name: name, Type: carrier})
+			return "CAST(" + engine.Identifier(name) + " AS " + c.Type.String() + ")"
+		}
+		if len(carriers) == 1 {
+			values = append(values, cast(c.Name, carriers[0]))
+			continue
+		}
+		typed := c.Name + " typed"
+		for taken[sqltree.Fold(typed)] {
+			typed += "_"
+		}
+		taken[sqltree.Fold(typed)] = true
+		values = append(values, "coalesce("+cast(typed, carriers[0])+", "+cast(c.Name, carriers[1])+")")
+	}
+	return input, values
+}
+
+// copiedTypes are the types of values that are not read as texts.
+var copiedTypes = map[uint32]engine.TypeID{
+	pgtype.BoolOID: engine.Boolean, pgtype.ByteaOID: engine.Blob,
+	pgtype.Int2OID: engine.BigInt, pgtype.Int4OID: engine.BigInt, pgtype.Int8OID: engine.BigInt, pgtype.OIDOID: engine.BigInt,
+	pgtype.Float4OID: engine.Double, pgtype.Float8OID: engine.Double,
+	pgtype.DateOID: engine.Date, pgtype.TimeOID: engine.Time, pgtype.TimetzOID: engine.TimeTZ, pgtype.IntervalOID: engine.Interval,
+	pgtype.TimestampOID: engine.Timestamp, pgtype.TimestamptzOID: engine.TimestampTZ,
+}
+
+// copied returns the types of the columns of an [engine.Input] that have the values of a column
+// of that type. Only one of them is not NULL.
+func copied(oid uint32) []*engine.Type {
+	elem, array := elementOf[oid]
+	if array {
+		oid = elem
+	}
+	ids := []engine.TypeID{engine.Varchar}
+	switch id, known := copiedTypes[oid]; id {
+	case engine.Date, engine.Time, engine.TimeTZ, engine.Interval, engine.Timestamp, engine.TimestampTZ:
+		ids = []engine.TypeID{id, engine.Varchar}
+	default:
+		if known {
+			ids[0] = id
+		}
+	}
+	types := make([]*engine.Type, len(ids))
+	for i, id := range ids {
+		if types[i] = (&engine.Type{ID: id}); array {
+			types[i] = &engine.Type{ID: engine.List, Elem: types[i]}
+		}
+	}
+	return types
+}
+
+// appendCopied appends a value in the column of those types that it is of, and NULL in the others.
+func appendCopied(row []any, types []*engine.Type, v any) []any {
+	if len(types) == 2 {
+		if hasText(v) {
+			return append(row, nil, v)
+		}
+		return append(row, v, nil)
+	}
+	if t := types[0]; t.ID == engine.Varchar || t.ID == engine.List && t.Elem.ID == engine.Varchar {
+		v = asText(v)
+	}
+	return append(row, v)
+}
+
+func hasText(v any) bool {
+	list, _ := v.([]any)
+	_, is := v.(string)
+	return is || slices.ContainsFunc(list, hasText)
+}
+
+// asText returns a value with its numbers as texts.
+func asText(v any) any {
+	switch v := v.(type) {
+	case value.Numeric:
+		return string(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []any:
+		for i := range v {
+			v[i] = asText(v[i])
+		}
+	}
+	return v
+}
+
+// decodeCopied is decode with the range of the integers and the dimensions of arrays, so that
+// an error has its line.
 func decodeCopied(oid uint32, format int16, data []byte) (any, error) {
 	v, err := decode(oid, format, data)
-	n, whole := v.(int64)
-	if whole && (oid == pgtype.Int2OID && n != int64(int16(n)) || oid == pgtype.Int4OID && n != int64(int32(n))) {
-		return nil, sqlstate.Errorf(sqlstate.OutOfRange, "", "%d is out of range for the type of the column", n)
+	switch n := v.(type) {
+	case int64:
+		if oid == pgtype.Int2OID && n != int64(int16(n)) || oid == pgtype.Int4OID && n != int64(int32(n)) {
+			return nil, sqlstate.Errorf(sqlstate.OutOfRange, "", "%d is out of range for the type of the column", n)
+		}
+	case []any:
+		if slices.ContainsFunc(n, func(e any) bool { _, is := e.([]any); return is }) {
+			return nil, sqlstate.Errorf(sqlstate.Text, "write {1,2}", "the column takes arrays of one dimension")
+		}
 	}
 	return v, err
 }

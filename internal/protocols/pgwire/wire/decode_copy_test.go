@@ -45,28 +45,27 @@ func TestReadCopy(t *testing.T) {
 		{backslash, `"a\"b","\\"` + "\n", `a"b|\`},
 		{&Copy{Delimiter: '|', Null: "NIL"}, "NIL|nil\n", "∅|nil"},
 	} {
-		lists, _, err := ReadCopy(tt.from, "t", textColumns(2), []byte(tt.data))
-		if got := copiedText(lists); err != nil || got != tt.want {
+		rows, _, err := ReadCopy(tt.from, "t", textColumns(2), []byte(tt.data))
+		if got := copiedText(rows); err != nil || got != tt.want {
 			t.Errorf("%q: %q, %v; want %q", tt.data, got, err, tt.want)
 		}
 	}
 }
 
-// copiedText shows the rows of columns.
-func copiedText(lists []any) string {
-	var rows []string
-	for i := range lists[0].([]any) {
+// copiedText shows rows.
+func copiedText(rows [][]any) string {
+	var lines []string
+	for _, values := range rows {
 		var row []string
-		for _, list := range lists {
-			v := list.([]any)[i]
+		for _, v := range values {
 			if v == nil {
 				v = "∅"
 			}
 			row = append(row, fmt.Sprint(v))
 		}
-		rows = append(rows, strings.Join(row, "|"))
+		lines = append(lines, strings.Join(row, "|"))
 	}
-	return strings.Join(rows, ";")
+	return strings.Join(lines, ";")
 }
 
 func TestReadCopyErrors(t *testing.T) {
@@ -120,9 +119,9 @@ func FuzzReadCopy(f *testing.F) {
 			from *Copy
 			data []byte
 		}{{textCopy(), text}, {csvCopy(), append(csv, '\n')}} {
-			lists, _, err := ReadCopy(c.from, "t", textColumns(2), c.data)
-			if want := data + "|" + other; err != nil || copiedText(lists) != want {
-				t.Fatalf("%q: %v, %q; want %q", c.data, err, lists, want)
+			rows, _, err := ReadCopy(c.from, "t", textColumns(2), c.data)
+			if want := data + "|" + other; err != nil || copiedText(rows) != want {
+				t.Fatalf("%q: %v, %q; want %q", c.data, err, rows, want)
 			}
 		}
 	})
