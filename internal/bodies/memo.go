@@ -22,7 +22,9 @@ const (
 // memo is what the calls of one function in one statement share.
 type memo struct {
 	mu      sync.Mutex
-	fresh   bool // no value of another statement is used
+	id      string // of the function
+	fresh   bool   // no value of another statement is used
+	rows    int    // that it was called for
 	calls   int
 	bytes   int // of values
 	flights []*flight
@@ -103,7 +105,7 @@ func (f *found) wait(ctx context.Context) error {
 
 // memo returns the function's memo of the statement, or a new one outside of statements.
 func (f *Function) memo(ctx context.Context) *memo {
-	newMemo := func() any { return &memo{fresh: functions.Recomputes(ctx)} }
+	newMemo := func() any { return &memo{id: f.id, fresh: functions.Recomputes(ctx)} }
 	if st := engine.StatementOf(ctx); st != nil {
 		return st.State(f, newMemo).(*memo)
 	}
@@ -114,7 +116,15 @@ func (f *Function) memo(ctx context.Context) *memo {
 func (m *memo) count(f *Function, calls int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.rows += calls
 	return m.add(f, calls)
+}
+
+// Counts makes a memo an [engine.Counted].
+func (m *memo) Counts() (id string, rows, calls int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.id, m.rows, m.calls
 }
 
 func (m *memo) add(f *Function, calls int) error {
@@ -138,6 +148,7 @@ func (m *memo) find(f *Function, args *engine.Chunk, s *scratch) error {
 	s.own = &flight{done: make(chan struct{})}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.rows += args.Len()
 	if m.full() {
 		s.share()
 		return m.add(f, len(s.rows))

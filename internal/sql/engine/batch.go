@@ -65,12 +65,15 @@ type batchFunction struct {
 	returns *Type
 }
 
+// batchPrefix begins the names of [BatchName].
+const batchPrefix = "__spiced_batch_"
+
 // BatchName is the name of the native function whose values have the type. Its arguments
 // are the ID of a function, and those of the function. It is called once for each vector of
 // rows, or more often if they are large. The guard refuses it to all but the runtime's own macros.
 func BatchName(t *Type) string {
 	sum := sha256.Sum256([]byte(t.String()))
-	return "__spiced_batch_" + hex.EncodeToString(sum[:8])
+	return batchPrefix + hex.EncodeToString(sum[:8])
 }
 
 // HandleBatches sets what computes values. Call it before the first statement.

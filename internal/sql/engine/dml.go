@@ -30,6 +30,8 @@ type writeTarget struct {
 
 	source *source          // what a worker computes of the write; nil: nothing
 	stays  []sqltree.Costly // what else of it is costly
+
+	returning bool // its rows are those of RETURNING
 }
 
 const (
@@ -92,7 +94,7 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
 		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table)}, returning: ch.returning != (sqltree.Span{}), parameters: parameters{types: wrote.types},
+		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table), returning: ch.returning != (sqltree.Span{})}, parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {

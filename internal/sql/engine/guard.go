@@ -27,10 +27,10 @@ type verdict struct {
 	origin func(int) int // offset in text → offset in the caller's statement
 	called
 	traits Traits
-	write  bool // it is an INSERT, UPDATE or DELETE
+	// explain is what precedes the statement in text, such as "EXPLAIN ANALYZE "; else "".
+	explain string
+	write   bool // it is an INSERT, UPDATE or DELETE
 	writeTarget
-	// returning says that its rows are those of RETURNING.
-	returning bool
 
 	hidden bool // it calls functions that are hidden from the caller, by names that no function has
 
@@ -103,7 +103,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE returns times
 	var origin func(int) int
 	text, origin = sqltree.Apply(text, edits)
-	v.text = explain + text // only judged text
+	v.text, v.explain = explain+text, explain // only judged text
 	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
 	v.called = callsOf(st, cat, relocate)
 	if v.callsConditional() || len(v.gated) > 0 {

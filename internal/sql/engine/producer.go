@@ -58,6 +58,9 @@ func (p *producer) run() {
 		if err = p.guarded(p.feed); err == nil {
 			err = p.sendOnly()
 		}
+		if err == nil {
+			err = p.guarded(p.explainCalls)
+		}
 		p.only.destroy()
 		p.rows.err = err
 	}
