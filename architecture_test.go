@@ -4,16 +4,18 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"go/doc"
 	"html"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/architecture.svg")
+var update = flag.Bool("update", false, "rewrite docs/architecture.svg and the table of packages in docs/architecture.md")
 
 // purpose says in a few words what the packages of each group of layers do.
 var purpose = map[string]string{
@@ -59,6 +61,71 @@ func TestArchitecturePicture(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("%s is stale: run go test . -run Picture -update", architecturePicture)
 	}
+}
+
+// docLink matches a link to a symbol in a comment.
+var docLink = regexp.MustCompile(`\[([\w.]+)\]`)
+
+const architecturePage = "docs/architecture.md"
+
+// TestArchitectureTable keeps the table of packages in docs/architecture.md in step with the
+// comments of the packages. go test . -run Architecture -update writes it again.
+func TestArchitectureTable(t *testing.T) {
+	page, err := os.ReadFile(architecturePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- packages: go test . -run Architecture -update -->\n", "<!-- end of packages -->\n"
+	before, rest, found := strings.Cut(string(page), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no table of packages", architecturePage)
+	}
+	want := before + begin + packageTable(t) + end + after
+	if *update {
+		if err := os.WriteFile(architecturePage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(page) != want {
+		t.Errorf("%s is stale: run go test . -run Architecture -update", architecturePage)
+	}
+}
+
+// packageTable has a row for each package, with the first sentence of its comment, by the
+// groups of the layers, the highest first.
+func packageTable(t *testing.T) string {
+	groups := map[string]map[string]string{} // group → package → sentence
+	for _, s := range sources(t) {
+		group := groupOf(s.pkg)
+		if groups[group] == nil {
+			groups[group] = map[string]string{}
+		}
+		if s.file.Doc != nil {
+			sentence := strings.TrimRight(new(doc.Package).Synopsis(s.file.Doc.Text()), ".:")
+			_, sentence, _ = strings.Cut(sentence, " ") // Package or Command
+			_, sentence, _ = strings.Cut(sentence, " ") // its name
+			groups[group][s.pkg] = docLink.ReplaceAllString(sentence, "$1")
+		} else if _, ok := groups[group][s.pkg]; !ok {
+			groups[group][s.pkg] = ""
+		}
+	}
+	var b strings.Builder
+	b.WriteString("\n| package | what it does |\n|---|---|\n")
+	for _, layer := range slices.Backward(layers) {
+		for _, group := range layer {
+			packages := groups[group]
+			if len(packages) > 1 {
+				fmt.Fprintf(&b, "| **`%s`** | **%s** |\n", group, purpose[group])
+			}
+			for _, pkg := range slices.Sorted(maps.Keys(packages)) {
+				if packages[pkg] == "" {
+					t.Errorf("package %s has no comment", pkg)
+				}
+				fmt.Fprintf(&b, "| `%s` | %s |\n", pkg, strings.ReplaceAll(packages[pkg], "|", `\|`))
+			}
+		}
+	}
+	return b.String() + "\n"
 }
 
 // groupOf returns the name of policy_test.go's layers that a package belongs to.
