@@ -24,7 +24,7 @@ The types that arguments, results and columns of functions may have in a Spicepo
 - Inside another type, an enum is VARCHAR in SQL; its values are checked in arguments of tools.
 - BIGNUM, GEOMETRY and VARIANT are returned as text by statements, but are not types of arguments and results.
 
-Arguments of tools have the schema *argument*; a call also takes ` + "`null`, and numbers as text such as `\"12\"`" + ` ([0039](decisions/0039-plain-types-of-arguments.md)). Results have the schema *result*, or that of the argument, and may be ` + "`null`" + `. Examples are JSON. Text that holds an object or a list is read as that for ` + "`json`" + `. *Arrow* is the type of a column in results of Arrow and Flight SQL, *PostgreSQL* that over its protocol.
+Arguments of tools have the schema *argument*; a call also takes ` + "`null`, and numbers as text such as `\"12\"`" + ` ([0039](decisions/0039-plain-types-of-arguments.md)). For a float64, fractions are rounded to the nearest; an integer that it does not have (` + "`9007199254740993`" + `) and a number that would become 0 are refused, with the nearest one. Results have the schema *result*, or that of the argument, and may be ` + "`null`" + `. Examples are JSON. Text that holds an object or a list is read as that for ` + "`json`" + `. *Arrow* is the type of a column in results of Arrow and Flight SQL, *PostgreSQL* that over its protocol.
 
 | DuckDB | names | Arrow | argument | result | PostgreSQL | example |
 |---|---|---|---|---|---|---|

@@ -182,18 +182,28 @@ func (t *Type) decimal(given any) (any, error) {
 }
 
 func (t *Type) float(given any) (any, error) {
+	bits := 64
+	if t.duck.ID == engine.Float {
+		bits = 32
+	}
 	f, ok := given.(float64) // a default may be .inf
 	if text, isText := numberText(given); !ok && isText {
 		var err error
-		if f, err = strconv.ParseFloat(text, 64); errors.Is(err, strconv.ErrRange) {
+		f, err = value.Float(text, bits)
+		switch {
+		case errors.Is(err, strconv.ErrRange):
 			return nil, fmt.Errorf("%.60s is out of the range of %s", text, t)
+		case errors.Is(err, strconv.ErrSyntax):
+			return nil, t.wrong(given)
+		case err != nil:
+			return nil, fmt.Errorf("%w; pass that, or declare a decimal and not %s", err, t)
 		}
-		ok = err == nil
+		ok = true
 	}
 	if !ok {
 		return nil, t.wrong(given)
 	}
-	if t.duck.ID == engine.Float && !math.IsInf(f, 0) && math.IsInf(float64(float32(f)), 0) {
+	if bits == 32 && !math.IsInf(f, 0) && math.IsInf(float64(float32(f)), 0) {
 		return nil, fmt.Errorf("%g is out of the range of %s", f, t)
 	}
 	return f, nil

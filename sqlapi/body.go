@@ -86,7 +86,7 @@ func readError(err error) error {
 // sqlBody is a statement as JSON.
 type sqlBody struct {
 	SQL        sqlText    `json:"sql" type:"string" doc:"One statement."`
-	Parameters parameters `json:"parameters,omitzero" type:"array|object|null" doc:"An array for ? and $1, an object for $name and :name."`
+	Parameters parameters `json:"parameters,omitzero" type:"array|object|null" doc:"An array for ? and $1, an object for $name and :name. A number that a DOUBLE would change is refused: an integer beyond HUGEINT, or one without an exact DOUBLE where the statement needs that, such as 9007199254740993, and one that would become 0. Fractions are rounded, as everywhere."`
 }
 
 // sqlText is a text that was given, and not null.

@@ -75,6 +75,8 @@ func TestSQLParameters(t *testing.T) {
 	f.want(post(`{"sql":"SELECT :name AS x","parameters":{"name":true}}`), 200, `[{"x":true}]`)
 	f.want(post(`{"sql":"SELECT $1 AS x","parameters":[9223372036854775807]}`), 200, `[{"x":9223372036854775807}]`)
 	f.want(post(`{"sql":"SELECT 1 AS x","parameters":null}`), 200, `[{"x":1}]`)
+	f.want(post(`{"sql":"SELECT $1 * 10 AS x, $2::DOUBLE AS y","parameters":[0.1, 9007199254740992]}`), 200, `[{"x":1.0,"y":9007199254740992.0}]`)
+	f.want(post(`{"sql":"SELECT $1 AS x","parameters":[10000000000000000000000000000000000000000]}`), 400, "does not fit exactly")
 	f.want(post(`{"sql":"SELECT 1 AS x"}`), 200, `[{"x":1}]`)
 	for body, want := range map[string]string{
 		`{"sql":"SELECT 1","parameter":[]}`:              `did you mean "parameters"?`,
