@@ -108,6 +108,7 @@ type workerNeeds struct {
 	// have that. Nil: only this process can run the statement.
 	dependencies func() ([]*Dependency, error)
 	conditions   *conditions // for the tables of the dependencies
+	here         bool        // this process runs it: see readsHere
 }
 
 // dependencies returns [workerNeeds.dependencies] of a statement.
@@ -193,8 +194,26 @@ func (db *DB) Quiet(patience time.Duration) bool {
 	return true
 }
 
-// isolable decides whether the statement runs in another process.
+// readsHere reports whether this process runs a statement that another one could run: a look-up in a
+// table that only this process can read, and would read for the other one. It computes nothing for
+// the caller.
+func (c *Catalog) readsHere(st *sqltree.Statement) bool {
+	if !st.LookUp || st.Over != nil || len(st.Calls) > 0 || unsafeType(st) != "" {
+		return false
+	}
+	named := st.Relations[0]
+	r, ok := c.Relation(named.Catalog, named.Schema, named.Name)
+	target := c.contents.Targets[r]
+	return ok && target.Table != "" && target.Writer == nil && !c.Traits(r).Protected
+}
+
+// isolable decides whether the statement runs in another process. One that a client reads in
+// parts does, since it would hold a connection for as long as that takes, and so does one of a
+// transaction, which an interrupt would end.
 func (p *producer) isolable() (bool, error) {
+	if p.verdict.here && !p.req.Parts && p.joined == nil {
+		return false, nil
+	}
 	if !p.req.Isolate || p.db.opts.Isolator == nil || p.verdict.write || p.verdict.dependencies == nil {
 		return false, nil
 	}

@@ -114,7 +114,7 @@ func (v *verdict) judgeSource(c *conn, cat *Catalog, ch *change, table string, j
 	if err != nil {
 		return err
 	}
-	s := &source{target: ch.relation, spans: ch.computedSpans(), needs: workerNeeds{cat.dependencies(st), cat.conditions(st)}}
+	s := &source{target: ch.relation, spans: ch.computedSpans(), needs: workerNeeds{dependencies: cat.dependencies(st), conditions: cat.conditions(st)}}
 	if s.needs.dependencies == nil {
 		return nil // only without the runtime's catalog, as in tests
 	}

@@ -122,3 +122,45 @@ func TestScansThatTakeTooMuchRoom(t *testing.T) {
 		t.Errorf("afterwards: got %+v", got)
 	}
 }
+
+// TestLookUpsStay has statements on a table that only the parent can read: a worker gets all but
+// look-ups.
+func TestLookUpsStay(t *testing.T) {
+	for sql, stays := range map[string]bool{
+		"SELECT t FROM goods WHERE n = 2":                                  true,
+		"SELECT g.t AS title, g.n FROM public.goods AS g WHERE g.n IN (2)": true,
+		"SELECT t FROM goods WHERE n = 2 AND (t <> 'x' OR d IS NULL)":      true,
+		"SELECT t FROM goods WHERE n = 2 LIMIT 1":                          true,
+		"FROM goods SELECT t WHERE n = 2":                                  true,
+		"SELECT t FROM goods WHERE n > 1":                                  false,
+		"SELECT t FROM goods":                                              false,
+		"SELECT t FROM goods WHERE n = 2 ORDER BY t":                       false,
+		"SELECT DISTINCT t FROM goods WHERE n = 2":                         false,
+		"SELECT any_value(t) AS t FROM goods WHERE n = 2":                  false,
+		"SELECT t FROM goods WHERE n = 2 GROUP BY ALL":                     false,
+		"SELECT lower(t) AS t FROM goods WHERE n = 2":                      false,
+		"SELECT t FROM goods WHERE n = 2 AND t LIKE 't%'":                  false,
+		"SELECT t FROM goods WHERE n = (SELECT 2)":                         false,
+		"WITH g AS (FROM goods) SELECT t FROM g WHERE n = 2":               false,
+		"SELECT t FROM goods JOIN (SELECT 2 AS n) USING (n) WHERE n = 2":   false,
+		"SELECT t FROM goods TABLESAMPLE 100% WHERE n = 2":                 false,
+		"SELECT t FROM goods WHERE n = 2 QUALIFY row_number() OVER () = 1": false,
+		"SELECT t FROM goods WHERE n = 2 UNION SELECT 'two'":               false,
+		"SELECT * REPLACE (lower(t) AS t) FROM goods WHERE n = 2":          false,
+		"SELECT COLUMNS(c -> c = 't') FROM goods WHERE n = 2":              false,
+		"SELECT 'two' AS two, t FROM small WHERE n = 2":                    true,
+		"SELECT 'two' AS two FROM other WHERE n = 2":                       false,
+		"SELECT t FROM goods WHERE n = 2 AND t = CAST('two' AS VARCHAR)":   false,
+		"SELECT [x FOR x IN [t]][1] AS t FROM goods WHERE n = 2":           false,
+	} {
+		t.Run(sql, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			home(t, w)
+			got := w.isolated(sql, 0)
+			if s := w.pool.Stats(); (s.Started == 0) != stays || got.Err != nil || !strings.Contains(got.JSON, "two") {
+				t.Errorf("%d workers, %+v", s.Started, got)
+			}
+		})
+	}
+}

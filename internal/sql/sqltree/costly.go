@@ -128,6 +128,59 @@ func costly(n node) (what string, ok bool) {
 	return "", false
 }
 
+// lookUp reports whether a query node selects columns of one table by comparisons of its columns
+// with constants and parameters. Nothing in it computes, sorts or collects: a row costs no more
+// than reading it.
+func lookUp(n node) bool {
+	from, where := n.child("from_table"), n.child("where_clause")
+	if where == nil || from.str("type") != "BASE_TABLE" || from["sample"] != nil || from["at_clause"] != nil || len(from.list("column_name_alias")) > 0 {
+		return false
+	}
+	plain := node(maps.Clone(n))
+	delete(plain, "where_clause")
+	delete(plain, "modifiers")
+	if !shapeOf(plain).Plain {
+		return false
+	}
+	for _, e := range n.list("modifiers") {
+		m, _ := e.(map[string]any)
+		if limit := node(m); limit.str("type") != "LIMIT_MODIFIER" || !compares(limit["limit"]) || !compares(limit["offset"]) {
+			return false
+		}
+	}
+	return compares(n["select_list"]) && compares(n["where_clause"])
+}
+
+// compares reports whether expressions have columns, constants and parameters, and comparisons
+// of them, only.
+func compares(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !compares(e) })
+	case map[string]any:
+		switch node(v).str("class") {
+		case "COLUMN_REF", "CONSTANT", "PARAMETER":
+			return true
+		case "STAR":
+			columns, _ := v["columns"].(bool)
+			return !columns && v["expr"] == nil && len(node(v).list("replace_list")) == 0
+		case "COMPARISON", "CONJUNCTION", "BETWEEN":
+		case "OPERATOR":
+			if !slices.Contains([]string{"COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"}, node(v).str("type")) {
+				return false
+			}
+		default:
+			return false
+		}
+		for _, e := range v {
+			if !compares(e) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // hasType reports whether a type has that one in it.
 func hasType(v any, id string) bool {
 	switch v := v.(type) {

@@ -37,6 +37,7 @@ type Statement struct {
 	Filter    *Filter     // with [Options].Filter; nil: not a SELECT from one table only
 	Over      *LimitError // what is over a limit of statements in the runtime's process; nil: nothing
 	Costly    []Costly    // what the runtime's process does not compute for a caller, in no order
+	LookUp    bool        // see lookUp
 }
 
 // Shape describes the outermost query node.
@@ -168,6 +169,7 @@ func Parse(tree []byte, o Options) (*Statement, error) {
 	w.st.sort()
 	w.st.Over = outOfBounds(root, w.st)
 	w.st.Costly = costlyParts(object, nil)
+	w.st.LookUp = lookUp(root) && len(w.st.Relations) == 1 && len(w.st.Relations[0].Equal) > 0
 	if o.Filter && !w.st.Subquery && len(w.st.Relations) == 1 {
 		w.st.Filter = filterOf(root)
 	}
