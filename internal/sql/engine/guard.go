@@ -110,7 +110,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		v.traits.Caller, v.traits.Volatile = true, true // not to be cached
 	}
 	if len(st.Shows) == 0 && !input {
-		v.workerNeeds = workerNeeds{cat.dependencies(st), cat.conditions(st), explain == "" && cat.readsHere(st)}
+		v.workerNeeds = workerNeeds{cat.dependencies(st), cat.conditions(st), explain == "" && len(text) <= maxLookUp && cat.readsHere(st)}
 	}
 	if cat.contents.Open != nil {
 		v.waits = cat.waits(st)

@@ -194,9 +194,13 @@ func (db *DB) Quiet(patience time.Duration) bool {
 	return true
 }
 
-// readsHere reports whether this process runs a statement that another one could run: a look-up in a
-// table that only this process can read, and would read for the other one. It computes nothing for
-// the caller.
+// maxLookUp is the size of a look-up that this process runs, in bytes: DuckDB cannot be
+// interrupted while it plans one with a very long condition.
+const maxLookUp = 4 << 10
+
+// readsHere reports whether this process runs a statement that another one could run: a look-up in
+// a table that only this process can read, and would read for the other one. It computes nothing
+// for the caller.
 func (c *Catalog) readsHere(st *sqltree.Statement) bool {
 	if !st.LookUp || st.Over != nil || len(st.Calls) > 0 || unsafeType(st) != "" {
 		return false
