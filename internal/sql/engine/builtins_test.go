@@ -9,7 +9,7 @@ import (
 
 // builtins.txt must list the functions of the linked DuckDB; -update writes it.
 func TestBuiltinsList(t *testing.T) {
-	in, err := openBare(t.TempDir())
+	in, err := openBare(Options{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func InstallExtension(ctx context.Context, name, file string) (path string, err 
 		return "", err
 	}
 	defer dir.Remove()
-	in, err := openBare(dir.Path)
+	in, err := openBare(Options{TempDir: dir.Path})
 	if err != nil {
 		return "", err
 	}

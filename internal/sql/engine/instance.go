@@ -68,9 +68,9 @@ func (db *DB) openInstance() (*instance, error) {
 	return in, nil
 }
 
-// openBare opens a DuckDB as it comes, which spills to a folder.
-func openBare(dir string) (*instance, error) {
-	in := &instance{db: &DB{opts: withDefaults(Options{TempDir: dir})}}
+// openBare opens a DuckDB as it comes, with these folder, threads and limit of memory.
+func openBare(opts Options) (*instance, error) {
+	in := &instance{db: &DB{opts: withDefaults(opts)}}
 	if err := in.openRaw(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -95,4 +96,52 @@ func firstText(t testing.TB, db *DB, sql string) string {
 		return string(chunk.Column(0).Bytes(0))
 	}
 	return ""
+}
+
+// TestALargeResultTakesLittleMemory stores rows that would take more memory than the writer's
+// DuckDB may, with a value that alone does, and reads them.
+func TestALargeResultTakesLittleMemory(t *testing.T) {
+	db := open(t)
+	table := Table{Database: "r_1", Path: filepath.Join(t.TempDir(), "r_1.duckdb")}
+	rows, err := db.Query(t.Context(), Request{SQL: "SELECT i, repeat('x', CASE WHEN i = 99000 THEN 30000000 ELSE 1000 END) AS s FROM range(100000) t(i)", Trusted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	w, err := db.CreateTable(t.Context(), table, rows.Columns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spilled, most := int64(0), int64(0)
+	for chunk, err := range rows.Chunks() {
+		if err == nil {
+			err = w.Append(chunk)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := int64(0)
+		err = w.in.writer.each("SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT, coalesce(sum(temporary_storage_bytes), 0)::BIGINT FROM duckdb_memory()", func(c *Chunk) error {
+			used, spilled = Value[int64](c.Column(0), 0), max(spilled, Value[int64](c.Column(1), 0))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, used)
+	}
+	if spilled == 0 || most > w.memory {
+		t.Errorf("%d bytes in memory, %d in files", most, spilled)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db.UseRefs(oneRef{table})
+	if _, err := os.Stat(spillOf(table)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of the writer is left: %v", err)
+	}
+	got, err := integer(t.Context(), db, "SELECT (sum(length(s)) + sum(i))::BIGINT FROM ref('r_1')")
+	if want := int64(99_999*1000 + 30_000_000 + 4_999_950_000); err != nil || got != want {
+		t.Errorf("%d, %v; want %d", got, err, want)
+	}
 }

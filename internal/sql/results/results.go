@@ -155,10 +155,10 @@ func clearDir(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), namePrefix) || !strings.Contains(e.Name(), fileSuffix) || e.IsDir() {
+		if !strings.HasPrefix(e.Name(), namePrefix) || !strings.Contains(e.Name(), fileSuffix) {
 			continue
 		}
-		if failed := os.Remove(filepath.Join(dir, e.Name())); failed != nil && !errors.Is(failed, os.ErrNotExist) {
+		if failed := os.RemoveAll(filepath.Join(dir, e.Name())); failed != nil && !errors.Is(failed, os.ErrNotExist) {
 			err = failed
 		}
 	}

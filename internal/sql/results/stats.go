@@ -13,12 +13,13 @@ import (
 )
 
 // stats returns statistics of the columns of a result, an object for each. They are
-// optional: on failure it returns nil.
+// optional: on failure it returns nil. A worker reads the rows: the runtime would keep them in
+// memory.
 func (s *Store) stats(ctx context.Context, r *Result) []json.RawMessage {
 	if len(r.Columns) > statsColumns {
 		return nil
 	}
-	rows, err := s.opts.DB.Query(ctx, engine.Request{SQL: statsSQL(r), Limits: engine.Limits{Timeout: statsTimeout}})
+	rows, err := s.opts.DB.Query(ctx, engine.Request{SQL: statsSQL(r), Isolate: true, Limits: engine.Limits{Timeout: statsTimeout}})
 	if err != nil {
 		return nil
 	}
