@@ -45,7 +45,7 @@ var commands = map[string]func(*words) (*command, error){
 	"commit": parseCommit, "end": parseCommit,
 	"rollback": parseRollback, "abort": parseRollback,
 	"savepoint": parseSavepoint, "release": parseRelease,
-	"set": parseSet, "reset": parseReset, "show": parseShow,
+	"set": parseSet, "reset": parseReset, "show": parseShow, "select": parseSetConfig,
 	"discard": parseDiscard, "deallocate": parseDeallocate,
 	"declare": parseDeclare, "fetch": parseFetch, "move": parseMove, "close": parseClose,
 	"listen": parseSilent("LISTEN"), "unlisten": parseSilent("UNLISTEN"), "notify": refuse("NOTIFY"),

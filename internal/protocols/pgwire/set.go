@@ -49,6 +49,53 @@ func parseSet(w *words) (*command, error) {
 	return do("SET", func(c *conn) error { return c.set(name, value, standard, local) }), nil
 }
 
+// parseSetConfig reads SELECT set_config('name', 'value', is_local), which is SET with a row. As a
+// part of another statement the function changes nothing: it returns the value.
+func parseSetConfig(w *words) (*command, error) {
+	text := func() (string, bool) {
+		if w.Done() || w.Tokens[w.Next].Kind != sqltree.String || w.Text(w.Next)[0] != '\'' {
+			return "", false
+		}
+		w.Next++
+		return stringValue(w.Text(w.Next - 1)), true
+	}
+	w.Accept("pg_catalog", ".")
+	if !w.Accept("set_config", "(") {
+		return nil, nil
+	}
+	name, named := text()
+	if !named || !w.Accept(",") {
+		return nil, nil
+	}
+	value, given := text()
+	if !given || !w.Accept(",") {
+		return nil, nil
+	}
+	local := w.Peek() == "true"
+	if !w.AcceptOne("true", "false") || !w.Accept(")") {
+		return nil, nil
+	}
+	title := "set_config"
+	if w.Accept("as") {
+		var err error
+		if title, err = w.name(); err != nil {
+			return nil, err
+		}
+	}
+	if w.end() != nil {
+		return nil, nil
+	}
+	return &command{tag: "SELECT", columns: []string{title}, run: func(_ context.Context, c *conn) ([]row, error) {
+		if local && c.session.tx == txIdle { // its transaction ends here
+			return []row{{value}}, nil
+		}
+		if err := c.set(name, value, false, local); err != nil {
+			return nil, err
+		}
+		return []row{{c.session.value(name)}}, nil
+	}}, nil
+}
+
 func (w *words) setModes(prefix string, local bool) (*command, error) {
 	m, err := w.modes()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 // improve adds what DuckDB cannot know: the signature of a declared function, and
 // similar names.
 func (db *DB) improve(out *Error, e *duckError, v *verdict, cat Names) {
+	out.ofPostgres()
 	switch {
 	case e.kind == "Binder" && e.subtype == "" && v != nil:
 		for _, call := range v.calls {
@@ -53,12 +54,42 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat Names) {
 // improveRemote is improve for an error of another process, which knows the declared
 // functions of the statement alone.
 func (db *DB) improveRemote(out *Error, sql string, cat Names) {
+	out.ofPostgres()
 	if out.Missing != ObjectFunction || out.Hint != "" || out.Offset < 0 {
 		return
 	}
 	if name := calledAt(sql, out.Offset); name != "" {
 		out.Hint = nearest.Hint(name, append(cat.FunctionNames(), db.builtins.allowed()...), "")
 	}
+}
+
+// jsonContains is DuckDB's error about an operator that PostgreSQL has for jsonb.
+var jsonContains = regexp.MustCompile(`^No function matches the given name and argument types '(@>|<@)\((JSON, |.*, JSON\))`)
+
+// ofPostgres adds the hint about what PostgreSQL has and DuckDB, or a view, does not.
+func (e *Error) ofPostgres() {
+	if rowNumber.MatchString(e.Message) {
+		e.Hint = "tables are read through views, whose rows have no number: name the columns of a key, or write row_number() OVER ()"
+	}
+	if m := jsonContains.FindStringSubmatch(e.Message); m != nil {
+		e.Message = "there is no operator " + m[1] + " for JSON"
+		e.Hint = `compare members, as in j->>'a' = '1', or write json_contains(j, '{"a": 1}'), which also finds it deeper inside`
+	}
+}
+
+// jsonOperator is the hint at another operator that PostgreSQL has for jsonb, or "".
+func jsonOperator(text string) string {
+	switch {
+	case strings.HasPrefix(text, "#>>"):
+		return "write json_extract_string(j, '$.a.b')"
+	case strings.HasPrefix(text, "#>"):
+		return "write json_extract(j, '$.a.b')"
+	case strings.HasPrefix(text, "?|"), strings.HasPrefix(text, "?&"):
+		return "write json_exists(j, '$.a') for each member, with OR or AND"
+	case strings.HasPrefix(text, "? '"), strings.HasPrefix(text, "?'"):
+		return "write json_exists(j, '$.a')"
+	}
+	return ""
 }
 
 // calledAt returns the name of the function that is called at an offset, without its schema,
@@ -113,6 +144,9 @@ func (e *Error) quoted(sql string) {
 	}
 }
 
+// rowNumber is DuckDB's error about a column that it or PostgreSQL adds to tables.
+var rowNumber = regexp.MustCompile(`^Referenced column "(rowid|ctid)" not found|have a column named "(rowid|ctid)"`)
+
 // quotation returns how a text that starts with other quotes than those of texts is
 // written, or "".
 func quotation(text string) string {
@@ -159,6 +193,10 @@ func syntaxError(text string, e *sqltree.SyntaxError) *Error {
 		message, hint = "LIMIT takes one number", "write LIMIT count OFFSET start"
 	case e.Offset >= 0 && e.Offset < len(text) && text[e.Offset] == '`':
 		message, hint = backticks, writeQuotes
+	case at > 0 && jsonOperator(text[e.Offset:]) != "":
+		hint = jsonOperator(text[e.Offset:])
+	case at == 2 && sqltree.Are(text, tokens, 0, "show") && sqltree.Are(text, tokens, 1, "columns"):
+		hint = "write DESCRIBE and the name of the table"
 	case at > 0 && strings.EqualFold(tokens[at-1].Text(text), "top"):
 		hint = "write LIMIT " + truncate.Ellipsis(tokens[at].Text(text), maxQuoted) + " at the end, and no TOP"
 	}
