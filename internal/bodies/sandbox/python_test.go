@@ -63,7 +63,7 @@ func TestTypes(t *testing.T) {
 		{people, `[[{"name":"Ann","born":"2000-01-01"},{"name":null,"born":null}],null]`, "list"},
 		{person, `[{"name":"Ann","born":"2000-01-01"},null]`, "dict"},
 		{counts, `[[{"key":"a","value":1},{"key":"b","value":null}],null]`, "dict"},
-		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":3,"nanoseconds":4000}]`, "timedelta"},
+		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":3,"nanoseconds":4000},{"months":0,"days":0,"nanoseconds":-1000},{"months":0,"days":-3,"nanoseconds":-4000}]`, "timedelta"},
 	} {
 		source := "def f(x):\n    assert x == None or type(x).__name__ == '" + c.kind + "', type(x)\n    return x\n"
 		batch := batchOf(t, column{"x", c.typ, c.values})
@@ -98,6 +98,7 @@ func TestResults(t *testing.T) {
 		{"from jazzmine.core.tools import ToolResponse\ndef f(x): return ToolResponse(success=x < 2, data=x, error='too large')", int64s, "too large row 1"},
 		{"def f(x): return {'success': True, 'data': None}", int64s, "[null,null]"},
 		{"def f(x): return 'a'", int64s, "returned the str 'a'; int64 needs an int row 0"},
+		{"import datetime\ndef f(x): return datetime.timedelta(microseconds=-x)", arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":0,"nanoseconds":-1000},{"months":0,"days":0,"nanoseconds":-2000}]`},
 		{"def f(x): return True", int64s, "returned the bool True; int64 needs an int"},
 		{"def f(x): return 1.0", int64s, "returned the float 1.0; int64 needs an int"},
 		{"def f(x): return x * 100", arrow.PrimitiveTypes.Int8, "returned 200, which is out of the range of int8: -128 to 127 row 1"},

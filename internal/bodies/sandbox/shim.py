@@ -270,7 +270,9 @@ def to_interval(t, v, where):
     v = plain(v)
     if not isinstance(v, datetime.timedelta):
         raise wrong(t, v, where)
-    return {"months": 0, "days": v.days, "nanoseconds": (v.seconds * 1000000 + v.microseconds) * 1000}
+    # timedelta(microseconds=-1) has -1 days and almost one more: SQL has no such interval.
+    sign, v = (-1, -v) if v.days < 0 else (1, v)
+    return {"months": 0, "days": sign * v.days, "nanoseconds": sign * (v.seconds * 1000000 + v.microseconds) * 1000}
 
 
 def to_list(t, v, where):
@@ -347,8 +349,13 @@ def reader(t):
     if k == "time":
         import datetime
         per = 1000 if t["unit"] == "ns" else 1
-        start = datetime.datetime(1970, 1, 1)
-        return lambda v: (start + datetime.timedelta(microseconds=v // per)).time()
+        start, day = datetime.datetime(1970, 1, 1), 86400000000
+
+        def clock(v):
+            if v // per == day:
+                raise Refused("got the time 24:00:00, which Python's datetime.time does not have")
+            return (start + datetime.timedelta(microseconds=v // per)).time()
+        return clock
     if k == "decimal":
         import decimal
         return decimal.Decimal

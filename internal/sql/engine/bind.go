@@ -223,10 +223,8 @@ func castable(given any, t *Type) any {
 
 // timeValue makes a date, a time or an interval.
 func timeValue(given any) (mapping.Value, error) {
-	if clock, ok := given.(interface{ Check() error }); ok {
-		if err := clock.Check(); err != nil {
-			return mapping.Value{}, err
-		}
+	if err := checkTime(given); err != nil {
+		return mapping.Value{}, err
 	}
 	switch v := given.(type) {
 	case value.Date:
@@ -247,6 +245,15 @@ func timeValue(given any) (mapping.Value, error) {
 		return mapping.CreateTimeTZValue(mapping.CreateTimeTZ(int64(v.Time), v.Offset)), nil
 	}
 	return mapping.Value{}, fmt.Errorf("values of Go type %T are not supported", given)
+}
+
+// checkTime returns an error for a time that is out of range. DuckDB does not check the
+// values that it is given, and writes outside of a buffer when it makes texts of them.
+func checkTime(given any) error {
+	if clock, ok := given.(interface{ Check() error }); ok {
+		return clock.Check()
+	}
+	return nil
 }
 
 func numberValue(s string, t *Type) (mapping.Value, error) {
@@ -279,16 +286,41 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 	return mapping.CreateDouble(f), nil
 }
 
+// exactDigits is how many digits a DOUBLE shows of every number.
+const exactDigits = 17
+
+// numericValue keeps all digits: a number that DuckDB expects to be a DECIMAL or an integer,
+// and that is none, is a DECIMAL with its own digits, so that DuckDB compares it exactly and
+// rounds it where it is stored. Only one with more digits than a DECIMAL has is rounded here.
 func numericValue(n value.Numeric, t *Type) (mapping.Value, error) {
-	if t == nil || t.ID == Decimal {
-		if t != nil {
-			if d, err := decimalValue(string(n), t); err == nil {
-				return d, nil
-			}
+	if t != nil && (t.ID == Double || t.ID == Float) {
+		return numberValue(string(n), t)
+	}
+	if t != nil && t.ID == Decimal {
+		if d, err := decimalValue(string(n), t); err == nil {
+			return d, nil
 		}
-		if width, scale, ok := n.Size(); ok {
-			return decimalValue(string(n), &Type{ID: Decimal, Width: width, Scale: scale})
+	}
+	if width, scale, ok := n.Size(); ok {
+		return decimalValue(string(n), &Type{ID: Decimal, Width: width, Scale: scale})
+	}
+	switch r, ok := value.Rational(string(n)); {
+	case !ok:
+	case r.IsInt():
+		if _, fits := value.NewInt128(r.Num()); fits {
+			return numberValue(r.Num().String(), t)
 		}
+	case t == nil && n.Digits() > exactDigits:
+		return mapping.Value{}, fmt.Errorf("a number of %d digits, which no type has: send it as text, and write a cast to the DECIMAL to which it is rounded", n.Digits())
+	case t == nil:
+	case t.ID == Decimal:
+		d, err := value.RoundDecimal(string(n), t.Width, t.Scale)
+		if err != nil {
+			return mapping.Value{}, err
+		}
+		return newDecimal(d, t), nil
+	default:
+		return numberValue(r.FloatString(0), t)
 	}
 	return numberValue(string(n), t)
 }
@@ -299,7 +331,11 @@ func decimalValue(s string, t *Type) (mapping.Value, error) {
 	if err != nil {
 		return mapping.Value{}, err
 	}
-	return mapping.CreateDecimal(mapping.NewDecimal(uint8(t.Width), uint8(t.Scale), mapping.NewHugeInt(n.Low, n.High))), nil
+	return newDecimal(n, t), nil
+}
+
+func newDecimal(n value.Int128, t *Type) mapping.Value {
+	return mapping.CreateDecimal(mapping.NewDecimal(uint8(t.Width), uint8(t.Scale), mapping.NewHugeInt(n.Low, n.High)))
 }
 
 // textValue makes a text, or the date, time or number that t requires.

@@ -204,6 +204,9 @@ func (s *inputScan) scan(read *int, output mapping.DataChunk) error {
 // set makes value i a copy of given, as [InputType] describes it.
 func (v *Vector) set(i int, given any) error {
 	id := v.Type.ID
+	if err := checkTime(given); err != nil {
+		return err
+	}
 	switch x := given.(type) {
 	case nil:
 		v.setNull(i)

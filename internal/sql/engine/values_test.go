@@ -302,6 +302,13 @@ func TestParameters(t *testing.T) {
 		{"SELECT $1", value.Numeric("1e99"), "DOUBLE", "1e+99"},
 		{"SELECT $1::DECIMAL(4,2)", value.Numeric("1.255"), "DECIMAL(4,2)", "126"},
 		{"SELECT $1::DOUBLE", value.Numeric("1.5"), "DOUBLE", "1.5"},
+		{"SELECT $1::HUGEINT::VARCHAR", value.Numeric("12345678901234567890.5"), "VARCHAR", `"12345678901234567891"`},
+		{"SELECT $1::HUGEINT::VARCHAR", value.Numeric("1e38"), "VARCHAR", `"1` + strings.Repeat("0", 38) + `"`},
+		{"SELECT $1::BIGINT", value.Numeric("-2.5"), "BIGINT", "-3"},
+		{"SELECT $1::DECIMAL(38,10)::VARCHAR", value.Numeric("1234567890123456789012345678.12345678905"), "VARCHAR", `"1234567890123456789012345678.1234567891"`},
+		{"SELECT 1::DECIMAL(38,10) < $1", value.Numeric("1234567890123456789012345678.12345678905"), "BOOLEAN", "true"},
+		{"SELECT $1", value.Numeric("1e-50"), "DOUBLE", "1e-50"},
+		{"SELECT 1.50::DECIMAL(4,2) = $1", value.Numeric("1.5001"), "BOOLEAN", "false"},
 		{"SELECT $1", list(value.Numeric("1"), value.Numeric("2.5"), value.Numeric("0.25")), "DECIMAL(21,2)[]", "[0:64 0:fa 0:19]"},
 		{"SELECT $1", list(value.Numeric("1.5"), 0.5), "DOUBLE[]", "[1.5 0.5]"},
 		{"SELECT $1", list(value.Numeric("1"+strings.Repeat("0", 20)+".5"), value.Numeric("0."+strings.Repeat("0", 19)+"1")), "DOUBLE[]", "[1e+20 1e-20]"},
@@ -391,6 +398,8 @@ func TestWrongParameters(t *testing.T) {
 		{"SELECT $1::DATE", Params{Positional: []any{"x"}}, "date"},
 		{"SELECT $1", Params{Positional: []any{value.Time(-1)}}, "parameter $1: -1 microseconds are not a time of day"},
 		{"SELECT $1", Params{Positional: []any{value.TimeTZ{Offset: 57600}}}, "an offset from UTC of 57600 seconds is out of range"},
+		{"SELECT $1", Params{Positional: []any{value.Numeric("1234567890123456789012345678.12345678905")}}, "a number of 39 digits, which no type has: send it as text"},
+		{"SELECT $1", Params{Positional: []any{value.Timestamp(-9223372022400000001)}}, "a timestamp of -9223372022400000001 microseconds is out of range"},
 	} {
 		_, err := run(context.Background(), db, Request{SQL: c.sql, Params: c.p})
 		if err == nil {
@@ -404,4 +413,25 @@ func TestWrongParameters(t *testing.T) {
 	}
 	mustInteger(t, db, "SELECT $2::BIGINT * 10 + $1::BIGINT", 42, int64(2), int64(4))
 	mustInteger(t, db, "SELECT ?::BIGINT * 10 + ?::BIGINT", 42, int64(4), int64(2))
+}
+
+// TestTimesOutOfRangeAreNoInput: DuckDB does not check the values of an [Input], and its texts of
+// wrong ones have foreign memory in them.
+func TestTimesOutOfRangeAreNoInput(t *testing.T) {
+	for id, given := range map[TypeID]any{
+		Time:        value.Time(1 << 62),
+		TimeTZ:      value.TimeTZ{Offset: 86400},
+		Timestamp:   value.Timestamp(-value.Infinity + 1),
+		TimestampTZ: value.TimestampTZ(-value.Infinity + 1),
+	} {
+		typ := &Type{ID: id}
+		if chunk, err := NewRow([]Column{{Name: "v", Type: typ}}, []any{given}); err == nil {
+			chunk.Destroy()
+			t.Errorf("%s: %v is taken", typ, given)
+		}
+		if chunk, err := NewRow([]Column{{Name: "v", Type: &Type{ID: List, Elem: typ}}}, []any{[]any{given}}); err == nil {
+			chunk.Destroy()
+			t.Errorf("%s[]: %v is taken", typ, given)
+		}
+	}
 }

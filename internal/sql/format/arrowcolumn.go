@@ -222,14 +222,18 @@ func widenUHugeInt(out []byte, v *engine.Vector, from, n int) {
 	}
 }
 
-// convertInterval converts microseconds to Arrow's nanoseconds; a value out of range
-// (292 years) becomes the largest one.
+// convertInterval converts microseconds to Arrow's nanoseconds. Those beyond 292 years do not
+// fit: they move whole days to the days, which makes an equal interval in SQL.
 func convertInterval(out []byte, v *engine.Vector, from, n int) {
 	const limit = math.MaxInt64 / 1000
 	to := arrow.GetData[arrow.MonthDayNanoInterval](out)
 	for i, span := range engine.Values[value.Interval](v, from+n)[from:] {
-		micros := min(max(span.Micros, -limit), limit)
-		to[i] = arrow.MonthDayNanoInterval{Months: span.Months, Days: span.Days, Nanoseconds: micros * 1000}
+		days, micros := int64(span.Days), span.Micros
+		if micros > limit || micros < -limit {
+			days, micros = days+micros/value.MicrosPerDay, micros%value.MicrosPerDay
+		}
+		days = min(max(days, math.MinInt32), math.MaxInt32) // 5.9 million years
+		to[i] = arrow.MonthDayNanoInterval{Months: span.Months, Days: int32(days), Nanoseconds: micros * 1000}
 	}
 }
 

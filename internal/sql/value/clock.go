@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -12,6 +13,19 @@ func (t Time) Check() error { return checkClock(int64(t), 1_000, "microseconds")
 
 // Check returns an error unless t is a time of day.
 func (t TimeNS) Check() error { return checkClock(int64(t), 1, "nanoseconds") }
+
+// Check returns an error unless t is infinite or a timestamp that DuckDB can show: its first
+// day is the 290309-12-22 (BC). It writes other ones as text with foreign memory in it.
+func (t Timestamp) Check() error {
+	const first = -106751991 * MicrosPerDay
+	if t < first && t != -Infinity {
+		return fmt.Errorf("a timestamp of %d microseconds is out of range", int64(t))
+	}
+	return nil
+}
+
+// Check is [Timestamp.Check].
+func (t TimestampTZ) Check() error { return Timestamp(t).Check() }
 
 // Check returns an error unless t is a time of day with an offset that DuckDB can store.
 func (t TimeTZ) Check() error {
@@ -175,6 +189,9 @@ func parseClock(s string) (time.Time, bool) {
 	}
 	for _, layout := range [...]string{"15:04:05", "15:04:05Z07", "15:04:05Z07:00", "15:04", "15:04Z07", "15:04Z07:00", "15:04:05Z07:00:00"} {
 		if at, err := time.Parse(time.DateOnly+layout, "1970-01-01"+s); err == nil {
+			if strings.HasSuffix(s, "-00:00:01") { // package time takes an offset of -1 second for none
+				at = at.Add(time.Second)
+			}
 			return at, true
 		}
 	}

@@ -156,7 +156,23 @@ func ParseDecimal(text string, width, scale int) (Int128, error) {
 	return n, nil
 }
 
+// RoundDecimal is [ParseDecimal] for a number that may have more digits after the point: it
+// is rounded half away from zero, as in SQL.
+func RoundDecimal(text string, width, scale int) (Int128, error) {
+	r, ok := Rational(text)
+	if !ok {
+		return Int128{}, fmt.Errorf("%.40q is not a number", text)
+	}
+	return ParseDecimal(r.FloatString(scale), width, scale)
+}
+
 func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+// Digits is how many digits n has from the first one that is not 0.
+func (n Numeric) Digits() int {
+	digits := strings.Replace(mantissa(string(n)), ".", "", 1)
+	return len(strings.TrimLeft(digits, "+-0"))
+}
 
 // Size is the width and the scale of the DECIMAL with the digits of n. It is not ok for
 // an integer, and for a number with too many digits.

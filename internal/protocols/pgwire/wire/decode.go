@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/hex"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -54,9 +55,18 @@ func decodeText(oid uint32, s string) (any, error) {
 	return parseTime(oid, s), nil
 }
 
+// nanoseconds matches a text with a fraction of a second that a microsecond does not have.
+var nanoseconds = regexp.MustCompile(`\.\d{7}`)
+
+// zoned matches a time of day with an offset from UTC, which a TIMESTAMP does not have.
+var zoned = regexp.MustCompile(`(?i):\d.*([+-]|z$)`)
+
 // parseTime reads the text of a date, a timestamp or an interval as PostgreSQL writes
-// it; other texts stay text.
+// it; other texts stay text, which DuckDB parses as the type of the column.
 func parseTime(oid uint32, s string) any {
+	if nanoseconds.MatchString(s) || oid == pgtype.TimestampOID && zoned.MatchString(s) {
+		return s
+	}
 	switch oid {
 	case pgtype.DateOID:
 		if v, ok := value.ParseDate(s); ok {
@@ -155,12 +165,18 @@ var elementOf = func() map[uint32]uint32 {
 	return of
 }()
 
-// parseArray reads {1,2,NULL,"a b",{…}}. Dimensions written in front, as in
-// [1:2]={…}, are skipped.
+// lowerBounds matches the dimensions that may be written in front of an array, as in
+// [1:2][1:3]={…}, if all begin with 1.
+var lowerBounds = regexp.MustCompile(`^(\[1:\d+\])+=$`)
+
+// parseArray reads {1,2,NULL,"a b",{…}}, with or without dimensions in front.
 func parseArray(elem uint32, s string) (any, error) {
 	if strings.HasPrefix(s, "[") {
-		if at := strings.Index(s, "]={"); at >= 0 {
-			s = s[at+2:]
+		if at := strings.Index(s, "={"); at >= 0 {
+			if !lowerBounds.MatchString(s[:at+1]) {
+				return nil, errBounds
+			}
+			s = s[at+1:]
 		}
 	}
 	p := arrayParser{elem: elem, text: s}
@@ -177,6 +193,8 @@ func parseArray(elem uint32, s string) (any, error) {
 	}
 	return list, nil
 }
+
+var errBounds = sqlstate.Errorf(sqlstate.Unsupported, "", "an array whose first element is not number 1 cannot be a LIST")
 
 // Limits of arrays.
 const (

@@ -79,18 +79,22 @@ func decodeTime(oid uint32, data []byte) (any, error) {
 	case pgtype.DateOID:
 		return decodeDate(int64(int32(binary.BigEndian.Uint32(data))))
 	case pgtype.IntervalOID:
-		return value.Interval{
+		v := value.Interval{
 			Micros: int64(binary.BigEndian.Uint64(data)),
 			Days:   int32(binary.BigEndian.Uint32(data[8:])),
 			Months: int32(binary.BigEndian.Uint32(data[12:])),
-		}, nil
+		}
+		if v == infiniteInterval || v == infinitelyBefore {
+			return nil, sqlstate.Errorf(sqlstate.DatetimeOverflow, "", "DuckDB has no infinite interval")
+		}
+		return v, nil
 	}
 	n := int64(binary.BigEndian.Uint64(data))
 	switch oid {
 	case pgtype.TimeOID:
-		return value.Time(n), nil
+		return inRange(value.Time(n))
 	case pgtype.TimetzOID:
-		return value.TimeTZ{Time: value.Time(n), Offset: -int32(binary.BigEndian.Uint32(data[8:]))}, nil
+		return inRange(value.TimeTZ{Time: value.Time(n), Offset: -int32(binary.BigEndian.Uint32(data[8:]))})
 	}
 	switch {
 	case n == wireTimeBefore:
@@ -102,10 +106,24 @@ func decodeTime(oid uint32, data []byte) (any, error) {
 		n += epochMicros
 	}
 	if oid == pgtype.TimestamptzOID {
-		return value.TimestampTZ(n), nil
+		return inRange(value.TimestampTZ(n))
 	}
-	return value.Timestamp(n), nil
+	return inRange(value.Timestamp(n))
 }
+
+// inRange returns a time, or the error that it is out of range.
+func inRange(v interface{ Check() error }) (any, error) {
+	if err := v.Check(); err != nil {
+		return nil, sqlstate.Errorf(sqlstate.DatetimeOverflow, "", "%s", err)
+	}
+	return v, nil
+}
+
+// The infinite intervals of PostgreSQL 17.
+var (
+	infiniteInterval = value.Interval{Micros: math.MaxInt64, Days: math.MaxInt32, Months: math.MaxInt32}
+	infinitelyBefore = value.Interval{Micros: math.MinInt64, Days: math.MinInt32, Months: math.MinInt32}
+)
 
 func decodeDate(days int64) (any, error) {
 	switch {
@@ -206,6 +224,9 @@ func decodeArray(elem uint32, data []byte) (any, error) {
 		}
 		if items += total; items > maxItems {
 			return nil, tooLarge()
+		}
+		if first := binary.BigEndian.Uint32(data[8*i+4:]); first != 1 {
+			return nil, errBounds
 		}
 		lengths[i] = int(n)
 	}

@@ -91,6 +91,52 @@ func TestDatesInArrays(t *testing.T) {
 	}
 }
 
+// TestTextsThatDuckDBParses has times with more than a value of their type keeps.
+func TestTextsThatDuckDBParses(t *testing.T) {
+	for text, want := range map[string]any{
+		"2024-02-29 12:30:00.123456":    value.Timestamp(1709209800123456),
+		"2024-02-29":                    value.Timestamp(1709164800000000),
+		"2024-02-29 12:30:00.123456789": "2024-02-29 12:30:00.123456789",
+		"2024-02-29 12:30:00+02":        "2024-02-29 12:30:00+02",
+		"2024-02-29T12:30:00Z":          "2024-02-29T12:30:00Z",
+	} {
+		if got, err := decode(pgtype.TimestampOID, FormatText, []byte(text)); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	if got, err := decode(pgtype.TimestamptzOID, FormatText, []byte("2024-02-29 12:30:00-00:00:01")); err != nil || got != value.TimestampTZ(1709209801000000) {
+		t.Errorf("an offset of a second: %v, %v", got, err)
+	}
+}
+
+// TestOutOfRange has what DuckDB has no value for.
+func TestOutOfRange(t *testing.T) {
+	number := func(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+	for _, c := range []struct {
+		oid    uint32
+		format int16
+		data   []byte
+		want   string
+	}{
+		{pgtype.TimeOID, FormatBinary, number(1 << 62), "are not a time of day"},
+		{pgtype.TimeOID, FormatBinary, number(-1), "are not a time of day"},
+		{pgtype.TimetzOID, FormatBinary, binary.BigEndian.AppendUint32(number(0), 86400), "an offset from UTC"},
+		{pgtype.TimestamptzOID, FormatBinary, number(math.MaxInt64 - 1), "is out of range"},
+		{pgtype.IntervalOID, FormatBinary, append(number(math.MaxInt64), "\x7f\xff\xff\xff\x7f\xff\xff\xff"...), "no infinite interval"},
+		{pgtype.TimeArrayOID, FormatBinary, append([]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04\x3b\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x08"), number(-1)...), "are not a time of day"},
+		{pgtype.Int4ArrayOID, FormatBinary, []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x02\xff\xff\xff\xff"), "first element is not number 1"},
+		{pgtype.Int4ArrayOID, FormatText, []byte("[0:1]={1,2}"), "first element is not number 1"},
+		{pgtype.Int4ArrayOID, FormatText, []byte("[1:1][2:3]={{1,2}}"), "first element is not number 1"},
+	} {
+		if got, err := decode(c.oid, c.format, c.data); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, %v; want %s", c.data, got, err, c.want)
+		}
+	}
+	if got, err := decode(pgtype.Int4ArrayOID, FormatText, []byte("[1:2]={1,2}")); err != nil || !slices.Equal(got.([]any), []any{int64(1), int64(2)}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // TestHeldParameters counts what is held of parameters that grow when they are
 // read.
 func TestHeldParameters(t *testing.T) {
