@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 )
 
 // junitSuite and junitCase are the parts of the JUnit format that CI systems read.
@@ -126,7 +128,7 @@ func Total(results []TestResult) string {
 			failed++
 		}
 	}
-	text := fmt.Sprintf("%d tests, %d failed", len(results), failed)
+	text := fmt.Sprintf("%s, %d failed", plural.Of(len(results), "test"), failed)
 	if skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", skipped)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -155,7 +156,7 @@ func rowValues(columns []OutputColumn, row any) ([]any, error) {
 	switch row := row.(type) {
 	case []any:
 		if len(row) != len(columns) {
-			return nil, fmt.Errorf("has %d values; there are %d columns", len(row), len(columns))
+			return nil, fmt.Errorf("has %s for %s", plural.Of(len(row), "value"), plural.Of(len(columns), "column"))
 		}
 		return row, nil
 	case map[string]any:

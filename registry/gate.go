@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -31,7 +32,7 @@ func (g *gate) enter(name string) *tools.Error {
 	case g.slots <- struct{}{}:
 		return nil
 	default:
-		return tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of %s run already, which is its limit", cap(g.slots), name), "try again in a moment")
+		return tools.NewError(errcode.Busy, fmt.Sprintf("%s is at its limit of %s at once", name, plural.Of(cap(g.slots), "call")), "try again in a moment")
 	}
 }
 

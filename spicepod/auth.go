@@ -61,6 +61,8 @@ type TLS struct {
 	Key             Text   `yaml:"key" doc:"The key as PEM. May contain references."`
 	KeyFile         string `yaml:"key_file" doc:"File of the key, relative to the Spicepod's folder."`
 
+	Unset []Unset `yaml:"-"` // references of Certificate and Key to variables that are not set
+
 	ClientAuthMode   string `yaml:"client_auth_mode" served:"refused" instead:"'runtime.auth.api-key', or a proxy that checks certificates of clients" doc:"Whether clients need a certificate."`
 	ClientAuthCAFile string `yaml:"client_auth_ca_file" served:"no" instead:"'runtime.auth.api-key'" doc:"File of the authority of clients' certificates."`
 }

@@ -162,6 +162,9 @@ func (d *decoder) finish(pod *Pod) {
 	}
 	v := d.openVault(pod.Secrets)
 	d.resolveTexts(v)
+	if t := pod.Runtime.TLS; t != nil {
+		t.Unset = d.index.unset["runtime.tls"]
+	}
 	d.resolveVariables(pod, v)
 	d.unreadFiles(pod)
 	for _, root := range pod.Runtime.DataRoots {

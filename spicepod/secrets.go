@@ -83,8 +83,9 @@ func (p *Pod) Unset(path string) []Unset {
 	return list
 }
 
-// ownReferences matches the path of what can fail without the others.
-var ownReferences = regexp.MustCompile(`^((catalogs|datasets|models|embeddings|tools)\[\d+\]|snapshots\b)`)
+// ownReferences matches the path of what can fail without the others, or is checked by those who
+// use it.
+var ownReferences = regexp.MustCompile(`^((catalogs|datasets|models|embeddings|tools)\[\d+\]|(snapshots|runtime\.tls)\b)`)
 
 // resolveTexts replaces every reference with its value.
 func (d *decoder) resolveTexts(v *vault) {

@@ -143,7 +143,7 @@ func TestTooManyCalls(t *testing.T) {
 	}()
 	<-entered
 	for _, c := range [][2]string{
-		{"/v1/tools/alone", `{"message":"Error calling tool alone: 1 calls of alone run already`},
+		{"/v1/tools/alone", `{"message":"Error calling tool alone: alone is at its limit of 1 call at once`},
 		{"/v1/tools/alone:invoke", `"ok":false,"error":{"code":"too_many_requests"`},
 	} {
 		r := f.send("POST", c[0], "")

@@ -59,9 +59,16 @@ func (f *tlsFault) Error() string {
 // fails.
 func tlsProblem(pod *spicepod.Pod) spicepod.Problems {
 	t := tlsFlags{}.settings(pod.Runtime.TLS)
-	var f *tlsFault
-	if t == nil || !errors.As(new(certificates).load(t), &f) {
+	if t == nil {
 		return nil
+	}
+	var unset spicepod.Problems
+	for _, u := range t.Unset {
+		unset = append(unset, pod.TextProblem(u.Path, u.Offset, u.Message, u.Hint))
+	}
+	var f *tlsFault
+	if len(unset) > 0 || !errors.As(new(certificates).load(t), &f) {
+		return unset
 	}
 	p := pod.Problem(strings.TrimSuffix("runtime.tls."+f.key, "."), f.message, f.hint)
 	if f.key == "" && f.hint != "" { // flags may have it
@@ -72,6 +79,9 @@ func tlsProblem(pod *spicepod.Pod) spicepod.Problems {
 
 // load reads the certificate and its key. On failure the last ones stay in use.
 func (c *certificates) load(t *spicepod.TLS) error {
+	for _, u := range t.Unset {
+		return &tlsFault{strings.TrimPrefix(u.Path, "runtime.tls."), u.Message, u.Hint}
+	}
 	certificate, err := pemOf("certificate", t.Certificate.Reveal(), t.CertificateFile)
 	if err != nil {
 		return err
@@ -100,7 +110,11 @@ func pemOf(what, text, file string) ([]byte, error) {
 	}
 	raw, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &tlsFault{what + "_file", fmt.Sprintf("file %q does not exist", file), ""}
+		hint := ""
+		if strings.Contains(file, "${") {
+			hint = fmt.Sprintf("%s_file is read as it is; %s takes a reference such as ${env:NAME} to the PEM itself", what, what)
+		}
+		return nil, &tlsFault{what + "_file", fmt.Sprintf("file %q does not exist", file), hint}
 	}
 	if err != nil {
 		return nil, &tlsFault{what + "_file", err.Error(), ""}

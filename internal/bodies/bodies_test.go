@@ -373,7 +373,7 @@ func testBadBodies(t *testing.T, isolated bool) {
 	}{
 		{"internal error: oh", func(context.Context, arrow.RecordBatch) (arrow.Array, error) { panic("oh") }},
 		{"it returned values of type utf8; it is declared to return int64", func(context.Context, arrow.RecordBatch) (arrow.Array, error) { return text("x"), nil }},
-		{"it returned 2 values for a batch of 1 rows", func(context.Context, arrow.RecordBatch) (arrow.Array, error) { return text("x", "y"), nil }},
+		{"it returned 2 values for a batch of 1 row", func(context.Context, arrow.RecordBatch) (arrow.Array, error) { return text("x", "y"), nil }},
 		{"a call took longer than 50ms", func(ctx context.Context, _ arrow.RecordBatch) (arrow.Array, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

@@ -19,6 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/kit/visible"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -240,7 +241,7 @@ func (f *Function) callBody(ctx context.Context, batch arrow.RecordBatch) (value
 	case err != nil:
 		return nil, err
 	case values.Len() != int(batch.NumRows()):
-		return nil, fmt.Errorf("it returned %d values for a batch of %d rows", values.Len(), batch.NumRows())
+		return nil, fmt.Errorf("it returned %s for a batch of %s", plural.Of(values.Len(), "value"), plural.Of(int(batch.NumRows()), "row"))
 	case !arrow.TypeEqual(values.DataType(), f.arrow):
 		return nil, fmt.Errorf("it returned values of type %s; it is declared to return %s", values.DataType(), f.arrow)
 	}

@@ -167,7 +167,7 @@ func (db *database) wait() error {
 func (db *database) setup(tx *engine.Tx) error {
 	ddl := append(datasets.Tables(),
 		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
-			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR)`)
+			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR, waits_for VARCHAR)`)
 	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables())
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {

@@ -60,6 +60,7 @@ func TestFaultsOfComponentsLeaveTheRest(t *testing.T) {
 		t.Errorf("no problem for %v in\n%v", want, report.Problems)
 	}
 	r.want("SELECT count(*), min(generation), bool_and(line > 0) FROM spiced.load_errors", "9,1,true")
+	r.want("SELECT waits_for FROM spiced.load_errors WHERE component = 'view over'", "view bad")
 }
 
 func TestLastGoodVersionServes(t *testing.T) {

@@ -114,7 +114,7 @@ func (db *database) fillLoadErrors(tx *engine.Tx, report *Report) error {
 	for _, p := range db.forCallers(report.Problems) {
 		rows = append(rows, []any{
 			int64(report.Generation), orNull(p.Component), p.Severity.String(), orNull(p.Path),
-			p.File, p.Line, p.Column, p.Message, orNull(p.Hint),
+			p.File, p.Line, p.Column, p.Message, orNull(p.Hint), orNull(p.WaitsFor),
 		})
 	}
 	return tx.Insert(engine.System, tableLoadErrors, rows)

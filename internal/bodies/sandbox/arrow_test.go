@@ -82,7 +82,7 @@ func TestArrowPrograms(t *testing.T) {
 		{"no arguments", "return pa.array([batch.num_rows])", int64s, nil, "[1]"},
 		{"an error of a row", "return {'error': 'no title', 'row': 1}", texts, []column{{"x", int64s, "[1,2]"}}, "no title row 1"},
 		{"another type", "return pa.array(['x'])", int64s, nil, "answered Arrow data that is not as declared: column 0 expected 'value: int64', got 'value: utf8'"},
-		{"another number", "return pa.array([1, 2])", int64s, nil, "answered 2 values for 1 rows"},
+		{"another number", "return pa.array([1, 2])", int64s, nil, "answered 2 values for 1 row"},
 		{"the id of another request", "return {'id': 7, 'error': 'late'}", int64s, nil, "the id of the request is"},
 		{"too much", "return pa.array(['x' * (2 << 20)])", texts, nil, "the limit is 1048576 (limits.output)"},
 		{"no values", "return {'values': [1]}", int64s, nil, `a line without bytes; it must answer {"id": …, "bytes": …} and that many bytes`},
@@ -130,7 +130,7 @@ func TestHostileArrowPrograms(t *testing.T) {
 		{"a length that is a lie", `{"bytes": %d}`, lie, "no reply: no Arrow IPC stream"},
 		{"text that is not UTF-8", `{"bytes": %d}`, bytes.ReplaceAll(good, []byte("abc"), []byte("a\xFFc")), `the text of row 0 is not UTF-8`},
 		{"packed", `{"bytes": %d}`, packed.Bytes(), "the values take more than 1048576 bytes"},
-		{"nothing", `{"bytes": %d}`, nil, "answered 0 values for 1 rows"},
+		{"nothing", `{"bytes": %d}`, nil, "answered 0 values for 1 row"},
 		{"more than it says", `{"bytes": 8}`, good, "more than one line"},
 		{"less than it says", `{"bytes": 1%d}`, good, "ended during a call"},
 		{"a negative number", `{"bytes": -1}`, nil, "a line without bytes"},
@@ -179,7 +179,7 @@ func TestArrowFunctions(t *testing.T) {
 		{"out of range", "def f(x): return pa.array([1 << 40])", arrow.PrimitiveTypes.Int32, []column{{"x", int64s, "[1]"}}, "ArrowInvalid"},
 		{"another type", "def f(x): return 'x'", int64s, []column{{"x", int64s, "[1]"}}, "Arrow"},
 		{"an error", "def f(x): raise ValueError('no')", int64s, []column{{"x", int64s, "[1]"}}, "ValueError: no line 2"},
-		{"another number", "def f(x): return [1, 2]", int64s, []column{{"x", int64s, "[1]"}}, "answered 2 values for 1 rows"},
+		{"another number", "def f(x): return [1, 2]", int64s, []column{{"x", int64s, "[1]"}}, "answered 2 values for 1 row"},
 		{"too much", "def f(x): return ['x' * (2 << 20)]", texts, []column{{"x", int64s, "[1]"}}, "the limit is 1048576"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

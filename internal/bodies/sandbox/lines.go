@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 )
 
 // A command exchanges lines: a JSON object on its standard input for each batch, and one
@@ -149,7 +150,7 @@ func (w *worker) lineValues(f *Function, text []byte, rows int) (values arrow.Ar
 func counted(values arrow.Array, rows int) (arrow.Array, error) {
 	if n := values.Len(); n != rows {
 		values.Release()
-		return nil, &CodeError{Kind: "refused", Message: fmt.Sprintf("answered %d values for %d rows", n, rows)}
+		return nil, &CodeError{Kind: "refused", Message: fmt.Sprintf("answered %s for %s", plural.Of(n, "value"), plural.Of(rows, "row"))}
 	}
 	return values, nil
 }

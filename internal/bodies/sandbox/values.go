@@ -9,6 +9,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 )
 
 var allocator = memory.NewGoAllocator()
@@ -47,7 +49,7 @@ func decode(reply []byte, t *typeSpec, dt arrow.DataType, rows int) (values arro
 	if values.Len() != rows {
 		n := values.Len()
 		values.Release()
-		return nil, errReply(fmt.Sprintf("%d values for %d rows", n, rows))
+		return nil, errReply(plural.Of(n, "value") + " for " + plural.Of(rows, "row"))
 	}
 	return values, nil
 }

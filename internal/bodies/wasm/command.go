@@ -20,6 +20,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -178,7 +179,7 @@ func (b *Body) values(line []byte, rows int) (values arrow.Array, err error) {
 		return nil, fmt.Errorf("the command answered a value that is no %s: %s", b.spec.Returns, b.command.mask.Replace(err.Error()))
 	}
 	if values.Len() != rows {
-		return nil, fmt.Errorf("the command answered %d values for %d rows", values.Len(), rows)
+		return nil, fmt.Errorf("the command answered %s for %s", plural.Of(values.Len(), "value"), plural.Of(rows, "row"))
 	}
 	return values, nil
 }

@@ -283,6 +283,10 @@ func MissingFile(path string) *fault.Fault {
 			names = append(names, e.Name())
 		}
 	}
-	hint := nearest.Hint(filepath.Base(path), names, "paths are relative to the folder of the file that declares the dataset")
+	elsewhere := "paths are relative to the folder of the file that declares the dataset"
+	if strings.Contains(path, "${") {
+		elsewhere = "a variable is written ${env:NAME}"
+	}
+	hint := nearest.Hint(filepath.Base(path), names, elsewhere)
 	return fault.New("from", hint, "file %q does not exist", path).Retryable()
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -69,7 +70,7 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 		}
 		p.search(w, "tools: "+wordSearch, embedding)
 	case sometimes && many:
-		why := fmt.Sprintf("%s, more than %d", tally(len(p.set)), w.threshold)
+		why := fmt.Sprintf("%s, more than %d", plural.Of(len(p.set), "tool"), w.threshold)
 		embedding, err := w.searchable(o, set)
 		if err != nil {
 			p.fallBack(why, err, o)
@@ -80,7 +81,7 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 		}
 		p.search(w, why, embedding)
 	case sometimes:
-		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", tally(len(p.set)), w.threshold))
+		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", plural.Of(len(p.set), "tool"), w.threshold))
 	default:
 		p.plain(w)
 	}
@@ -127,7 +128,7 @@ func (p *plan) fallBack(why string, err error, o offer) {
 
 // plain sets the mode of a set that is never searched.
 func (p *plan) plain(w wish) {
-	p.is(ModeDirect, fmt.Sprintf("%s; tools: %s is sent unchanged", tally(len(p.set)), shown(w.text)))
+	p.is(ModeDirect, fmt.Sprintf("%s; tools: %s is sent unchanged", plural.Of(len(p.set), "tool"), shown(w.text)))
 	if w.native && len(p.set) > 0 {
 		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s, which sends every tool", shown(w.text)),
 			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
@@ -211,14 +212,6 @@ func listed(names []string) string {
 	default:
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:MaxListed], ", "), len(names)-MaxListed)
 	}
-}
-
-// tally returns a number of tools as text.
-func tally(n int) string {
-	if n == 1 {
-		return "1 tool"
-	}
-	return fmt.Sprintf("%d tools", n)
 }
 
 // shown returns params.tools for a message.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -39,7 +40,7 @@ func (p *plan) planned(w wish, o offer) error {
 	if w.native {
 		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s", wordPlanner), "write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
 	}
-	p.is(ModePlanner, fmt.Sprintf("%s by name and description, as tools: %s says", tally(len(p.set)), wordPlanner))
+	p.is(ModePlanner, fmt.Sprintf("%s by name and description, as tools: %s says", plural.Of(len(p.set), "tool"), wordPlanner))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -52,7 +53,7 @@ func textOf(value json.RawMessage) string {
 func notes(r tools.Result) string {
 	list := r.Notices
 	if r.Rows != nil && r.Rows.Truncated {
-		cut := fmt.Sprintf("the result was cut off after %d rows", r.Rows.Returned)
+		cut := "the result was cut off after " + plural.Of(int(r.Rows.Returned), "row")
 		if r.Rows.More != nil {
 			cut += fmt.Sprintf("; there are %d more", *r.Rows.More)
 		}

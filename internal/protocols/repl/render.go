@@ -9,6 +9,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/visible"
 )
 
@@ -123,7 +124,7 @@ func (r *renderer) next(in *json.Decoder) ([]*string, error) {
 		return nil, cutOff(err)
 	}
 	if len(cells) != len(r.columns) || len(cells) == 0 {
-		return nil, cutOff(fmt.Errorf("a row of %d values for %d columns", len(cells), len(r.columns)))
+		return nil, cutOff(fmt.Errorf("a row of %s for %s", plural.Of(len(cells), "value"), plural.Of(len(r.columns), "column")))
 	}
 	return cells, nil
 }

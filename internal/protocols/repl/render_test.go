@@ -115,7 +115,7 @@ func TestCutOffTables(t *testing.T) {
 	s.answers["odd"] = cells(`[{"name":"i","type":"BIGINT"}]` + "\n[\"1\",\"2\"]\n")
 	for sql, want := range map[string]string{
 		"half": "line 1: the result was cut off: unexpected EOF",
-		"odd":  "line 1: the result was cut off: a row of 2 values for 1 columns",
+		"odd":  "line 1: the result was cut off: a row of 2 values for 1 column",
 	} {
 		if _, _, err := run(t, s, Options{}, sql); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v", sql, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -396,7 +397,7 @@ func (p *producer) mostReturned() int64 {
 
 // TooManyReturned is the error of a write that returns more rows than it may.
 func TooManyReturned(most int64) *Error {
-	return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %d rows; nothing was written", most)
+	return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %s; nothing was written", plural.Of(int(most), "row"))
 }
 
 // checkReturned returns an error if what a write returns is over a limit.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 )
 
 // Request is a statement of a user or a model.
@@ -350,7 +351,7 @@ func (r *Rows) Chunks() iter.Seq2[*Chunk, error] {
 func (r *Rows) overLimit() error {
 	if r.limits.MaxRows > 0 && r.rows > r.limits.MaxRows {
 		return NewError(errcode.Limit, "add LIMIT, or raise runtime.query.max_rows",
-			"the result has more than %d rows", r.limits.MaxRows)
+			"the result has more than %s", plural.Of(int(r.limits.MaxRows), "row"))
 	}
 	return nil
 }
