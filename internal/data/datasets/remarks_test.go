@@ -31,6 +31,7 @@ func TestFilesThatAreReadOtherwise(t *testing.T) {
 		{"sheet.csv", "PK\x03\x04\x14\x00", "is a ZIP archive or a spreadsheet"},
 		{"cut.parquet", string(whole[:len(whole)-8]), "the end of the Parquet file"},
 		{"text.parquet", "a,b\n1,2\n", "is not a Parquet file"},
+		{"cr.csv", "a,b\r\n1,x\ry\r\n2,y\r\n", "has a CR without LF in a line (quote the values that contain it, or convert the line ends)"},
 		{"ends.csv", "a,b\r\n1,x\n2,y\r\n3,z\n", "end with CR LF, and some with LF (convert it to one kind of line ends, or set params.strict_mode: false)"},
 		{"title.csv", "Report of 2024\n\nname,amount\na,1\nb,2\n", "line 3: expected 1 columns, found 2: \"name,amount\" (set params.csv_skip: 2 if"},
 	} {

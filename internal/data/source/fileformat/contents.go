@@ -93,16 +93,24 @@ func ends(path string) (head, tail []byte, err error) {
 	return head[:n], tail[:m], err
 }
 
-// lineEnds reports whether the lines of a file end in both ways, which DuckDB does not read.
-func lineEnds(path string) bool {
+// lineEnds returns the fault of a file whose lines end in several ways, which DuckDB does not
+// read; nil if they do not.
+func lineEnds(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer file.Close()
 	text, _ := io.ReadAll(io.LimitReader(file, 1<<20))
 	windows := bytes.Count(text, []byte("\r\n"))
-	return windows > 0 && bytes.Count(text, []byte("\n")) > windows
+	unix, old := bytes.Count(text, []byte("\n"))-windows, bytes.Count(text, []byte("\r"))-windows
+	switch {
+	case windows > 0 && unix > 0:
+		return fault.New("from", "convert it to one kind of line ends, or set params.strict_mode: false", "some lines of the file %q end with CR LF, and some with LF", path)
+	case old > 0 && windows+unix > 0:
+		return fault.New("from", "quote the values that contain it, or convert the line ends", "the file %q has a CR without LF in a line", path)
+	}
+	return nil
 }
 
 // wideDecimals refuses a Parquet file with decimals of more digits than DuckDB has: DuckDB

@@ -258,8 +258,8 @@ func sourceError(err error, s scan) error {
 		if ragged := findRagged(file, s); ragged != nil {
 			return ragged
 		}
-		if lineEnds(file) {
-			return fault.New("from", "convert it to one kind of line ends, or set params.strict_mode: false", "some lines of the file %q end with CR LF, and some with LF", file)
+		if mixed := lineEnds(file); mixed != nil {
+			return mixed
 		}
 	}
 	return fault.FromDuckDB(err)
