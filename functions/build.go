@@ -209,6 +209,7 @@ func (b *builder) size() error {
 	st, facts := b.p.st, &b.f.facts
 	facts.counts, facts.size, facts.subquery = make([]int, len(b.f.Args)), 1, st.Subquery
 	facts.writes = b.f.Declared.Risk.Writes()
+	facts.costly = slices.ContainsFunc(st.Costly, func(c sqltree.Costly) bool { return c.What != "" && b.c.done[fold(c.What)] == nil })
 	for _, c := range st.Columns {
 		if i := b.argIndex(c.Parts[0]); i >= 0 {
 			facts.inner = facts.inner || c.Inner
@@ -225,6 +226,7 @@ func (b *builder) size() error {
 		facts.draws = facts.draws || g.facts.draws
 		facts.random = facts.random || g.facts.random
 		facts.writes = facts.writes || g.facts.writes
+		facts.costly = facts.costly || g.facts.costly
 		facts.subquery = facts.subquery || g.facts.subquery
 		facts.inner = facts.inner || g.facts.inner
 		facts.size += g.facts.size * max(1, b.multiplicity(call.Offset, false))

@@ -80,6 +80,7 @@ type facts struct {
 	writes   bool  // it is declared to do more than read, or calls a function that is
 	subquery bool  // the expanded body has a subquery
 	inner    bool  // a subquery of the body uses an argument
+	costly   bool  // see engine.Function.Costly
 	size     int   // calls of declared functions in the expanded body, itself included
 }
 
@@ -161,7 +162,7 @@ func (f *Function) Component() string {
 
 // engineFunction is the function as the guard sees it.
 func (f *Function) engineFunction() *engine.Function {
-	e := &engine.Function{Name: f.Name, Signature: f.Signature(), Table: f.IsTable(), Random: f.facts.random}
+	e := &engine.Function{Name: f.Name, Signature: f.Signature(), Table: f.IsTable(), Random: f.facts.random, Costly: f.facts.costly}
 	for _, t := range f.Tables {
 		e.Args = append(e.Args, engine.FunctionArg{Name: t.Name, Type: "VARCHAR", Table: true})
 	}

@@ -18,6 +18,7 @@ type Function struct {
 	Table     bool   // used in FROM
 	Random    bool   // each evaluation may give another value
 	Once      bool   // its body evaluates an argument more than once
+	Costly    bool   // its body, or that of a function that it calls, has a costly call ([sqltree.Costly])
 	Traits    Traits // of the relations and functions that its body uses
 	Asks      []Ask  // what its body asks for
 	// Reads are the relations that its body reads, also through views and functions.

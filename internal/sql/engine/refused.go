@@ -137,7 +137,7 @@ func (p *producer) checkHere() error {
 	}
 	switch {
 	case p.req.Isolate && p.verdict.write:
-		return p.verdict.checkStays(p.req.SQL)
+		return p.verdict.checkStays(&p.req)
 	case p.req.Isolate:
 		return p.verdict.checkUnsafe()
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,8 +104,12 @@ func (v *verdict) judgeSource(c *conn, cat *Catalog, ch *change, table string, j
 		}
 	}
 	for _, costly := range j.statement.Costly {
+		if f := cat.Function(costly.What); costly.What == "" || f != nil && !f.Costly {
+			continue // a query, which can be interrupted, or a call of a function that is as simple as its arguments
+		}
 		if inside(costly.Offset) && !(moves && ch.computed(costly, j.parts)) {
-			v.stays = append(v.stays, sqltree.Costly{What: costly.What, Offset: offsetIn(j.parts, costly.Offset, ch.target.Offset)})
+			costly.Offset = offsetIn(j.parts, costly.Offset, ch.target.Offset)
+			v.stays = append(v.stays, costly)
 		}
 	}
 	if !moves {
@@ -361,19 +366,43 @@ func listed(columns []Column, f func(name, typ string) string) string {
 	return strings.Join(list, ", ")
 }
 
-// checkStays refuses what a write would compute in this process that is known to harm it.
-func (v *verdict) checkStays(sql string) error {
+// checkStays refuses what a write would compute in this process and is costly. A pattern that is
+// a parameter is looked at when the statement runs.
+func (v *verdict) checkStays(req *Request) error {
 	for _, c := range v.stays {
-		if _, size := harmful(c.What); size {
-			return NewError(errcode.Refused, "write a constant up to 4096 for the size, or compute it in the query of an INSERT",
-				"%s of a size that is computed is refused here: a write that changes rows computes it in the runtime's process", c.What).at(sql, c.Offset)
+		what := cmp.Or(patternOperators[c.What], c.What)
+		refuse := func(hint, format string) error {
+			return NewError(errcode.Refused, hint, format, what).at(req.SQL, c.Offset)
 		}
-		if does, _ := harmful(c.What); does {
-			return NewError(errcode.Refused, "compute it in the query of an INSERT, or in a SELECT whose result is a parameter of the write",
-				"%s is refused here: it can end or block the runtime's process, in which this part of a write runs", c.What).at(sql, c.Offset)
+		const other = "compute it in the query of an INSERT, or in a SELECT whose result is a parameter of the write"
+		does, size := harmful(c.What)
+		switch {
+		case size:
+			return refuse("write a constant up to 4096 for the size, or compute it in the query of an INSERT",
+				"%s of a size that is computed is refused here: a write that changes rows computes it in the runtime's process")
+		case does:
+			return refuse(other, "%s is refused here: it can end or block the runtime's process, in which this part of a write runs")
+		case c.Pattern != "" && (req.describe || sqltree.ShortPattern(req.Params.text(c.Pattern))):
+		case sqltree.IsPattern(c.What):
+			return refuse("write a constant or a parameter of at most 256 bytes without {", "%s with a long or computed pattern is refused here: this part of a write runs in the runtime's process")
+		default:
+			return refuse(other, "%s is refused here: its time and memory are not bounded by its arguments, and this part of a write runs in the runtime's process")
 		}
 	}
 	return nil
+}
+
+// patternOperators are operators by DuckDB's names.
+var patternOperators = map[string]string{"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE", "~~~": "GLOB"}
+
+// text returns the value of a parameter by its name or number if it is a text; else "".
+func (p *Params) text(name string) string {
+	value, named := p.Named[name]
+	if n := numberOf(name); !named && n >= 1 && n <= len(p.Positional) {
+		value = p.Positional[n-1]
+	}
+	text, _ := value.(string)
+	return text
 }
 
 // harmful reports whether a costly part is known to do harm to its process, and whether that

@@ -9,8 +9,24 @@ import (
 // Costly is a part of a statement whose time or memory is not bounded by the sizes of the
 // values that it gets: no statement of a caller may make the runtime's process compute it.
 type Costly struct {
-	What   string // a function or a type, or "" for a query
-	Offset int    // byte offset, -1 if unknown
+	What    string // a function or a type, or "" for a query
+	Offset  int    // byte offset, -1 if unknown
+	Pattern string // the parameter that is its pattern: it is not costly if [ShortPattern] holds; or ""
+}
+
+// ShortPattern reports whether matching this pattern is bounded.
+func ShortPattern(text string) bool { return len(text) <= mostMatched && !strings.Contains(text, "{") }
+
+// IsPattern reports whether the second argument of DuckDB's function or operator is a pattern.
+func IsPattern(name string) bool { return patterns[name] }
+
+// patternParam returns [Costly.Pattern] of a call.
+func patternParam(n node, what string) string {
+	args := arguments(n)
+	if what == "regexp_replace" || !patterns[what] || len(args) < 2 || args[1].str("class") != "PARAMETER" {
+		return ""
+	}
+	return args[1].str("identifier")
 }
 
 // bounded are DuckDB's functions and operators that take time and memory in proportion to
@@ -36,7 +52,7 @@ var bounded = wordSet(`
 	list_value list_pack array_value struct_pack row map map_from_entries map_keys map_values map_extract map_extract_value element_at cardinality
 	map_contains struct_extract struct_extract_at struct_insert struct_update union_value union_tag union_extract
 	array_length list_max list_min list_sum list_avg list_count list_first list_last list_append list_prepend list_concat list_cat list_contains list_has list_position list_indexof list_extract list_element list_slice
-	list_distinct list_unique list_reverse array_append array_prepend array_concat array_cat array_contains array_has array_position array_indexof
+	list_distinct list_unique list_reverse list_sort list_reverse_sort array_sort array_reverse_sort array_append array_prepend array_concat array_cat array_contains array_has array_position array_indexof
 	array_extract array_slice array_distinct array_unique array_reverse array_push_back array_push_front array_pop_back array_pop_front
 	to_json json json_quote json_object json_array json_extract json_extract_string json_extract_path json_extract_path_text json_type json_valid
 	json_array_length json_keys json_exists json_value row_to_json array_to_json
@@ -89,9 +105,9 @@ func costlyParts(v any, found []Costly) []Costly {
 		switch what, ok := costly(n); {
 		case !ok:
 		case len(found) < mostCostly:
-			found = append(found, Costly{what, n.offset()})
+			found = append(found, Costly{what, n.offset(), patternParam(n, what)})
 		case len(found) == mostCostly:
-			found = append(found, Costly{what, -1})
+			found = append(found, Costly{What: what, Offset: -1})
 		}
 		if n.str("type") == "TABLE_FUNCTION" { // its rows are a stream
 			return costlyParts(n.child("function")["children"], found)
@@ -227,7 +243,7 @@ func boundedCall(name string, args []node) bool {
 
 // boundedPattern reports whether a pattern is a short constant without counted repetitions.
 func boundedPattern(n node) bool {
-	return constantText(n, mostMatched) && !strings.Contains(textOf(n), "{")
+	return constantText(n, mostMatched) && ShortPattern(textOf(n))
 }
 
 // constantText reports whether a node is a constant text of at most that many bytes.
