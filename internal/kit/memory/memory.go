@@ -28,8 +28,9 @@ import (
 const (
 	// Free is how many bytes of a request, with what it reads for its answer, do not count.
 	Free = 64 << 10
-	// decoded is how many times its length a JSON text of short values takes once it is decoded.
-	decoded = 8
+	// Copies is how many times its length a text takes, as JSON of short values does once it is
+	// decoded.
+	Copies = 8
 	// patience is how long a request waits for the memory of others.
 	patience = 10 * time.Second
 	// least is the smallest budget.
@@ -175,7 +176,7 @@ func (h *held) needed() int64 {
 	if h.ended {
 		return 0
 	}
-	return min(min(max(h.asked-Free, 0), math.MaxInt64/decoded)*decoded, h.budget.share)
+	return min(min(max(h.asked-Free, 0), math.MaxInt64/Copies)*Copies, h.budget.share)
 }
 
 func (b *Budget) take(ctx context.Context, h *held, bytes int64) error {

@@ -53,7 +53,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 // serve answers the client until one of the two ends the connection.
 func (c *conn) serve(ctx context.Context) {
 	defer c.in.abort()
-	defer func() { _ = c.in.account(0) }() // gives back what is held
+	defer c.in.large.end()
 	defer c.block.leave(ctx)
 	defer c.store.closePortals(func(*portal) bool { return true })
 	defer func() {
@@ -97,16 +97,6 @@ func (c *conn) talk(ctx context.Context) error {
 			return c.out.err
 		}
 	}
-}
-
-// takeMemory takes memory for a message, before it is read and until it is handled.
-func (c *conn) takeMemory(ctx context.Context, bytes int64) (free func(), err error) {
-	ctx, end := c.server.opts.Memory.Begin(ctx, c.client.principal.Name)
-	if err := memory.Take(ctx, bytes); err != nil {
-		end()
-		return nil, err
-	}
-	return end, nil
 }
 
 // readError is err, or the error of the protocol that it means.

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/sqlstate"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/wire"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -63,6 +64,9 @@ func (in *copyIn) run(ctx context.Context, c *conn, p *plan) error {
 	if err := c.describe(ctx, insert); err != nil {
 		return err
 	}
+	large := &c.in.large
+	large.copying = true
+	defer func() { large.copying = false }()
 	data, err := in.receive(c)
 	if err != nil {
 		return err
@@ -103,6 +107,7 @@ func (in *copyIn) receive(c *conn) ([]byte, error) {
 		return nil, err
 	}
 	var data bytes.Buffer
+	large, counted := &c.in.large, 0 // counted: bytes that have memory
 	for {
 		m, err := c.backend.Receive()
 		if err != nil {
@@ -112,6 +117,12 @@ func (in *copyIn) receive(c *conn) ([]byte, error) {
 		case *pgproto3.CopyData:
 			if data.Len()+len(m.Data) > wire.MaxValues {
 				return nil, sqlstate.Errorf(sqlstate.Program, "copy the rows in several parts", "the data of a COPY FROM can have %d bytes", wire.MaxValues)
+			}
+			if more := data.Len() + len(m.Data) - counted; large.hold != nil && more > memory.Free {
+				if err := large.take(int64(more)); err != nil {
+					return nil, readError(err)
+				}
+				counted += more
 			}
 			data.Write(m.Data)
 		case *pgproto3.CopyDone:

@@ -6,8 +6,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/spiced-sql/spiced/internal/kit/memory"
 )
 
 // input reads what a client sends. While a statement runs, it watches whether the
@@ -29,10 +27,7 @@ type input struct {
 	ahead []byte      // read by the watch and not by Read yet
 	err   error       // met by the watch
 
-	// take takes memory for a large message; nil: none is taken. free gives it back; nil: none is
-	// held.
-	take func(bytes int64) (free func(), err error)
-	free func()
+	large largeMessages
 }
 
 // newInput reads from nc. gone is called when the client leaves while it is
@@ -45,12 +40,13 @@ func newInput(nc net.Conn, idle time.Duration, gone func()) *input {
 // long, errIdle after too long a silence and errShutdown when the server does
 // not wait any more.
 func (in *input) Read(p []byte) (int, error) {
-	if err := in.account(len(p)); err != nil {
+	if err := in.large.begin(len(p)); err != nil {
 		return 0, err
 	}
 	if len(in.ahead) > 0 {
 		n := copy(p, in.ahead)
 		in.ahead = in.ahead[n:]
+		in.large.read(n)
 		return n, nil
 	}
 	if in.err != nil {
@@ -61,25 +57,11 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := nc.Read(p)
+	in.large.read(n)
 	if err = in.end(err); n > 0 {
 		return n, nil // an error comes again
 	}
 	return n, err
-}
-
-// account takes memory for what is read next. pgproto3 reads a large message into a buffer of its
-// size, and what follows it, once it was handled, into a small one.
-func (in *input) account(bytes int) (err error) {
-	switch {
-	case bytes <= memory.Free:
-		if in.free != nil {
-			in.free()
-			in.free = nil
-		}
-	case in.free == nil && in.take != nil:
-		in.free, err = in.take(int64(bytes))
-	}
-	return err
 }
 
 // begin is the start of reading from the connection, which close ends; end is

@@ -1173,7 +1173,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 }
 
 // serveWriting is a server with a table words that takes writes.
-func serveWriting(t *testing.T) *fixture {
+func serveWriting(t *testing.T, change ...func(*pgwire.Options)) *fixture {
 	t.Helper()
 	db, err := engine.Open(context.Background(), engine.Options{})
 	if err != nil {
@@ -1197,7 +1197,11 @@ func serveWriting(t *testing.T) *fixture {
 	if err := publish(db, catalog, "CREATE VIEW spice.public.words AS SELECT * FROM own.main.words"); err != nil {
 		t.Fatal(err)
 	}
-	return serveDB(t, db, nil)
+	return serveDB(t, db, func(o *pgwire.Options) {
+		for _, f := range change {
+			f(o)
+		}
+	})
 }
 
 func TestWriteTags(t *testing.T) {

@@ -75,7 +75,7 @@ func (c *conn) start(ctx context.Context) error {
 	}
 	c.backend.SetMaxBodyLen(maxMessage)
 	c.in.loginBy(time.Time{})
-	c.in.take = func(bytes int64) (func(), error) { return c.takeMemory(ctx, bytes) }
+	c.countMemory(ctx)
 	l.welcome(h.minor)
 	return c.out.err
 }

@@ -199,6 +199,7 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 	if p.result == nil {
 		if err := c.startPortal(ctx, p, limit); err != nil {
 			p.failed = true
+			c.store.endPortal(p)
 			return 0, false, p.plan.positioned(err)
 		}
 	} else {

@@ -104,9 +104,11 @@ func (s *store) addPortal(p *portal, size int) error {
 	return nil
 }
 
-// endPortal ends the statement of a portal.
+// endPortal ends the statement of a portal, whose parameters are needed no more.
 func (s *store) endPortal(p *portal) {
 	p.done = true
+	s.size -= p.size
+	p.params, p.size = nil, 0
 	if p.result != nil {
 		p.result.close()
 		p.result = nil
@@ -122,7 +124,6 @@ func (s *store) closePortal(p *portal) {
 	s.endPortal(p)
 	if s.portals[p.name] == p {
 		delete(s.portals, p.name)
-		s.size -= p.size
 	}
 }
 

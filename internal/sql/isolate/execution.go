@@ -38,10 +38,14 @@ type execution struct {
 
 // begin sends the statement and returns the first frame of its result. The calls of
 // the statement end with ctx.
-func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
+func (x *execution) begin(ctx context.Context) (frame, error) {
 	w := x.worker
+	params, err := appendParams(nil, x.job.Params)
+	if err != nil {
+		x.ended, x.err = true, engine.NewError(errcode.Argument, "", "%s", err)
+		return frame{}, x.err
+	}
 	if x.job.Snapshot != nil {
-		var err error
 		if x.snapshot, err = x.job.Snapshot(); err != nil {
 			x.ended, x.err = true, err
 			return frame{}, err
@@ -50,7 +54,7 @@ func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 	w.served++
 	q := query{
 		Number: w.served,
-		SQL:    x.job.SQL, Describe: x.job.Describe, Params: params, Tables: x.job.Tables,
+		SQL:    x.job.SQL, Describe: x.job.Describe, Tables: x.job.Tables,
 		Timeout: x.job.Limits.Timeout, Parts: x.job.Parts, MaxRows: x.job.Limits.MaxRows, MaxBytes: x.job.Limits.MaxBytes,
 	}
 	x.created, q.Files, q.Definitions = w.missing(x.job.Dependencies)
@@ -62,7 +66,7 @@ func (x *execution) begin(ctx context.Context, params []byte) (frame, error) {
 			q.Streams = append(q.Streams, d.Table)
 		}
 	}
-	_ = w.out.send(kindQuery, q) // if the worker is gone, receive returns the reason
+	_ = w.send(q, params) // if the worker is gone, receive returns the reason
 	f, err := x.receive(ctx)
 	if err != nil {
 		return f, err

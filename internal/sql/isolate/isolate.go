@@ -28,7 +28,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	kitmemory "github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -150,15 +149,11 @@ func New(opts Options) (*Pool, error) {
 // Run implements [engine.Isolator]: it waits for a worker and starts the statement
 // in it.
 func (p *Pool) Run(ctx context.Context, job engine.Job) (engine.RemoteRows, error) {
-	params, err := appendParams(nil, job.Params)
-	if err != nil {
-		return nil, engine.NewError(errcode.Argument, "", "%s", err)
-	}
 	w, err := p.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRows(ctx, p, w, job, params)
+	r, err := newRows(ctx, p, w, job)
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,7 @@ type server struct {
 // that arrives before it runs takes effect.
 type statement struct {
 	query
+	params []byte // see appendParams
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -134,11 +135,11 @@ func (s *server) read(ctx context.Context) error {
 func (s *server) take(ctx context.Context, f frame) error {
 	switch f.kind {
 	case kindQuery:
-		q, err := decodeJSON[query](f)
+		q, params, err := cutHead[query](f)
 		if err != nil {
 			return err
 		}
-		st := statement{query: q}
+		st := statement{query: q, params: params}
 		st.ctx, st.cancel = context.WithCancel(ctx)
 		select {
 		case s.statements <- st:

@@ -24,7 +24,8 @@ type failure struct {
 	Message string
 }
 
-// query is a judged statement, after what it needs.
+// query is a judged statement, after what it needs. Its parameters follow it in the frame, see
+// appendParams.
 type query struct {
 	Number      int                     // counts the worker's statements
 	Files       []string                // statements that attach and detach files
@@ -33,7 +34,6 @@ type query struct {
 	Definitions []string                // statements that create views and functions
 	SQL         string                  // "" runs nothing else
 	Describe    bool                    // instead of running it
-	Params      []byte                  // see appendParams
 	Tables      []engine.Table
 	Timeout     time.Duration
 	Parts       bool // see [engine.Request.Parts]

@@ -23,7 +23,7 @@ type rows struct {
 var _ engine.RemoteRows = (*rows)(nil)
 
 // newRows begins a job in a worker that the caller has acquired.
-func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []byte) (*rows, error) {
+func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job) (*rows, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	working, stop := context.WithCancel(ctx)
 	x := &execution{pool: p, worker: w, job: job, scans: map[uint64]*tableScan{}}
@@ -37,7 +37,7 @@ func newRows(ctx context.Context, p *Pool, w *worker, job engine.Job, params []b
 	if job.Whole {
 		r.spool.rivals = rivals{contended: func() bool { return true }, eager: true}
 	}
-	f, err := x.begin(working, params)
+	f, err := x.begin(working)
 	if err == nil {
 		if err = r.read(f); err != nil {
 			err = x.violation(err)

@@ -20,7 +20,7 @@ func (s *server) serve() {
 		err := s.prepare(ctx, st.query)
 		unprepared := err != nil
 		if err == nil && st.SQL != "" {
-			err = s.run(ctx, st.query)
+			err = s.run(ctx, st.query, st.params)
 		}
 		st.cancel()
 		busy := !s.db.Quiet(endWait) // a parent that has cancelled it does not wait as long
@@ -33,8 +33,8 @@ func (s *server) serve() {
 
 // run runs a statement to its end. The error is an [*engine.Error], or an error of
 // the pipe.
-func (s *server) run(ctx context.Context, q query) error {
-	params, err := readParams(q.Params)
+func (s *server) run(ctx context.Context, q query, given []byte) error {
+	params, err := readParams(given)
 	if err != nil {
 		return err
 	}

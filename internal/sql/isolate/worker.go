@@ -144,7 +144,7 @@ func (w *worker) change(ctx context.Context, files []string) {
 	defer cancel()
 	defer context.AfterFunc(ctx, w.kill)()
 	w.served++
-	_ = w.out.send(kindQuery, query{Number: w.served, Files: files})
+	_ = w.send(query{Number: w.served, Files: files}, nil)
 	f, ok := <-w.frames
 	if !ok {
 		return
@@ -154,6 +154,16 @@ func (w *worker) change(ctx context.Context, files []string) {
 		w.opts.Log.Warn("killing a worker", "error", cmp.Or(err, e.Error.failure()))
 		w.kill()
 	}
+}
+
+// send sends a query with the output of appendParams.
+func (w *worker) send(q query, params []byte) error {
+	e := encoders.Get().(*encoder)
+	defer e.free()
+	if err := e.head(q); err != nil {
+		return err
+	}
+	return errors.Join(w.out.write(kindQuery, e.buf, params), w.out.flush())
 }
 
 // changeLimit limits the time of change.
