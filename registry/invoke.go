@@ -357,17 +357,26 @@ func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error)
 		return err
 	case ctx.Err() == nil && errors.Is(context.Cause(limited), errTimeout):
 		return &tools.Error{
-			Code: errcode.Timeout, Retryable: true, Cause: err,
+			Code: errcode.Timeout, Retryable: true, Cause: err, Hint: hintOf(err),
 			Message: fmt.Sprintf("%s took longer than %s, its time limit", a.entry.def.Name, in.Limits.Timeout),
 		}
 	case errors.Is(context.Cause(ctx), activity.ErrCancelled):
 		return &tools.Error{Code: errcode.Cancelled, Cause: activity.ErrCancelled, Message: "the call was cancelled by its owner"}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &tools.Error{Code: errcode.Timeout, Retryable: true, Cause: err, Message: "the call took longer than its caller waits"}
+		return &tools.Error{Code: errcode.Timeout, Retryable: true, Cause: err, Hint: hintOf(err), Message: "the call took longer than its caller waits"}
 	case ctx.Err() != nil:
 		return &tools.Error{Code: errcode.Cancelled, Cause: err, Message: "the caller left"}
 	}
 	return err
+}
+
+// hintOf returns the hint of a tool's error, "" if it has none.
+func hintOf(err error) string {
+	var e *tools.Error
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.Hint
 }
 
 // checkResult checks the type and the size of a result. DuckDB guarantees the

@@ -73,6 +73,9 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 	_, err := s.cs.CallTool(ctx, s.params(outer, t.name, in))
 	raw, cause := s.exchange.end(request)
 	if err = cmp.Or(cause, err); err != nil {
+		if request.remark != "" && errors.Is(outer.Err(), context.DeadlineExceeded) {
+			return tools.Output{}, tools.NewError(errcode.Timeout, "the server did not answer in time", "meanwhile it wrote "+s.show(request.remark, maxReason))
+		}
 		return tools.Output{}, s.failed(outer, err)
 	}
 	if s.process != nil { // over HTTP, the body has taken it

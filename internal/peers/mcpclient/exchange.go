@@ -30,7 +30,8 @@ type pending struct {
 	empty  string // the result for the SDK; "": the one that arrives
 	id     string
 	result json.RawMessage
-	err    error // why there is no result
+	err    error  // why there is no result
+	remark string // what the server wrote meanwhile that answers nothing
 	resume resumption
 }
 
@@ -118,11 +119,23 @@ func (x *exchange) receive(message []byte, of string) []byte {
 		}
 		return protected
 	case m.has("error") && !m.has("id") && of == "":
-		of = x.only()
+		if of = x.only(); of == "" {
+			x.note("an error that does not say which request failed: " + string(m["error"]))
+		}
 	case !m.has("error") || m.has("id"):
 		of = numberOf(m["id"])
 	}
 	return x.answer(m, of)
+}
+
+// note keeps what the server wrote, for the requests that wait: if one of them gets no answer, its
+// error shows the last.
+func (x *exchange) note(remark string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, p := range x.waiting {
+		p.remark = remark
+	}
 }
 
 // only is the id of the request that waits, "" if there is none, or several.

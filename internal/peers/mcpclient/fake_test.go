@@ -183,8 +183,30 @@ func raw(name string) {
 			fmt.Fprintln(os.Stderr, "it is held")
 			continue
 		}
+		if name == "broken" && m.Method == "tools/call" {
+			breaks(in.Text(), m.ID)
+			continue
+		}
 		answer, _ := json.Marshal(rawAnswer(name, m.Method, m.Params.Cursor))
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, answer)
+	}
+}
+
+// breaks writes what a call asks for instead of an answer.
+func breaks(call string, id json.RawMessage) {
+	switch {
+	case strings.Contains(call, "cut"):
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te`+"\n", id)
+	case strings.Contains(call, "deep"):
+		fmt.Printf(`{"jsonrpc":"2.0","result":%s%s,"id":%s}`+"\n", strings.Repeat("[", 100_000), strings.Repeat("]", 100_000), id)
+	case strings.Contains(call, "noise"):
+		fmt.Println("\xff\xfe no message")
+	case strings.Contains(call, "without id"):
+		fmt.Println(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what was that"}}`)
+	case strings.Contains(call, "held"):
+		fmt.Fprintln(os.Stderr, "it is held")
+	default:
+		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", id)
 	}
 }
 

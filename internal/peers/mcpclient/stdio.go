@@ -54,7 +54,8 @@ func (s *stdio) Close() error {
 	return nil
 }
 
-// Read returns the next message. Other lines are logged.
+// Read returns the next message. Of other lines, one with the id of a request fails that; the rest,
+// such as greetings, is logged and noted.
 func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	for len(s.queue) == 0 {
 		line, err := s.line()
@@ -62,12 +63,33 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 			return nil, err
 		}
 		if s.queue = append(s.queue, messages(line, s.exchange.receive)...); len(s.queue) == 0 {
-			s.process.said.add(string(line[:min(len(line), maxLine)]), "stdout")
+			s.other(line)
 		}
 	}
 	next := s.queue[0]
 	s.queue = s.queue[1:]
 	return next, nil
+}
+
+// other takes a line without a message that somebody waits for.
+func (s *stdio) other(line []byte) {
+	text := string(line[:min(len(line), maxLine)])
+	defer s.process.said.add(text, "stdout")
+	if len(line) == 0 || json.Valid(line) {
+		return
+	}
+	var broken skim
+	_, _ = broken.Write(line) // never fails
+	s.exchange.note("a line that is no message of JSON-RPC: " + text)
+	s.fail(broken.answers(), errJunk)
+}
+
+// fail queues an error for the request of an id, if there is one.
+func (s *stdio) fail(id string, why error) {
+	if failed := s.exchange.fail(id, why); failed != nil {
+		message, _ := jsonrpc.DecodeMessage(failed) // fail encoded it
+		s.queue = append(s.queue, message)
+	}
 }
 
 // line returns the next line without its line break. An answer that is too long is an empty line,
@@ -101,10 +123,7 @@ func (s *stdio) skip(begin []byte) ([]byte, error) {
 		skipped += len(part)
 		switch {
 		case err == nil:
-			if failed := s.exchange.fail(long.answers(), errTooLong); failed != nil {
-				message, _ := jsonrpc.DecodeMessage(failed) // fail encoded it
-				s.queue = append(s.queue, message)
-			}
+			s.fail(long.answers(), errTooLong)
 			return nil, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err

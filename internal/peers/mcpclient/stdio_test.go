@@ -331,6 +331,59 @@ func TestHundredMegabytes(t *testing.T) {
 	}
 }
 
+// expired is a context that ends as by its deadline, when a test wants it.
+type expired struct{ context.Context }
+
+func (e expired) Err() error {
+	if e.Context.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestBrokenAnswersOverStdio has answers that cannot be read: those with the id of a call fail it
+// at once, the others show in the error of a call that waits until its time is over.
+func TestBrokenAnswersOverStdio(t *testing.T) {
+	w := newWorld(t)
+	s := w.open(command("s", "broken"))
+	one := tool(t, s, "s__one")
+	ctx, cancel := context.WithCancel(t.Context())
+	held := make(chan error, 1)
+	go func() {
+		_, err := one.Call(expired{ctx}, tools.Input{Arguments: map[string]any{"a": "held"}})
+		held <- err
+	}()
+	wait.Until(t, "the first call is in progress", func() bool { return strings.Contains(w.log.String(), "it is held") })
+	for _, a := range []string{"cut", "deep"} {
+		if _, err := call(t.Context(), one, `{"a":"`+a+`"}`); err == nil || err.Code != errcode.Execution || !strings.Contains(err.Message, "no message of JSON-RPC") {
+			t.Errorf("%s: %+v", a, err)
+		}
+	}
+	for a, want := range map[string]string{"noise": "a line that is no message of JSON-RPC: ", "without id": "what was that"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		before := strings.Count(w.log.String(), "an MCP server wrote")
+		go func() {
+			_, err := one.Call(expired{ctx}, tools.Input{Arguments: map[string]any{"a": a}})
+			failed <- err
+		}()
+		wait.Until(t, "the server writes", func() bool { return strings.Count(w.log.String(), "an MCP server wrote") > before })
+		cancel()
+		var e *tools.Error
+		if err := <-failed; !errors.As(err, &e) || e.Code != errcode.Timeout || !strings.Contains(e.Hint, want) {
+			t.Errorf("%s: %+v", a, err)
+		}
+	}
+	if got, err := call(t.Context(), one, `{}`); err != nil || got != "null" {
+		t.Errorf("a good call: %s %v", got, err)
+	}
+	cancel()
+	var e *tools.Error
+	if err := <-held; !errors.As(err, &e) || !strings.Contains(e.Hint, "meanwhile it wrote") {
+		t.Errorf("the call in progress: %+v", err)
+	}
+}
+
 // TestLargeNumbers has all digits in arguments and results, over each transport.
 func TestLargeNumbers(t *testing.T) {
 	const numbers = `{"a":9007199254740993,"b":[0.1234567890123456789,1e400],"c":-1764208000000000001}`
