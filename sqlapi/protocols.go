@@ -18,6 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/chat/responses"
+	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 )
 
 // protocol is a form of chat requests and answers.
@@ -146,7 +147,7 @@ func messagesTurn(_ *chatHandler, r *http.Request, body []byte, _ caller.Caller)
 	}, nil
 }
 
-// addBetas passes on which features the client asks for before their time.
+// addBetas passes on which beta features the client asks for, in the header and in the body.
 func addBetas(request *chat.Request, headers []string) {
 	var names []string
 	for name := range strings.SplitSeq(strings.Join(headers, ","), ",") {
@@ -160,7 +161,10 @@ func addBetas(request *chat.Request, headers []string) {
 	if request.Extra == nil {
 		request.Extra = map[string]json.RawMessage{}
 	}
-	request.Extra[anthropic.BetaField], _ = json.Marshal(names) // of texts
+	var inBody []string
+	_ = json.Unmarshal(request.Extra[anthropic.BetaField], &inBody) // a provider of the form reports what is wrong
+	request.Extra[anthropic.BetaField], _ = json.Marshal(append(inBody, names...))
+	request.Uses = append(request.Uses, translation.Note(anthropic.BetaField, anthropic.BetaField))
 }
 
 // responsesTurn continues the answer that the request names, and keeps its own

@@ -72,6 +72,28 @@ func TestChoicesOfTools(t *testing.T) {
 	}
 }
 
+// TestBetasOfTheHeader has features of Anthropic in the header and in the body.
+func TestBetasOfTheHeader(t *testing.T) {
+	c := startChat(t, chatPod{tools: "disabled"})
+	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
+	for to, model := range modelOf {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+chatRoutes[chat.FormAnthropic], strings.NewReader(requestOf(chat.FormAnthropic, model, `"anthropic_beta":["b1"]`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Anthropic-Beta", "b2, b3")
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		ignored, sent := resp.Header.Get("X-Spiced-Ignored"), c.last().Header.Get("Anthropic-Beta")
+		if own := to == chat.FormAnthropic; own != (sent == "b1,b2,b3") || own != (ignored == "") || !own && ignored != "anthropic_beta" {
+			t.Errorf("%s: sent %q, ignored %q", to, sent, ignored)
+		}
+	}
+}
+
 // requestOf is a question with more fields.
 func requestOf(form chat.Form, model, more string) string {
 	ask := `"messages":[{"role":"user","content":"hi"}]`

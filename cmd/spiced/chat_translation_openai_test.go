@@ -130,6 +130,7 @@ var completionsSamples = func() []fieldSample {
 		{"parallel_tool_calls", tooled + `"parallel_tool_calls":false`, to(`parallel_tool_calls=false`, `tool_choice={"type":"auto","disable_parallel_tool_use":true}`)},
 
 		{"user", `"user":"ann","safety_identifier":"s"`, to("user=\"ann\"\nsafety_identifier=\"s\"", `metadata={"user_id":"ann"}`)},
+		{"safety_identifier[next to user]", `"user":"ann","safety_identifier":"s"`, to(`safety_identifier="s"`, "")},
 		{"safety_identifier", `"safety_identifier":"s"`, to("user=\nsafety_identifier=\"s\"", `metadata={"user_id":"s"}`)},
 		{"metadata", `"metadata":{"a":"b"}`, to(`metadata={"a":"b"}`, "")},
 		{"store", `"store":true`, nil},

@@ -166,6 +166,7 @@ var responsesSamples = slices.Concat(
 		{"moderation", `"moderation":{"model":"omni"}`, toOthers(`moderation={"model":"omni"}`, "")},
 
 		{"user", `"user":"ann","safety_identifier":"s"`, toOthers("user=\"ann\"\nsafety_identifier=\"s\"", `metadata={"user_id":"ann"}`)},
+		{"safety_identifier[next to user]", `"user":"ann","safety_identifier":"s"`, toOthers(`safety_identifier="s"`, "")},
 		{"safety_identifier", `"safety_identifier":"s"`, toOthers("user=\nsafety_identifier=\"s\"", `metadata={"user_id":"s"}`)},
 		{"metadata", `"metadata":{"a":"b"}`, toOthers(`metadata=`, `metadata=`)},
 		{"service_tier", `"service_tier":"default"`, toOthers(`service_tier="default"`, `service_tier="standard_only"`)},

@@ -59,7 +59,7 @@ func ParseRequest(body []byte) (*Request, error) {
 	}
 	in := parseInput(o, nil)
 	r.Messages, r.references = append(r.Messages, in.messages...), in.references
-	r.Uses = slices.Concat(translation.Find(chat.FormResponses, o), in.uses, r.Uses, translation.Warm(r.Settings.Temperature))
+	r.Uses = slices.Concat(translation.Find(chat.FormResponses, o), in.uses, r.Uses, translation.Warm(r.Settings.Temperature), translation.Shadowed(o.Text("user"), o.Text("safety_identifier")))
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

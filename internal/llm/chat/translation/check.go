@@ -189,6 +189,15 @@ func Warm(temperature *float64) []chat.Use {
 	return []chat.Use{Note(AboveOne, "temperature")}
 }
 
+// Shadowed returns the use of a safety_identifier next to a user: Anthropic's Messages has one
+// field for both, which gets the user.
+func Shadowed(user, safety string) []chat.Use {
+	if user == "" || safety == "" || user == safety {
+		return nil
+	}
+	return []chat.Use{Note("safety_identifier[next to user]", "safety_identifier")}
+}
+
 // AboveOne is the row of [Warm].
 const AboveOne = "temperature[above 1]"
 

@@ -144,7 +144,8 @@ func toolUse() []Row {
 		completion("parallel_tool_calls", carried, translated("`tool_choice.disable_parallel_tool_use`")),
 
 		completion("user", carried, translated("`metadata.user_id`")),
-		completion("safety_identifier", carried, translated("`metadata.user_id`, unless user is given")),
+		completion("safety_identifier", carried, translated("`metadata.user_id`")),
+		completion("safety_identifier[next to user]", carried, noEffect("`metadata.user_id` is the user")),
 		completion("metadata", carried, noEffect("only stored with answers, and none is stored")),
 		completion("store", noEffect("the runtime asks the provider to store nothing")).or("false"),
 		completion("service_tier", carried, translated("auto is auto, default is standard_only").only(`"auto"`, `"default"`)),

@@ -139,7 +139,8 @@ func responseControls() []Row {
 		response("moderation", carried, refused("it has no moderation")),
 
 		response("user", carried, translated("`metadata.user_id`")),
-		response("safety_identifier", carried, translated("`metadata.user_id`, unless user is given")),
+		response("safety_identifier", carried, translated("`metadata.user_id`")),
+		response("safety_identifier[next to user]", carried, noEffect("`metadata.user_id` is the user")),
 		response("metadata", translated("it is in the answer")),
 		response("service_tier", carried, translated("auto is auto, default is standard_only").only(`"auto"`, `"default"`)),
 		response("prompt_cache_key", carried, cache),
