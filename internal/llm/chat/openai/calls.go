@@ -70,6 +70,10 @@ func (s *calls) find(w *wireCall) *call {
 		}
 		return nil
 	}
+	// Some servers number the pieces of a call other than its beginning.
+	if last := len(s.all) - 1; last >= 0 && w.ID == "" && w.Function.Name == "" && !s.all[last].object.Done() {
+		return s.all[last]
+	}
 	return nil
 }
 

@@ -100,7 +100,8 @@ func (d *decoder) choice(c *wireChoice) *chat.Error {
 		return nil
 	}
 	d.reason = c.FinishReason
-	if d.reason == "error" { // OpenRouter's
+	switch d.reason {
+	case "error", "insufficient_system_resource", "network_error": // of OpenRouter, DeepSeek and Z.AI
 		return d.fail(errcode.ProviderError, "the provider failed in the middle of the answer")
 	}
 	return d.endCalls()
@@ -207,12 +208,13 @@ func (d *decoder) finish() *chat.Error {
 }
 
 // reasonOf returns the reason. Servers send stop although there are calls, and vice
-// versa.
+// versa; those of Amazon, Google and Z.AI have names of their own for what a filter withholds.
+// Other names mean a normal end.
 func reasonOf(finish string, calls bool) chat.Reason {
-	switch finish {
-	case "length", "max_tokens":
+	switch strings.ToLower(finish) {
+	case "length", "max_tokens", "model_length", "model_context_window_exceeded":
 		return chat.ReasonLength
-	case "content_filter":
+	case "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal":
 		return chat.ReasonFilter
 	}
 	if calls {
