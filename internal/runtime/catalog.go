@@ -91,7 +91,7 @@ func (a *attempt) requireDescriptions(c *registry.Contents) (ofServers []string)
 		}
 		server, _, _ := strings.Cut(d.Name, "__")
 		path := cmp.Or(a.pod.ToolPath(d.Name), a.pod.ToolPath(server), "tools")
-		p := a.pod.KeyProblem(path+".name", fmt.Sprintf("tool %q is not offered: %s", d.Name, reason), hint)
+		p := a.pod.KeyProblem(path+".name", "not offered: "+reason, hint)
 		p.Component = "tool " + d.Name
 		a.problem(p)
 		if d.Source == tools.SourceFunction {

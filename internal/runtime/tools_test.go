@@ -526,7 +526,7 @@ func TestRequiredDescriptions(t *testing.T) {
 	pod += "functions:\n" + fn("good", "x", "x") + "    description: Returns the number.\n" + fn("bare", "x", "x + 1") + fn("blank", "x", "x") + "    description: ' '\n" + fn("quiet", "x", "x") + "    as_tool: false\n"
 	r := start(t, files{"spicepod.yaml": required + pod})
 	r.problems(r.LastReport(),
-		`tool "maps__depth" is not offered: it has no description`, `tool "bare" is not offered: it has no description`, `tool "blank" is not offered: it has no description`)
+		`tool maps__depth: not offered: it has no description`, `tool bare: not offered: it has no description`, `tool blank: not offered: it has no description`)
 	for name, want := range map[string]string{"good": "3", "bare": "tool_not_found", "blank": "tool_not_found"} {
 		r.wantCall(name, `{"x": 3}`, want)
 	}
