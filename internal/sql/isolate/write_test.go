@@ -76,6 +76,10 @@ func TestWritesWithComputedParts(t *testing.T) {
 			rows: `{"n":11,"t":"none","d":"2020-01-01","l":null}`,
 		},
 		{
+			sql: "INSERT INTO goods BY NAME SELECT n + 10 AS n, NULL AS d, (SELECT 'x') AS t FROM small WHERE n = 1", want: `[{"Count":1}]`,
+			rows: `{"n":11,"t":"x","d":null,"l":null}`,
+		},
+		{
 			sql: "INSERT INTO goods BY NAME SELECT t, n + 10 AS n FROM small WHERE n = 1 RETURNING n, upper(t) AS u", want: `[{"n":11,"u":"NAME 1"}]`,
 			rows: `{"n":11,"t":"name 1","d":null,"l":null}`,
 		},
