@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -129,71 +128,6 @@ func toValue(given any, t *Type, depth int) (mapping.Value, error) {
 		return mapValue(v, t, depth)
 	}
 	return timeValue(castable(given, t))
-}
-
-// exactValue is [toValue] for numbers of JSON that a DOUBLE would change: they are errors.
-// Text becomes a number as in SQL.
-func exactValue(given any, t *Type) (mapping.Value, error) {
-	if err := checkExact(given, t); err != nil {
-		return mapping.Value{}, err
-	}
-	v, err := toValue(given, t, 0)
-	switch given.(type) {
-	case []any, map[string]any: // a list has the type that all its numbers fit, such as DOUBLE
-		if err == nil && v.Ptr != nil {
-			if err = checkExact(given, readType(mapping.GetValueType(v))); err != nil {
-				mapping.DestroyValue(&v)
-			}
-		}
-	}
-	return v, err
-}
-
-// checkExact checks the numbers of a value that becomes one of a type, or of the type that
-// [numberValue] chooses where t is nil.
-func checkExact(given any, t *Type) error {
-	switch v := given.(type) {
-	case json.Number:
-		bits, whole := 64, !strings.ContainsAny(v.String(), ".eE")
-		switch {
-		case t != nil && t.ID == Float:
-			bits = 32
-		case t != nil && (t.ID == Decimal || t.ID == UHugeInt):
-			return nil
-		case whole && (t == nil || t.ID != Double):
-			if plainInteger(v.String()) {
-				return nil
-			}
-			if n, ok := new(big.Int).SetString(v.String(), 10); ok {
-				if _, fits := value.NewInt128(n); fits {
-					return nil
-				}
-			}
-		}
-		if _, err := value.Float(v.String(), bits); err != nil && len(v) <= value.MaxNumber && !errors.Is(err, strconv.ErrRange) && !errors.Is(err, strconv.ErrSyntax) {
-			return fmt.Errorf("%w; send that, or send the number as text", err)
-		}
-	case value.Numeric: // of PostgreSQL; a DOUBLE is rounded there
-		if t == nil {
-			return checkExact(json.Number(v), nil)
-		}
-	case []any:
-		if t != nil {
-			t = t.Elem
-		}
-		for i, item := range v {
-			if err := checkExact(item, t); err != nil {
-				return fmt.Errorf("element %d: %w", i, err)
-			}
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if err := checkExact(v[name], fieldType(t, name)); err != nil {
-				return fmt.Errorf("field %q: %w", name, err)
-			}
-		}
-	}
-	return nil
 }
 
 // castable converts a time to a type that DuckDB can cast to t.
