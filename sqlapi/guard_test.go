@@ -1,10 +1,12 @@
 package sqlapi
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -104,6 +106,33 @@ func TestLimitsLeaveAWayOut(t *testing.T) {
 	f.want(f.send("POST", "/v1/queries/x/cancel", "", slow...), 404, "query_not_found")
 	f.want(f.send("POST", "/v1/requests/x:cancel", "", slow...), 404, "")
 	f.want(f.send("GET", PathMCP, "", slow...), 404, "not_served")
+}
+
+// TestAnswersToLargeBodies sends bodies that are refused: whoever sends all of one first gets the
+// answer, and not a reset connection; so do Go's clients.
+func TestAnswersToLargeBodies(t *testing.T) {
+	f := serve(t, func(o *Options) { o.Keys, o.MaxBody = keyring(t, someKeys), 1<<20 })
+	body := strings.Repeat("x", 24<<20)
+	for range 5 {
+		c, err := net.Dial("tcp", f.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := fmt.Fprintf(c, "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s", readKey, len(body), body); err != nil {
+			t.Fatalf("the body cannot be sent: %v", err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != 413 || !strings.Contains(string(text), "the body is larger than 1048576 bytes") {
+			t.Errorf("%d %s %v", res.StatusCode, text, err)
+		}
+		f.want(f.send("POST", "/v1/sql", body, "X-API-Key", readKey), 413, "the body is larger than 1048576 bytes")
+	}
+	f.want(f.send("POST", "/v1/sql", "SELECT 1", "X-API-Key", "wrong"), 401, "")
 }
 
 // TestMemoryOfLargeRequests holds the memory of a caller with one request: its next one waits

@@ -48,6 +48,7 @@ func (a *API) wrap(rt route) http.Handler {
 			}
 		}()
 		if err := h(x, r); err != nil {
+			skipBody(x, r)
 			a.fail(x, r, rt, err, id)
 		}
 	})
