@@ -10,6 +10,11 @@ import (
 // and those on their way to a worker.
 const messageCopies = 3
 
+// maxCopyPart is the size of a part of the data of a COPY FROM that is counted once it has been
+// read, with the data: a COPY that gets no memory then fails alone, where a message that
+// cannot be read ends the connection.
+const maxCopyPart = 1 << 20
+
 // largeMessages count the memory of a connection's large messages, from before they are read until
 // nothing of them is in use: they, the parameters of portals and the data of a COPY FROM.
 type largeMessages struct {
@@ -43,7 +48,7 @@ func (l *largeMessages) take(bytes int64) error {
 // handled, into a small one.
 func (l *largeMessages) begin(bytes int) error {
 	switch {
-	case l.hold == nil, l.left > 0 && bytes == l.left:
+	case l.hold == nil, l.left > 0 && bytes == l.left, l.copying && bytes <= maxCopyPart:
 		return nil
 	case bytes > memory.Free:
 		l.left = bytes

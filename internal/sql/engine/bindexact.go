@@ -21,6 +21,9 @@ func exactValue(given any, t *Type) (mapping.Value, error) {
 	if err := checkExact(given, t); err != nil {
 		return mapping.Value{}, err
 	}
+	if n, ok := given.(json.Number); ok && strings.ContainsAny(n.String(), ".eE") && value.Numeric(n).Digits() > exactDigits {
+		given = value.Numeric(n) // whoever writes so many does not mean a DOUBLE
+	}
 	v, err := toValue(given, t, 0)
 	switch given.(type) {
 	case []any, map[string]any: // a list has the type that all its numbers fit, such as DOUBLE

@@ -307,6 +307,8 @@ func TestParameters(t *testing.T) {
 		{"SELECT $1::BIGINT", value.Numeric("-2.5"), "BIGINT", "-3"},
 		{"SELECT 1::DECIMAL(38,10) < $1", value.Numeric("1234567890123456789012345678.12345678905"), "BOOLEAN", "true"},
 		{"SELECT $1", value.Numeric("1e-50"), "DOUBLE", "1e-50"},
+		{"SELECT $1::VARCHAR", num("1234567890123456789012345678.1234567890"), "VARCHAR", `"1234567890123456789012345678.1234567890"`},
+		{"SELECT $1", num("0.30000000000000004"), "DOUBLE", "0.30000000000000004"},
 		{"SELECT 1.50::DECIMAL(4,2) = $1", value.Numeric("1.5001"), "BOOLEAN", "false"},
 		{"SELECT $1", list(value.Numeric("1"), value.Numeric("2.5"), value.Numeric("0.25")), "DECIMAL(21,2)[]", "[0:64 0:fa 0:19]"},
 		{"SELECT $1", list(value.Numeric("1.5"), 0.5), "DOUBLE[]", "[1.5 0.5]"},
