@@ -32,6 +32,7 @@ func TestChoicesWithoutTools(t *testing.T) {
 		{form: chat.FormAnthropic, body: `"tool_choice":{"type":"tool","name":"x"}`, fault: unknown},
 		{form: chat.FormAnthropic, body: `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, ignored: "tool_choice[tool].disable_parallel_tool_use"},
 		{form: chat.FormAnthropic, body: `"tool_choice":{"type":"none"}`},
+		{form: chat.FormAnthropic, body: `"tool_choice":{"type":"auto","name":"x"}`, fault: `is of the type \"tool\", not \"auto\"`},
 		{form: chat.FormResponses, body: `"tool_choice":"required"`, fault: nothing},
 		{form: chat.FormResponses, body: `"tool_choice":{"type":"function","name":"x"}`, fault: unknown},
 		{form: chat.FormResponses, body: `"tool_choice":{"type":"web_search"}`, fault: "tool_choice"}, // of another form for the others

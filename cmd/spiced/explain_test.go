@@ -116,3 +116,28 @@ functions:
 		t.Errorf("in the terminal: %d\n%s", status, out)
 	}
 }
+
+// TestExplainOfHiddenFunctions: a plan shows the bodies of all functions that a statement calls,
+// directly or not.
+func TestExplainOfHiddenFunctions(t *testing.T) {
+	t.Parallel()
+	const all, few = "key-of-all-0123456789", "key-of-few-0123456789"
+	p := start(t, folder(t, "spicepod.yaml", `version: v1
+kind: Spicepod
+name: hidden
+runtime:
+  functions: { enabled: true }
+  auth: { api-key: { principals: [ { name: all, key: `+all+` }, { name: few, key: `+few+` } ] } }
+functions:
+  - { name: inner, from: sql, available: "ctx.principal == 'all'", signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: "x + 4242" }
+  - { name: outer_one, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: "inner(x)" }
+`))
+	const explain = "EXPLAIN SELECT outer_one(i) FROM range(3) t(i)"
+	p.want(p.do("POST", "/v1/sql", explain, "X-API-Key", all), 200, "4242")
+	r := p.do("POST", "/v1/sql", explain, "X-API-Key", few)
+	p.want(r, 400, "EXPLAIN is refused for functions that call others which are hidden from you")
+	if strings.Contains(r.body, "4242") || strings.Contains(r.body, "inner") {
+		t.Error(r.body)
+	}
+	p.want(p.do("POST", "/v1/sql", "SELECT outer_one(1) AS v", "X-API-Key", few), 200, `[{"v":4243}]`)
+}

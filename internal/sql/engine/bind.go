@@ -223,9 +223,9 @@ func numberValue(s string, t *Type) (mapping.Value, error) {
 // exactDigits is how many digits a DOUBLE shows of every number.
 const exactDigits = 17
 
-// numericValue keeps all digits: a number that DuckDB expects to be a DECIMAL or an integer,
-// and that is none, is a DECIMAL with its own digits, so that DuckDB compares it exactly and
-// rounds it where it is stored. Only one with more digits than a DECIMAL has is rounded here.
+// numericValue keeps all digits: a number that has more of them than the type that DuckDB
+// expects is a DECIMAL with its own digits, so that DuckDB compares it exactly and rounds it
+// where it is stored. Only one with more digits than a DECIMAL has is rounded here.
 func numericValue(n value.Numeric, t *Type) (mapping.Value, error) {
 	if t != nil && (t.ID == Double || t.ID == Float) {
 		return numberValue(string(n), t)

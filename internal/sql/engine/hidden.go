@@ -26,6 +26,28 @@ func (c *Catalog) hides(ctx context.Context, req *Request) func(string) bool {
 	return c.contents.Hides(ctx)
 }
 
+// checkExplained refuses an EXPLAIN whose plan would show the body of a function that is hidden
+// from the caller: one that calls it is not.
+func (p *producer) checkExplained() error {
+	if p.verdict.explain == "" || p.verdict.dependencies == nil {
+		return nil
+	}
+	hides := p.catalog.hides(p.rows.ctx, &p.req)
+	if hides == nil {
+		return nil
+	}
+	uses, err := p.verdict.dependencies()
+	if err != nil {
+		return err
+	}
+	for _, d := range uses {
+		if name, ok := strings.CutPrefix(d.Name, "function "); ok && hides(name) {
+			return NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for functions that call others which are hidden from you: a plan shows their bodies")
+		}
+	}
+	return nil
+}
+
 // hiddenCall reports whether a call names a declared function that names hides, in any
 // schema: DuckDB may find it wherever a statement says it is, and take x.f() for f(x).
 func hiddenCall(c sqltree.Call, names Names) bool {

@@ -231,12 +231,8 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c.conn, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}
-	open, err := p.catalog.open(p.verdict, &p.req)
-	if err != nil {
+	if err = p.checkJudged(); err != nil {
 		return pending, nil, err
-	}
-	if open != nil {
-		return pending, nil, &unopenedError{open}
 	}
 	if p.joined == nil && p.joins() {
 		return p.planJoined()

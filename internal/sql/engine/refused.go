@@ -122,6 +122,19 @@ func checkShows(text string, st *sqltree.Statement, in usage) error {
 	return nil
 }
 
+// checkJudged checks what the verdict, which callers share, does not say: whether the data of
+// the statement is open, and what its caller may see.
+func (p *producer) checkJudged() error {
+	open, err := p.catalog.open(p.verdict, &p.req)
+	if err != nil {
+		return err
+	}
+	if open != nil {
+		return &unopenedError{open}
+	}
+	return p.checkExplained()
+}
+
 // checkHere refuses a statement that may not run in this process.
 func (p *producer) checkHere() error {
 	if err := p.db.crashes.check(p.rows.ctx, p.catalog.Generation, p.req.SQL, endedDuckDB); err != nil {

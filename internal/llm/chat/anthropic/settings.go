@@ -54,6 +54,9 @@ func parseChoice(r *chat.Request, o *wire.Object) {
 	c.Only("type", "name", "disable_parallel_tool_use")
 	kind := c.Required("type")
 	r.Choice.Mode = choices[kind]
+	if c.Has("name") && r.Choice.Mode != "" && r.Choice.Mode != chat.ChoiceTool {
+		c.Fail("name", `is of the type "tool", not %q`, kind)
+	}
 	switch r.Choice.Mode {
 	case "":
 		c.Fail("type", `must be "auto", "any", "tool" or "none", got %q`, kind)
