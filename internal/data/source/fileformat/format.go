@@ -151,6 +151,20 @@ func (s scan) with(name, value string) scan {
 	return s
 }
 
+// smallBuffer is the size in bytes of the buffers of a reader of small CSV files. It must be
+// larger than the longest line that DuckDB reads, of 2,000,000 bytes.
+const smallBuffer = 2_100_000
+
+// smallBuffers returns the scan with small buffers if the files are small. DuckDB's buffers of
+// CSV have 32 MB, however small a file is: a statement that reads one eight times would not
+// run in a worker with 1 GiB.
+func (s scan) smallBuffers(found Files) scan {
+	if !s.readsCSV() || !found.local() || found.Bytes > mostWhole || s.has("buffer_size") || s.has("max_line_size") {
+		return s
+	}
+	return s.with("buffer_size", strconv.Itoa(smallBuffer))
+}
+
 // SQL returns the call.
 func (s scan) SQL() string {
 	files := literalList(s.files)

@@ -128,6 +128,7 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	if err := found.look(s); err != nil {
 		return nil, err
 	}
+	s = s.smallBuffers(found)
 	describe := func(s scan) ([]engine.Column, error) { return tables.Describe(ctx, db, "SELECT * FROM "+s.SQL()) }
 	s, columns, err := detectDelimiter(s, describe)
 	if err != nil {
