@@ -16,7 +16,7 @@ package memory
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"math"
 	"sync"
@@ -38,7 +38,7 @@ const (
 )
 
 // ErrShort is returned for a request whose memory the others of its caller, or all others, hold.
-var ErrShort = fmt.Errorf("large requests that run already hold as much memory as they may, and did not end within %s", patience)
+var ErrShort = errors.New("large requests that run already hold as much memory as they may")
 
 // Available is the memory of the machine in bytes or, if that is less, of the control group of
 // this process, as a container has one; 0 if unknown.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
 	"github.com/spiced-sql/spiced/registry"
 )
@@ -85,4 +86,32 @@ func FuzzPost(f *testing.F) {
 			t.Errorf("the session is broken: %d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// short is a body for which there is no memory.
+type short struct{}
+
+func (short) Read([]byte) (int, error) { return 0, memory.ErrShort }
+
+// TestMessagesWithoutMemory are refused with the status that asks to try again, in a session, at
+// its begin and alone.
+func TestMessagesWithoutMemory(t *testing.T) {
+	f := start(t, mcpserver.Options{}, greet(t))
+	for name, header := range map[string]map[string]string{
+		"in a session": {"Mcp-Session-Id": f.shake(t, "").id},
+		"at its begin": {},
+		"alone":        {"Mcp-Protocol-Version": "2026-07-28"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/mcp", short{})
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		for key, value := range header {
+			r.Header.Set(key, value)
+		}
+		w := httptest.NewRecorder()
+		f.server.ServeHTTP(w, r)
+		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), memory.ErrShort.Error()) {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
 }
