@@ -26,8 +26,11 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 		written = r.Catalog + "." + written
 	}
 	hint := "declare it under datasets: or views:"
-	if sqltree.Fold(r.Schema) == System {
+	switch sqltree.Fold(r.Schema) {
+	case System:
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
+	case "information_schema", "pg_catalog":
+		hint = "only clients of the PostgreSQL protocol see that catalog; read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table"
 	}
 	e := NewError(errcode.NotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
 	e.Missing = ObjectTable
