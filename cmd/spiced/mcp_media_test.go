@@ -40,8 +40,8 @@ func pixels(t *testing.T, width, height int) []byte {
 }
 
 // TestMediaOfResults has a tool of an MCP server that returns a text, an image, a sound and
-// resources. Each provider gets the image in its own form and reads what was left out, also
-// through another runtime; clients get the JSON.
+// resources. Each provider gets the image and the PDF in its own form and reads what was left
+// out, also through another runtime; clients get the JSON.
 func TestMediaOfResults(t *testing.T) {
 	t.Parallel()
 	picture := pixels(t, 3, 2)
@@ -53,12 +53,13 @@ func TestMediaOfResults(t *testing.T) {
 				&mcp.AudioContent{MIMEType: "audio/wav", Data: []byte("RIFFxxxxWAVE")},
 				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///log", MIMEType: "text/plain", Text: "all is well"}},
 				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///a.pdf", MIMEType: "application/pdf", Blob: []byte("%PDF-1.7")}},
+				&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "file:///b.pdf", MIMEType: "application/pdf", Blob: []byte("%PDF-1.7")}},
 				&mcp.ResourceLink{URI: "file:///b", Name: "b", Description: "Another page."},
 			}}, nil
 		})
 	})
 	model := startModel(t)
-	pod := podHead + "tools:\n" + httpServer("web", url) + strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "auto", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml"))
+	pod := podHead + "tools:\n" + httpServer("web", url) + strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "auto, tool_result_pdfs: 1", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml"))
 	p := start(t, folder(t, "spicepod.yaml", pod))
 	p.connected("web")
 	peer := start(t, folder(t, "spicepod.yaml", strings.Replace(pod, httpServer("web", url), "  - { name: web, from: 'spiced:"+strings.TrimSuffix(p.mcpURL(), "/v1/mcp")+"' }\n", 1)))
@@ -73,6 +74,12 @@ func TestMediaOfResults(t *testing.T) {
 		chat.FormResponses: `{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}`,
 		chat.FormAnthropic: `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data + `"}}`,
 	}
+	const file = "data:application/pdf;base64,JVBERi0xLjc="
+	pdfs := map[chat.Form]string{
+		chat.FormOpenAI:    `{"type":"file","file":{"filename":"a.pdf","file_data":"` + file + `"}}`,
+		chat.FormResponses: `{"type":"input_file","filename":"a.pdf","file_data":"` + file + `"}`,
+		chat.FormAnthropic: `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjc="},"title":"a.pdf"}`,
+	}
 	for form, image := range images {
 		for name, ask := range map[string]*program{"web__shoot": p, passed[0]: peer} {
 			model.Script(chattest.InTurn(chattest.Say(chattest.Call("c1", name, "{}")), chattest.Say(chattest.Text("I see."))))
@@ -81,12 +88,12 @@ func TestMediaOfResults(t *testing.T) {
 			}
 			requests := model.Requests()
 			body := string(requests[len(requests)-1].Body)
-			for _, want := range []string{image, "the page", "[left out: audio/wav, 12 bytes: only PNG", "Resource file:///log (text/plain):", "all is well", "[left out: file:///a.pdf, application/pdf, 8 bytes: only PNG", "Link to the resource file:///b", "Another page."} {
+			for _, want := range []string{image, pdfs[form], "the page", "[left out: audio/wav, 12 bytes: only PNG", "Resource file:///log (text/plain):", "all is well", "[left out: file:///b.pdf, application/pdf, 8 bytes: the chat has 1 PDFs already]", "Link to the resource file:///b", "Another page."} {
 				if !strings.Contains(body, want) {
 					t.Errorf("%s %s: no %s in %s", form, name, want, body)
 				}
 			}
-			if strings.Count(body, data) != 1 || strings.Contains(body, "JVBERi") {
+			if strings.Count(body, data) != 1 || strings.Count(body, "JVBERi") != 1 {
 				t.Errorf("%s %s: media as text in %s", form, name, body)
 			}
 		}

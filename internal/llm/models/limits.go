@@ -17,8 +17,11 @@ const (
 	MaxParallel = 256
 	// MaxResultBytes is the largest tool_result_max_bytes.
 	MaxResultBytes = 64 << 20
-	// MaxImages is the largest tool_result_images: what Anthropic takes in a request.
+	// MaxImages is the largest tool_result_images and tool_result_pdfs: what Anthropic takes in a
+	// request.
 	MaxImages = 100
+	// DefaultPDFs is the default of tool_result_pdfs for models of Anthropic and OpenAI.
+	DefaultPDFs = 5
 	// MaxTimeout is the largest timeout and idle_timeout.
 	MaxTimeout = time.Hour
 	// MaxSystemPrompt limits a system_prompt, in bytes.

@@ -40,6 +40,7 @@ var common = []spicepod.Param{
 	{Name: "tool_concurrency", Type: spicepod.ParamInt, Doc: "Calls that run at once in a chat."},
 	{Name: "tool_result_max_bytes", Type: spicepod.ParamSize, Doc: "Size of a result above which the model gets a preview."},
 	{Name: "tool_result_images", Type: spicepod.ParamInt, Doc: "Images in a chat above which those in results are left out; 0 for a model without vision."},
+	{Name: "tool_result_pdfs", Type: spicepod.ParamInt, Doc: "PDFs in a chat above which those in results are left out; 0 for a model that takes none."},
 	{Name: "tool_schemas", Doc: "full, or subset for providers that take only the keywords of Gemini's schemas."},
 	{Name: "tool_format", Doc: "native, or xml for models without native tool calls."},
 	{Name: "tool_search", Doc: "registry, or native for the provider's own search."},

@@ -132,6 +132,7 @@ func (e *entry) limits() toolloop.Limits {
 		Parallel:    e.Number("tool_concurrency", 0, 1, MaxParallel),
 		ResultBytes: int(e.Size("tool_result_max_bytes", MaxResultBytes)),
 		Images:      e.images(),
+		PDFs:        e.Number("tool_result_pdfs", e.pdfs(), 0, MaxImages),
 	}
 }
 
@@ -142,6 +143,15 @@ func (e *entry) images() int {
 		return -1
 	}
 	return n
+}
+
+// pdfs is the default of tool_result_pdfs. Servers that are compatible with OpenAI's API often
+// refuse files, and would then refuse every later request of the chat.
+func (e *entry) pdfs() int {
+	if own := e.kind.name == "anthropic" || e.kind.name == "openai"; own && !e.Params.Has("endpoint") {
+		return DefaultPDFs
+	}
+	return 0
 }
 
 // rounds parses tool_recursion_limit; 0 means that no call is made. The text of

@@ -18,10 +18,13 @@ func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 		}
 	}
 	write(string(m.Role))
-	pictures := func(parts []chat.Part) {
+	media := func(parts []chat.Part) {
 		for _, p := range parts {
 			if p.Image != nil {
 				write(p.Image.URL, p.Image.Data)
+			}
+			if p.File != nil {
+				write(p.File.URL, p.File.ID, p.File.Data)
 			}
 		}
 	}
@@ -32,12 +35,9 @@ func fingerprint(m chat.Message) (sum [sha256.Size]byte) {
 		}
 		if p.Result != nil {
 			write(p.Result.ID, p.Result.Text())
-			pictures(p.Result.Parts)
+			media(p.Result.Parts)
 		}
-		pictures([]chat.Part{p})
-		if p.File != nil {
-			write(p.File.URL, p.File.ID, p.File.Data)
-		}
+		media([]chat.Part{p})
 	}
 	h.Sum(sum[:0])
 	return sum

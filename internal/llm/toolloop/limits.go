@@ -13,6 +13,7 @@ type Limits struct {
 	ResultBytes   int // of one result as shown to the model
 	ArgumentBytes int // of one call
 	Images        int // of a chat, above which those of results are left out; negative: 0
+	PDFs          int // as Images; 0: none, since many providers refuse them
 }
 
 // The default limits of a chat. DefaultRounds is that of Spice's tool_recursion_limit.
@@ -41,6 +42,7 @@ func (l Limits) effective() Limits {
 		ResultBytes:   positive(l.ResultBytes, DefaultResultBytes),
 		ArgumentBytes: positive(l.ArgumentBytes, DefaultArgumentBytes),
 		Images:        max(0, cmp.Or(l.Images, DefaultImages)),
+		PDFs:          l.PDFs,
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	_ "image/jpeg" // dimensions
 	_ "image/png"  // dimensions
 	"net/http"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -17,29 +19,30 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// Limits on the images of a chat: the strictest that providers have. An image that a
+// Limits on the images and PDFs of a chat: the strictest that providers have. One that a
 // provider refuses would end the chat, since every later request has it again.
 const (
-	maxImage  = 5 << 20  // bytes of one in base64 (Anthropic)
-	maxImages = 20 << 20 // bytes of all in base64, of the 32 MB of a request (Anthropic)
-	maxSide   = 8000     // pixels (Anthropic, Gemini)
+	maxImage = 5 << 20  // bytes of one in base64 (Anthropic)
+	maxMedia = 20 << 20 // bytes of all in base64, of the 32 MB of a request (Anthropic)
+	maxSide  = 8000     // pixels (Anthropic, Gemini)
 )
 
 // imageTypes are the types that Anthropic and OpenAI take.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// album counts the images that a chat has.
+// album counts the images and the PDFs that a chat has.
 type album struct {
-	most int // images; 0: none
+	images, pdfs int // that it may have
 
-	mu    sync.Mutex
-	count int
-	bytes int // in base64
+	mu         sync.Mutex
+	hasImages  int
+	hasPDFs    int
+	mediaBytes int // of all, in base64
 }
 
 // newAlbum returns the album of a chat with the messages.
-func newAlbum(most int, messages []chat.Message) *album {
-	a := &album{most: most}
+func newAlbum(l Limits, messages []chat.Message) *album {
+	a := &album{images: l.Images, pdfs: l.PDFs}
 	for _, m := range messages {
 		a.add(m.Parts)
 	}
@@ -50,20 +53,23 @@ func (a *album) add(parts []chat.Part) {
 	for _, p := range parts {
 		switch {
 		case p.Image != nil:
-			a.count++
-			a.bytes += len(p.Image.Data)
+			a.hasImages++
+			a.mediaBytes += len(p.Image.Data)
+		case p.File != nil:
+			a.hasPDFs++
+			a.mediaBytes += len(p.File.Data)
 		case p.Result != nil:
 			a.add(p.Result.Parts)
 		}
 	}
 }
 
-// part returns the part of media for the model: an image, or a text that names what was
+// part returns the part of media for the model: an image, a PDF, or a text that names what was
 // left out and why.
 func (a *album) part(c tools.Content) chat.Part {
-	picture, why := a.take(c)
+	part, why := a.take(c)
 	if why == "" {
-		return chat.Part{Kind: chat.PartImage, Image: picture}
+		return part
 	}
 	name := ""
 	if c.Name != "" {
@@ -73,32 +79,68 @@ func (a *album) part(c tools.Content) chat.Part {
 	return chat.Part{Kind: chat.PartText, Text: text}
 }
 
-// take adds an image to the album, or returns why it cannot be sent. Its bytes decide what
-// it is: providers refuse an image whose type is another than the one named.
-func (a *album) take(c tools.Content) (*chat.Image, string) {
+// take adds an image or a PDF to the album, or returns why it cannot be sent. Its bytes decide
+// what it is: providers refuse an image whose type is another than the one named.
+func (a *album) take(c tools.Content) (chat.Part, string) {
 	mediaType := http.DetectContentType(c.Data)
-	size := base64.StdEncoding.EncodedLen(len(c.Data))
+	if mediaType == pdfType {
+		return a.takePDF(c)
+	}
+	why := a.unfit(c, mediaType)
+	if why == "" {
+		why = a.fit(c, &a.hasImages, a.images, "images")
+	}
+	if why != "" {
+		return chat.Part{}, why
+	}
+	return chat.Part{Kind: chat.PartImage, Image: &chat.Image{MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(c.Data)}}, ""
+}
+
+const pdfType = "application/pdf"
+
+func (a *album) takePDF(c tools.Content) (chat.Part, string) {
+	if a.pdfs == 0 {
+		return chat.Part{}, "this model is not sent PDFs (tool_result_pdfs)"
+	}
+	if why := a.fit(c, &a.hasPDFs, a.pdfs, "PDFs"); why != "" {
+		return chat.Part{}, why
+	}
+	name := truncate.Line(path.Base("/"+c.Name), maxName)
+	if !strings.HasSuffix(strings.ToLower(name), ".pdf") {
+		name = "result.pdf"
+	}
+	return chat.Part{Kind: chat.PartFile, File: &chat.File{Name: name, MediaType: pdfType, Data: base64.StdEncoding.EncodeToString(c.Data)}}, ""
+}
+
+// unfit returns why an image cannot be sent whatever else the chat has, or "".
+func (a *album) unfit(c tools.Content, mediaType string) string {
 	switch config, _, err := image.DecodeConfig(bytes.NewReader(c.Data)); {
 	case !slices.Contains(imageTypes, mediaType):
-		return nil, "only PNG, JPEG, GIF and WebP images can be shown"
-	case a.most == 0:
-		return nil, "this model is not sent images"
-	case size > maxImage:
-		return nil, fmt.Sprintf("an image can have %d bytes", maxImage/4*3)
+		return "only PNG, JPEG, GIF and WebP images, and PDFs, can be shown"
+	case a.images == 0:
+		return "this model is not sent images"
+	case base64.StdEncoding.EncodedLen(len(c.Data)) > maxImage:
+		return fmt.Sprintf("an image can have %d bytes", maxImage/4*3)
 	case err != nil && mediaType != "image/webp": // of which the library reads no dimensions
-		return nil, "the image is damaged"
+		return "the image is damaged"
 	case config.Width > maxSide || config.Height > maxSide:
-		return nil, fmt.Sprintf("it has %d × %d pixels; a side can have %d", config.Width, config.Height, maxSide)
+		return fmt.Sprintf("it has %d × %d pixels; a side can have %d", config.Width, config.Height, maxSide)
 	}
+	return ""
+}
+
+// fit counts media in the album, or returns why there is no room for it.
+func (a *album) fit(c tools.Content, has *int, most int, what string) string {
+	size := base64.StdEncoding.EncodedLen(len(c.Data))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.count >= a.most:
-		return nil, fmt.Sprintf("the chat has %d images already", a.count)
-	case a.bytes+size > maxImages:
-		return nil, fmt.Sprintf("the images of the chat would exceed %d bytes", maxImages/4*3)
+	case *has >= most:
+		return fmt.Sprintf("the chat has %d %s already", *has, what)
+	case a.mediaBytes+size > maxMedia:
+		return fmt.Sprintf("the images and PDFs of the chat would exceed %d bytes", maxMedia/4*3)
 	}
-	a.count++
-	a.bytes += size
-	return &chat.Image{MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(c.Data)}, ""
+	*has++
+	a.mediaBytes += size
+	return ""
 }

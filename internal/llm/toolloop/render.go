@@ -21,7 +21,7 @@ import (
 // preview takes about 60 bytes whatever the limit is.
 //
 // A result with content becomes its texts, which have at most limit bytes together, and its
-// images; without images, the model reads what was left out.
+// images and PDFs; without them, the model reads what was left out.
 func Render(c *chat.Call, r tools.Result, limit int) *chat.CallResult {
 	return render(c, r, limit, &album{})
 }

@@ -114,13 +114,14 @@ func shot(t testing.TB, width, height int) tools.Content {
 	return tools.Content{MediaType: "image/png", Data: b.Bytes()}
 }
 
-// TestImagesOfResults has results with media in a chat that may have two images.
+// TestImagesOfResults has results with media in a chat that may have two images and one PDF.
 func TestImagesOfResults(t *testing.T) {
 	dot := shot(t, 1, 1)
 	webp := tools.Content{MediaType: "image/webp", Data: []byte("RIFF\x24\x00\x00\x00WEBPVP8 ")}
+	page := tools.Content{MediaType: "text/plain", Name: "file:///docs/a.pdf", Data: []byte("%PDF-1.7\n%%EO")}
 	cases := map[string]struct {
 		content []tools.Content
-		want    string // <> is an image
+		want    string // <> is an image or a PDF
 	}{
 		"text":        {[]tools.Content{{Text: "a"}, {Text: "b"}}, "a|\nb"},
 		"image":       {[]tools.Content{{Text: "a"}, dot, {Text: "b"}}, "a|<image/png>|\nb"},
@@ -129,21 +130,25 @@ func TestImagesOfResults(t *testing.T) {
 		"wide":        {[]tools.Content{shot(t, 8001, 1)}, "[left out: image/png, 91 bytes: it has 8001 × 1 pixels; a side can have 8000]"},
 		"large":       {[]tools.Content{{MediaType: "image/png", Data: append(shot(t, 1, 1).Data, make([]byte, 4<<20)...)}}, "[left out: image/png, 4194375 bytes: an image can have 3932160 bytes]"},
 		"damaged":     {[]tools.Content{{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}, "[left out: image/png, 8 bytes: the image is damaged]"},
-		"sound":       {[]tools.Content{{MediaType: "audio/\nwav", Name: "x\ny", Data: []byte("RIFF")}}, "[left out: x y, audio/ wav, 4 bytes: only PNG, JPEG, GIF and WebP images can be shown]"},
-		"no bytes":    {[]tools.Content{{MediaType: "image/png", Data: []byte{}}}, "[left out: image/png, 0 bytes: only PNG, JPEG, GIF and WebP images can be shown]"},
+		"sound":       {[]tools.Content{{MediaType: "audio/\nwav", Name: "x\ny", Data: []byte("RIFF")}}, "[left out: x y, audio/ wav, 4 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
+		"no bytes":    {[]tools.Content{{MediaType: "image/png", Data: []byte{}}}, "[left out: image/png, 0 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
+		"PDFs":        {[]tools.Content{page, page}, "<a.pdf>|\n[left out: file:///docs/a.pdf, text/plain, 13 bytes: the chat has 1 PDFs already]"},
 		"long text":   {[]tools.Content{{Text: strings.Repeat("x", 2000)}, dot}, `{"truncated":true,"bytes":2000,"limit":1000,"preview":"` + strings.Repeat("x", 500) + `"}|<image/png>`},
-		"SVG is text": {[]tools.Content{{MediaType: "image/svg+xml", Data: []byte("<svg/>")}}, "[left out: image/svg+xml, 6 bytes: only PNG, JPEG, GIF and WebP images can be shown]"},
+		"SVG is text": {[]tools.Content{{MediaType: "image/svg+xml", Data: []byte("<svg/>")}}, "[left out: image/svg+xml, 6 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
 	}
 	for name, c := range cases {
 		m := &model{scripts: []script{asks("one {}"), says("done")}}
 		shoots := invoker(func(context.Context, registry.Call) tools.Result {
 			return tools.Result{OK: true, Result: json.RawMessage(`[]`), Content: c.content}
 		})
-		run(t, &toolloop.Loop{Provider: m, Invoker: shoots, Limits: toolloop.Limits{Images: 2, ResultBytes: 1000}}, ask("go"), offered("one"), nil)
+		run(t, &toolloop.Loop{Provider: m, Invoker: shoots, Limits: toolloop.Limits{Images: 2, PDFs: 1, ResultBytes: 1000}}, ask("go"), offered("one"), nil)
 		var got []string
 		for _, p := range m.requests[1].Messages[2].Parts[0].Result.Parts {
 			if p.Image != nil {
 				p.Text = "<" + p.Image.MediaType + ">"
+			}
+			if p.File != nil && p.File.MediaType == "application/pdf" {
+				p.Text = "<" + p.File.Name + ">"
 			}
 			got = append(got, p.Text)
 		}

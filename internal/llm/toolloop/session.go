@@ -61,7 +61,7 @@ type note struct {
 func newSession(l *Loop, r *chat.Request, messages []chat.Message, o offer, scope tools.Scope) *session {
 	s := &session{
 		loop: l, limits: l.Limits.effective(), log: l.log(), scope: scope, asked: r, offer: o,
-		ids: map[string]bool{}, images: newAlbum(l.Limits.effective().Images, messages), messages: slices.Clip(messages), known: len(messages),
+		ids: map[string]bool{}, images: newAlbum(l.Limits.effective(), messages), messages: slices.Clip(messages), known: len(messages),
 		out: make(chan Event, buffered), notes: make(chan note), over: make(chan struct{}), began: time.Now(),
 	}
 	for _, m := range messages {
