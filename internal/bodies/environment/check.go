@@ -36,6 +36,7 @@ type facts struct {
 	Functions map[string]*definition
 	Defined   []string // other names of the module
 	Imports   []imported
+	Sandboxes []argument // the names in calls of registry.register_sandbox
 }
 
 // definition is a def or async def of the module.

@@ -53,7 +53,7 @@ class Reader:
     def __init__(self, source, starts):
         self.starts = starts
         self.lines = source.encode()
-        self.defined, self.functions, self.imports = [], {}, []
+        self.defined, self.functions, self.imports, self.sandboxes = [], {}, [], []
         self.decorators, self.modules = set(), set()
 
     def at(self, node):
@@ -72,6 +72,8 @@ class Reader:
             elif isinstance(node, (ast.Assign, ast.AnnAssign)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 self.defined.extend(t.id for t in targets if isinstance(t, ast.Name))
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and getattr(node.value.func, "attr", "") == "register_sandbox":
+                self.sandboxes.append(self.sandbox(node.value))
             for name in ("body", "orelse", "finalbody"):
                 if isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
                     self.module(getattr(node, name, []))
@@ -126,6 +128,13 @@ class Reader:
                 named = self.arguments(d, ("description", "parameters", "dependencies", "secrets", "sandbox", "name"))
                 return dict(named, offset=self.at(d))
         return None
+
+    def sandbox(self, call):
+        """Returns the name in registry.register_sandbox(SandboxConfig("name", ...))."""
+        for value in call.args + [k.value for k in call.keywords]:
+            if isinstance(value, ast.Call):
+                return self.arguments(value, ("name",)).get("name", {"offset": self.at(call)})
+        return {"offset": self.at(call)}
 
     def arguments(self, call, names):
         found = {}
@@ -200,7 +209,7 @@ def read(source):
         reader.find_imports(tree, False)
     except RecursionError:
         return {"error": {"message": "the code is nested too deeply", "offset": 0}}
-    return {"functions": dict(list(reader.functions.items())[:MOST]), "defined": reader.defined[:MOST], "imports": reader.imports[:MOST]}
+    return {"functions": dict(list(reader.functions.items())[:MOST]), "defined": reader.defined[:MOST], "imports": reader.imports[:MOST], "sandboxes": reader.sandboxes[:MOST]}
 
 
 sys.stdin.reconfigure(encoding="utf-8")

@@ -83,6 +83,7 @@ type merge struct {
 }
 
 func (m *merge) run(known *facts) {
+	m.registered(known.Sandboxes)
 	def := known.Functions[cmp.Or(m.f.Entrypoint, m.f.Name)]
 	if def == nil && m.f.Entrypoint == "" {
 		for name, other := range known.Functions {
@@ -117,6 +118,21 @@ func (m *merge) run(known *facts) {
 		m.ungranted(t.Secrets, of.Secrets)
 	}
 	m.parameters(t.Parameters)
+}
+
+// registered reports sandboxes that the code registers and the Spicepod does not declare: the
+// call has no effect.
+func (m *merge) registered(list []argument) {
+	for _, a := range list {
+		if a.Text != nil && (*a.Text == spicepod.DefaultSandbox || slices.ContainsFunc(m.pod.Sandboxes, func(s spicepod.Sandbox) bool { return strings.EqualFold(s.Name, *a.Text) })) {
+			continue
+		}
+		what := "registry.register_sandbox has no effect here"
+		if a.Text != nil {
+			what = fmt.Sprintf("registry.register_sandbox has no effect here, and the Spicepod declares no sandbox %q", truncate.Ellipsis(*a.Text, maxQuoted))
+		}
+		m.add(spicepod.Warning, m.pod.TextProblem(m.path+".body", a.Offset, what, "declare it under sandboxes, with its dependencies and secrets"))
+	}
 }
 
 // is reports whether the argument is this text.

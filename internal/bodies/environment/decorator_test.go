@@ -109,6 +109,37 @@ func TestDecoratorsThatAreComputed(t *testing.T) {
 	}
 }
 
+// TestSandboxesThatCodeRegisters are those of the Spicepod; others are reported.
+func TestSandboxesThatCodeRegisters(t *testing.T) {
+	needsPython(t)
+	const code = `from jazzmine.core.tools import registry, SandboxConfig
+registry.register_sandbox(SandboxConfig(name="analytics", dependencies=["pandas"]))
+registry.register_sandbox(SandboxConfig("unknown"))
+named = SandboxConfig("other")
+registry.register_sandbox(named)
+def one(): return 1
+`
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "code.py"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, problems := Compile(context.Background(), podtest.LoadIn(t, dir, `sandboxes: [{ name: Analytics }]
+functions:
+  - { name: one, from: exec, body_ref: code.py, signature: { returns: int64 } }
+`), newStore(t))
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Position.String()+" "+p.Message)
+	}
+	want := []string{
+		`code.py:3:41 registry.register_sandbox has no effect here, and the Spicepod declares no sandbox "unknown"`,
+		"code.py:5:1 registry.register_sandbox has no effect here",
+	}
+	if len(got) != 2 || !strings.HasSuffix(got[0], want[0]) || !strings.HasSuffix(got[1], want[1]) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestDecoratorsNeedADescription, as in seed 003, unless the Spicepod has one.
 func TestDecoratorsNeedADescription(t *testing.T) {
 	needsPython(t)
