@@ -20,7 +20,8 @@ import (
 //
 // Of a function with Arrow, the payloads of call and done are Arrow IPC streams: of the rows, and
 // of one column.
-// The kind of a reply has replyLeft too if the call left threads, tasks or callbacks.
+// The kind of a reply has replyLeft too if the call left threads, tasks or callbacks, or many
+// open files.
 const (
 	requestLoad = 1
 	requestCall = 2

@@ -305,6 +305,9 @@ func TestThreadsThatACallLeavesEnd(t *testing.T) {
 		{"a callback that is due", "async def f():\n    asyncio.get_running_loop().call_soon(print)\n    return count()", true},
 		{"a callback without end", "def again(): asyncio.get_running_loop().call_soon(again)\nasync def f():\n    again()\n    return count()", false},
 		{"a generator that is not read to its end", "async def g():\n    yield 1\n    yield 2\nasync def f():\n    async for _ in g(): break\n    return count()", true},
+		{"a few open files", "import os\nkept = []\ndef f():\n    kept.append(open('/dev/null'))\n    return count()", true},
+		{"many open files", "import os\nkept = []\ndef f():\n    kept.extend(open('/dev/null') for _ in range(200))\n    return count()", false},
+		{"descriptors that are lost", "import os\ndef f():\n    for _ in range(80): os.pipe()\n    return count()", false},
 		{"a thread of asyncio", "async def f():\n    await asyncio.to_thread(time.sleep, 0)\n    return count()", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

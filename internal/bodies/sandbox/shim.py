@@ -713,8 +713,23 @@ def threads():
     return set(sys._current_frames()) - {threading.get_ident()}
 
 
+MOST_OPEN = 128  # descriptors, of which a worker may keep some between calls, such as connections
+
+
+def crowded():
+    """Reports whether so many descriptors are open that later calls might get none."""
+    try:
+        lowest = os.dup(1)
+        os.close(lowest)
+    except OSError:
+        return True
+    return lowest > MOST_OPEN
+
+
 def left():
-    """Reports whether a call left threads, tasks or callbacks, which would run during other calls."""
+    """Reports whether a call left threads, tasks or callbacks, which would run during other calls, or too many open files."""
+    if crowded():
+        return True
     running = threads()
     started.intersection_update(running)
     if running != started or count_threads() > len(started):  # some have no frame
