@@ -241,12 +241,12 @@ func (g *Guard) authorised(rt route, h handler) handler {
 }
 
 // takeBody takes the memory for the body of a request, before it is read if its size is known.
-func takeBody(r *http.Request) error {
+func takeBody(r *http.Request) (err error) {
 	if r.ContentLength < 0 {
 		r.Body = memory.Reader(r.Context(), r.Body)
 		return nil
 	}
-	if err := memory.Take(r.Context(), r.ContentLength); err != nil {
+	if r.Body, err = memory.Body(r.Context(), r.Body, r.ContentLength); err != nil {
 		return readError(err)
 	}
 	return nil

