@@ -100,7 +100,7 @@ func TestHabitsOfOtherSystems(t *testing.T) {
 		{"SELECT j #> '{a,b}' FROM k", `near "#"`, "write json_extract(j, '$.a.b')", errcode.Parse, 9},
 		{"SELECT j #>> '{a,b}' FROM k", `near "#"`, "write json_extract_string(j, '$.a.b')", errcode.Parse, 9},
 		{"SHOW COLUMNS FROM k", `near "FROM"`, "write DESCRIBE and the name of the table", errcode.Parse, 13},
-		{"SELECT 1 FROM information_schema.tables", `"information_schema.tables"`, "only clients of the PostgreSQL protocol see that catalog", errcode.NotFound, 14},
+		{"SELECT 1 FROM information_schema.tables", `"information_schema.tables"`, "or write DESCRIBE and the name of a table", errcode.NotFound, 14},
 		{"SELECT v.rowid FROM (SELECT i FROM k) v", `"rowid"`, "or write row_number() OVER ()", errcode.Argument, 7},
 		{"SELECT ctid FROM k", `"ctid" not found`, "or write row_number() OVER ()", errcode.NotFound, 7},
 		{"SELECT CAST(i AS integr) FROM k", "Type with name integr does not exist", `did you mean "integer"? docs/types.md lists the types`, errcode.NotFound, 17},
