@@ -122,7 +122,12 @@ type Rows struct {
 func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
 	r, err := s.begin(ctx, req)
 	if err == nil {
-		r.Rows, err = s.opts.DB.Query(r.ctx, s.engineRequest(req))
+		given := s.engineRequest(req)
+		if r.Rows, err = s.opts.DB.Query(r.ctx, given); err != nil {
+			if given, err = s.pivoted(r.ctx, given, err); err == nil {
+				r.Rows, err = s.opts.DB.Query(r.ctx, given)
+			}
+		}
 	}
 	if err != nil {
 		return nil, r.fail(err)
@@ -138,7 +143,12 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 	defer r.end()
 	var d *engine.Description
 	if err == nil {
-		d, err = s.opts.DB.Describe(r.ctx, s.engineRequest(req)) // it computes what is constant, which may take long
+		given := s.engineRequest(req)
+		if d, err = s.opts.DB.Describe(r.ctx, given); err != nil { // it computes what is constant, which may take long
+			if given, err = s.pivoted(r.ctx, given, err); err == nil {
+				d, err = s.opts.DB.Describe(r.ctx, given)
+			}
+		}
 	}
 	switch {
 	case err == nil:

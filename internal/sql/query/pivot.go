@@ -1,0 +1,68 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// A PIVOT without IN has a column for each value that its rows have, which DuckDB finds with a
+// statement of its own. The guard judges one SELECT, so here the values are read by a first
+// statement of the same caller, under the same guard and limits, and written into the text.
+
+// mostPivoted is how many values may become columns.
+const mostPivoted = 1000
+
+// pivoted returns the request with values for the columns of its PIVOT, if that is why it was
+// refused; else the error.
+func (s *Service) pivoted(ctx context.Context, req engine.Request, refusal error) (engine.Request, error) {
+	var e *engine.Error
+	if !errors.As(refusal, &e) || e.Code != errcode.Refused || len(req.Params.Positional)+len(req.Params.Named) > 0 {
+		return req, refusal
+	}
+	p := sqltree.OpenPivot(req.SQL)
+	if p == nil {
+		return req, refusal
+	}
+	text, done := strings.Builder{}, 0
+	for _, c := range p.Columns {
+		first := req
+		first.SQL = fmt.Sprintf("%sSELECT CAST(%s AS VARCHAR) AS v FROM %s WHERE %[2]s IS NOT NULL GROUP BY %[2]s ORDER BY %[2]s LIMIT %[4]d", p.With, c.Name, p.Source, mostPivoted+1)
+		values, err := s.texts(ctx, first)
+		switch {
+		case err != nil:
+			return req, refusal // the PIVOT is refused for what is wrong with it
+		case len(values) == 0:
+			return req, refusal
+		case len(values) > mostPivoted:
+			return req, engine.NewError(errcode.Limit, "name the values that become columns: IN (…)", "column %s has more than %d values to pivot", c.Name, mostPivoted)
+		}
+		text.WriteString(req.SQL[done:c.End] + " IN (" + strings.Join(values, ", ") + ")")
+		done = c.End
+	}
+	req.SQL = text.String() + req.SQL[done:]
+	return req, nil
+}
+
+// texts returns the values of a statement with one column of texts, as literals.
+func (s *Service) texts(ctx context.Context, req engine.Request) (list []string, err error) {
+	rows, err := s.opts.DB.Query(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for chunk, err := range rows.Chunks() {
+		if err != nil {
+			return nil, err
+		}
+		for i := range chunk.Len() {
+			list = append(list, engine.Literal(string(chunk.Column(0).Bytes(i))))
+		}
+	}
+	return list, nil
+}
