@@ -179,8 +179,13 @@ func (e *encoder) delta(delta chunkDelta, d chat.Delta) error {
 		if json.Unmarshal(d.Raw, &m) == nil {
 			c.Logprobs, delta.Annotations = m.Logprobs, m.Annotations
 		}
-	} else if list := wire.Logprobs(d); list != nil {
-		c.Logprobs, _ = tools.Encode(logprobs{Content: list, Refusal: []json.RawMessage{}})
+	} else {
+		if list := wire.Logprobs(d); list != nil {
+			c.Logprobs, _ = tools.Encode(logprobs{Content: list, Refusal: []json.RawMessage{}})
+		}
+		if list := wire.Citations(d); list != nil {
+			delta.Annotations, _ = tools.Encode(list)
+		}
 	}
 	c.Delta = delta
 	return e.choice(c)

@@ -84,6 +84,7 @@ func gather(raw []chat.Delta, m *wholeMessage) json.RawMessage {
 		var extra more
 		if d.Form != chat.FormOpenAI {
 			all.Content = append(all.Content, wire.Logprobs(d)...)
+			m.Annotations = append(m.Annotations, wire.Citations(d)...)
 		}
 		if d.Form != chat.FormOpenAI || json.Unmarshal(d.Raw, &extra) != nil {
 			continue

@@ -129,12 +129,14 @@ type detail struct {
 	ID         string            `json:"id,omitempty"`
 	Logprobs   []json.RawMessage `json:"logprobs,omitempty"`
 	Annotation json.RawMessage   `json:"annotation,omitempty"`
+
+	cited []json.RawMessage // annotations of Chat Completions, in this form
 }
 
 func detailOf(d chat.Delta) detail {
 	var more detail
 	if d.Form == chat.FormOpenAI {
-		more.Logprobs = wire.Logprobs(d)
+		more.Logprobs, more.cited = wire.Logprobs(d), wire.Citations(d)
 	}
 	if d.Raw != nil && d.Form == chat.FormResponses && json.Unmarshal(d.Raw, &more) != nil {
 		return detail{}
@@ -144,7 +146,11 @@ func detailOf(d chat.Delta) detail {
 
 func (e *encoder) text(d chat.Delta) {
 	more := detailOf(d)
-	if d.Text == "" && more.Annotation == nil && more.Logprobs == nil {
+	annotations := more.cited
+	if more.Annotation != nil {
+		annotations = append(annotations, more.Annotation)
+	}
+	if d.Text == "" && annotations == nil && more.Logprobs == nil {
 		return
 	}
 	it, c, at := e.ensureContent(false)
@@ -156,12 +162,12 @@ func (e *encoder) text(d chat.Delta) {
 			Delta: &d.Text, Logprobs: orEmpty(more.Logprobs),
 		})
 	}
-	if more.Annotation != nil {
+	for _, annotation := range annotations {
 		number := len(c.annotations)
-		c.annotations = append(c.annotations, more.Annotation)
+		c.annotations = append(c.annotations, annotation)
 		e.emit(event{
 			Type: "response.output_text.annotation.added", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &at,
-			AnnotationIndex: &number, Annotation: more.Annotation,
+			AnnotationIndex: &number, Annotation: annotation,
 		})
 	}
 }
