@@ -71,6 +71,9 @@ func (e *Error) ofPostgres() {
 	if rowNumber.MatchString(e.Message) {
 		e.Hint = "tables are read through views, whose rows have no number: name the columns of a key, or write row_number() OVER ()"
 	}
+	if strings.HasPrefix(e.Message, "Unexpected prepared parameter") {
+		e.Message, e.Hint = "DuckDB takes no parameter here", "in RETURNING, write the value itself, or name the column that has it"
+	}
 	if m := jsonContains.FindStringSubmatch(e.Message); m != nil {
 		e.Message = "there is no operator " + m[1] + " for JSON"
 		e.Hint = `compare members, as in j->>'a' = '1', or write json_contains(j, '{"a": 1}'), which also finds it deeper inside`
