@@ -88,7 +88,7 @@ func TestMediaOfResults(t *testing.T) {
 			}
 			requests := model.Requests()
 			body := string(requests[len(requests)-1].Body)
-			for _, want := range []string{image, pdfs[form], "the page", "[left out: audio/wav, 12 bytes: only PNG", "Resource file:///log (text/plain):", "all is well", "[left out: file:///b.pdf, application/pdf, 8 bytes: the chat has 1 PDFs already]", "Link to the resource file:///b", "Another page."} {
+			for _, want := range []string{image, pdfs[form], "the page", "[left out: audio/wav, 12 bytes: only PNG", "Resource file:///log (text/plain):", "all is well", "[left out: file:///b.pdf, application/pdf, 8 bytes: the chat has 1 PDF already]", "Link to the resource file:///b", "Another page."} {
 				if !strings.Contains(body, want) {
 					t.Errorf("%s %s: no %s in %s", form, name, want, body)
 				}

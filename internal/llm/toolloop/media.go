@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/tools"
@@ -88,7 +89,7 @@ func (a *album) take(c tools.Content) (chat.Part, string) {
 	}
 	why := a.unfit(c, mediaType)
 	if why == "" {
-		why = a.fit(c, &a.hasImages, a.images, "images")
+		why = a.fit(c, &a.hasImages, a.images, "image")
 	}
 	if why != "" {
 		return chat.Part{}, why
@@ -102,7 +103,7 @@ func (a *album) takePDF(c tools.Content) (chat.Part, string) {
 	if a.pdfs == 0 {
 		return chat.Part{}, "this model is not sent PDFs (tool_result_pdfs)"
 	}
-	if why := a.fit(c, &a.hasPDFs, a.pdfs, "PDFs"); why != "" {
+	if why := a.fit(c, &a.hasPDFs, a.pdfs, "PDF"); why != "" {
 		return chat.Part{}, why
 	}
 	name := truncate.Line(path.Base("/"+c.Name), maxName)
@@ -136,7 +137,7 @@ func (a *album) fit(c tools.Content, has *int, most int, what string) string {
 	defer a.mu.Unlock()
 	switch {
 	case *has >= most:
-		return fmt.Sprintf("the chat has %d %s already", *has, what)
+		return fmt.Sprintf("the chat has %s already", plural.Of(*has, what))
 	case a.mediaBytes+size > maxMedia:
 		return fmt.Sprintf("the images and PDFs of the chat would exceed %d bytes", maxMedia/4*3)
 	}

@@ -132,7 +132,7 @@ func TestImagesOfResults(t *testing.T) {
 		"damaged":     {[]tools.Content{{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}, "[left out: image/png, 8 bytes: the image is damaged]"},
 		"sound":       {[]tools.Content{{MediaType: "audio/\nwav", Name: "x\ny", Data: []byte("RIFF")}}, "[left out: x y, audio/ wav, 4 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
 		"no bytes":    {[]tools.Content{{MediaType: "image/png", Data: []byte{}}}, "[left out: image/png, 0 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
-		"PDFs":        {[]tools.Content{page, page}, "<a.pdf>|\n[left out: file:///docs/a.pdf, text/plain, 13 bytes: the chat has 1 PDFs already]"},
+		"PDFs":        {[]tools.Content{page, page}, "<a.pdf>|\n[left out: file:///docs/a.pdf, text/plain, 13 bytes: the chat has 1 PDF already]"},
 		"long text":   {[]tools.Content{{Text: strings.Repeat("x", 2000)}, dot}, `{"truncated":true,"bytes":2000,"limit":1000,"preview":"` + strings.Repeat("x", 500) + `"}|<image/png>`},
 		"SVG is text": {[]tools.Content{{MediaType: "image/svg+xml", Data: []byte("<svg/>")}}, "[left out: image/svg+xml, 6 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
 	}
