@@ -148,7 +148,7 @@ EXPLAIN CALL enable_logging()
 -- want: (refused|parse_error): 
 EXPLAIN ANALYZE EXECUTE p
 -- want: (refused|parse_error): 
-PIVOT k ON i USING count(*)
+FROM (PIVOT k ON i USING count(*))
 -- want: ok
 UNPIVOT k ON i INTO NAME n VALUE v
 -- want: (refused|parse_error): 
