@@ -32,12 +32,10 @@ func (s *Service) pivoted(ctx context.Context, req engine.Request, refusal error
 	text, done := strings.Builder{}, 0
 	for _, c := range p.Columns {
 		first := req
-		first.SQL = fmt.Sprintf("%sSELECT CAST(%s AS VARCHAR) AS v FROM %s WHERE %[2]s IS NOT NULL GROUP BY %[2]s ORDER BY %[2]s LIMIT %[4]d", p.With, c.Name, p.Source, mostPivoted+1)
+		first.SQL = fmt.Sprintf("%[1]sSELECT CAST(%[2]s AS VARCHAR) AS v FROM %[3]s WHERE %[2]s IS NOT NULL GROUP BY %[2]s ORDER BY %[2]s LIMIT %[4]d", p.With, c.Name, p.Source, mostPivoted+1)
 		values, err := s.texts(ctx, first)
 		switch {
-		case err != nil:
-			return req, refusal // the PIVOT is refused for what is wrong with it
-		case len(values) == 0:
+		case err != nil, len(values) == 0: // the refusal says what to write
 			return req, refusal
 		case len(values) > mostPivoted:
 			return req, engine.NewError(errcode.Limit, "name the values that become columns: IN (…)", "column %s has more than %d values to pivot", c.Name, mostPivoted)

@@ -32,6 +32,9 @@ func OpenPivot(sql string) *Pivot {
 	if end < 0 {
 		end = len(tokens)
 	}
+	for tokens[end-1].Is(sql, ";") {
+		end--
+	}
 	for from := on + 1; from < end; {
 		to := from
 		for depth := 0; to < end && (depth > 0 || !tokens[to].Is(sql, ",")); to++ {
