@@ -137,7 +137,7 @@ func decodeSQL(body []byte) (engine.Request, error) {
 	return engine.Request{SQL: b.SQL.text, Params: b.Parameters.Params}, err
 }
 
-// checkLosses refuses a JSON text of which a decoder would drop a part in silence.
+// checkLosses refuses a JSON text if a decoder would drop a part of it in silence.
 func checkLosses(body []byte) error {
 	if lost := tools.Losses(body); lost != "" {
 		return newError(errcode.InvalidRequest, "", "Invalid JSON: it %s", lost)

@@ -32,10 +32,11 @@ datasets:
 		p.want(p.do("POST", "/v1/sql", c.sql, "X-API-Key", c.key), 200, c.want)
 	}
 	for sql, want := range map[string]string{
-		"PIVOT sales ON year % 2 USING sum(v)":               "PIVOT without IN is refused",
-		"PIVOT sales ON nothing USING sum(v)":                "PIVOT without IN is refused",
-		"SELECT * FROM (PIVOT sales ON year USING count(*))": "PIVOT without IN is refused",
-		"PIVOT many ON n USING count(*)":                     "column n has more than 1000 values to pivot",
+		"PIVOT sales ON year % 2 USING sum(v)":                               "PIVOT without IN is refused",
+		"PIVOT sales ON nothing USING sum(v)":                                `"nothing" not found`,
+		"SELECT * FROM (PIVOT sales ON year USING count(*))":                 "PIVOT without IN is refused",
+		"PIVOT (FROM many SELECT n, n AS m LIMIT 40) ON n, m USING count(*)": "the values of m would make more than 1000 columns",
+		"PIVOT many ON n USING count(*)":                                     "the values of n would make more than 1000 columns",
 	} {
 		if r := p.do("POST", "/v1/sql", sql, "X-API-Key", ann); r.status < 400 || !strings.Contains(r.body, want) {
 			t.Errorf("%s: %d %s", sql, r.status, r.body)

@@ -35,7 +35,7 @@ type Counted interface {
 // functionCalls is what is known of the calls of one function.
 type functionCalls struct {
 	Function  string `json:"function"`
-	Estimated *int64 `json:"estimated_calls"` // nil: there is none
+	Estimated *int64 `json:"estimated_calls"` // nil: it is unknown
 	Missing   string `json:"no_estimate,omitempty"`
 	Rows      *int   `json:"rows,omitempty"` // of EXPLAIN ANALYZE, as are Calls
 	Calls     *int   `json:"calls,omitempty"`

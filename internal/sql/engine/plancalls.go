@@ -24,7 +24,7 @@ type site struct {
 }
 
 // estimateCalls returns the estimated number of calls of the functions with these IDs, by
-// DuckDB's serialized logical plan and its physical plan, both as JSON, and why there is none of
+// DuckDB's serialized logical plan and its physical plan, both as JSON, and why it cannot estimate
 // the others.
 func estimateCalls(logical, physical []byte, ids []string) (estimates map[string]int64, missing string) {
 	var plans struct {

@@ -22,7 +22,7 @@ type TableWriter struct {
 	table    Table
 	in       *instance
 	memory   int64 // that its DuckDB may use
-	queued   int64 // bytes of rows that the appender has not handed on
+	queued   int64 // bytes of rows that are still in the appender
 	appender mapping.Appender
 }
 

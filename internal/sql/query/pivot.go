@@ -15,7 +15,7 @@ import (
 // statement of its own. The guard judges one SELECT, so here the values are read by a first
 // statement of the same caller, under the same guard and limits, and written into the text.
 
-// mostPivoted is how many values may become columns.
+// mostPivoted is how many columns the values may make, those of several ON columns multiplied.
 const mostPivoted = 1000
 
 // pivoted returns the request with values for the columns of its PIVOT, if that is why it was
@@ -29,16 +29,20 @@ func (s *Service) pivoted(ctx context.Context, req engine.Request, refusal error
 	if p == nil {
 		return req, refusal
 	}
-	text, done := strings.Builder{}, 0
+	text, done, made := strings.Builder{}, 0, 1
 	for _, c := range p.Columns {
 		first := req
 		first.SQL = fmt.Sprintf("%[1]sSELECT CAST(%[2]s AS VARCHAR) AS v FROM %[3]s WHERE %[2]s IS NOT NULL GROUP BY %[2]s ORDER BY %[2]s LIMIT %[4]d", p.With, c.Name, p.Source, mostPivoted+1)
 		values, err := s.texts(ctx, first)
+		made *= len(values)
+		var missing *engine.Error
 		switch {
+		case errors.As(err, &missing) && missing.Code == errcode.NotFound:
+			return req, engine.NewError(errcode.NotFound, missing.Hint, "%s", missing.Message) // its position is in another text
 		case err != nil, len(values) == 0: // the refusal says what to write
 			return req, refusal
-		case len(values) > mostPivoted:
-			return req, engine.NewError(errcode.Limit, "name the values that become columns: IN (…)", "column %s has more than %d values to pivot", c.Name, mostPivoted)
+		case made > mostPivoted:
+			return req, engine.NewError(errcode.Limit, "name the values that become columns: IN (…)", "the values of %s would make more than %d columns", c.Name, mostPivoted)
 		}
 		text.WriteString(req.SQL[done:c.End] + " IN (" + strings.Join(values, ", ") + ")")
 		done = c.End
