@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/protocols/mcpserver"
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -64,7 +67,7 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	if o.queries {
 		a.queries = query.New(query.Options{
 			DB: a.DB(), Usage: a.Tools(), Metrics: o.Metrics, Audit: a.Audit(), Activity: a.Activity(), Isolate: a.Isolates, Refuse: a.refuse,
-			Memory: a.memory,
+			Memory: a.memory, Catalog: a.catalog(),
 		})
 		a.jobs = query.NewJobs(query.JobsOptions{Service: a.queries, Results: a.Results(), KeepFor: a.Settings().Results.TTL})
 	}
@@ -145,4 +148,15 @@ func (a *app) embeddings() *embeddings.Set {
 		return g.Embeddings
 	}
 	return nil
+}
+
+// catalog writes statements on PostgreSQL's catalog for the other protocols, where the runtime
+// has that catalog; else nil.
+func (a *app) catalog() func(sql string, who caller.Caller) (string, bool) {
+	if !a.HasPostgresCatalog() {
+		return nil
+	}
+	return func(sql string, who caller.Caller) (string, bool) {
+		return pgcatalog.RewriteFor(sql, pgcatalog.Session{User: cmp.Or(who.UserID, who.Principal)})
+	}
 }

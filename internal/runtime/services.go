@@ -266,6 +266,10 @@ func (s *services) Settings() spicepod.Runtime {
 // DB returns the engine.
 func (s *services) DB() *engine.DB { return s.db.DB }
 
+// HasPostgresCatalog reports whether statements can read PostgreSQL's catalog (package
+// pgcatalog): it is made where PostgreSQL is served.
+func (s *services) HasPostgresCatalog() bool { return s.db.pgcatalog }
+
 // Data returns the manager of datasets.
 func (s *services) Data() *datasets.Manager { return s.data }
 

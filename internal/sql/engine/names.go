@@ -30,7 +30,7 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	case System:
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
 	case "information_schema", "pg_catalog":
-		hint = "only clients of the PostgreSQL protocol see that catalog; read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table"
+		hint = "that catalog is there where PostgreSQL is served (runtime.postgres, --postgres) and has what is declared; read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table"
 	}
 	e := NewError(errcode.NotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
 	e.Missing = ObjectTable

@@ -21,8 +21,7 @@ const mostPivoted = 1000
 // pivoted returns the request with values for the columns of its PIVOT, if that is why it was
 // refused; else the error.
 func (s *Service) pivoted(ctx context.Context, req engine.Request, refusal error) (engine.Request, error) {
-	var e *engine.Error
-	if !errors.As(refusal, &e) || e.Code != errcode.Refused || len(req.Params.Positional)+len(req.Params.Named) > 0 {
+	if !isCode(refusal, errcode.Refused) || len(req.Params.Positional)+len(req.Params.Named) > 0 {
 		return req, refusal
 	}
 	p := sqltree.OpenPivot(req.SQL)

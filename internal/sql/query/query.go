@@ -86,6 +86,10 @@ type Options struct {
 	// Isolate says whether a statement runs in a worker; nil: none does.
 	Isolate func(Request) bool
 	Memory  *memory.Budget // of what statements pass to functions; nil: no limit
+	// Catalog writes a statement on information_schema or pg_catalog as one on the catalog that
+	// clients of PostgreSQL read, and reports whether it is such a statement: for the other
+	// protocols, since that one does it itself. Nil: there is none.
+	Catalog func(sql string, who caller.Caller) (string, bool)
 	// Refuse, if set, returns why no statement is taken any more, or nil.
 	Refuse func() error
 }
@@ -124,9 +128,10 @@ func (s *Service) Query(ctx context.Context, req Request) (*Rows, error) {
 	if err == nil {
 		given := s.engineRequest(req)
 		if r.Rows, err = s.opts.DB.Query(r.ctx, given); err != nil {
-			if given, err = s.pivoted(r.ctx, given, err); err == nil {
-				r.Rows, err = s.opts.DB.Query(r.ctx, given)
-			}
+			err = s.again(r.ctx, req, given, err, func(other engine.Request) (err error) {
+				r.Rows, err = s.opts.DB.Query(r.ctx, other)
+				return err
+			})
 		}
 	}
 	if err != nil {
@@ -145,9 +150,10 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 	if err == nil {
 		given := s.engineRequest(req)
 		if d, err = s.opts.DB.Describe(r.ctx, given); err != nil { // it computes what is constant, which may take long
-			if given, err = s.pivoted(r.ctx, given, err); err == nil {
-				d, err = s.opts.DB.Describe(r.ctx, given)
-			}
+			err = s.again(r.ctx, req, given, err, func(other engine.Request) (err error) {
+				d, err = s.opts.DB.Describe(r.ctx, other)
+				return err
+			})
 		}
 	}
 	switch {
@@ -157,6 +163,41 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 		return nil, r.blame(err)
 	}
 	return nil, r.fail(err)
+}
+
+// again runs a statement that was refused in the other form that it has, if any: a PIVOT without
+// values, or a statement on PostgreSQL's catalog. Otherwise it returns the refusal, and so it
+// does if the other form reads a table that is not there either.
+func (s *Service) again(ctx context.Context, req Request, given engine.Request, refusal error, run func(engine.Request) error) error {
+	if s.opts.Catalog != nil && req.Protocol != Postgres && isCode(refusal, errcode.NotFound) {
+		text, changed := s.opts.Catalog(given.SQL, req.Caller)
+		if !changed {
+			return refusal
+		}
+		given.SQL = text
+		err := run(given)
+		var e *engine.Error
+		switch {
+		case !errors.As(err, &e):
+			return err
+		case e.Missing == engine.ObjectTable || e.Missing == engine.ObjectFunction:
+			return refusal
+		}
+		unplaced := *e // its position is in the other text
+		unplaced.Offset, unplaced.Line, unplaced.Column = -1, 0, 0
+		return &unplaced
+	}
+	given, err := s.pivoted(ctx, given, refusal)
+	if err != nil {
+		return err
+	}
+	return run(given)
+}
+
+// isCode reports whether err is an error of the engine with the code.
+func isCode(err error, code errcode.Code) bool {
+	var e *engine.Error
+	return errors.As(err, &e) && e.Code == code
 }
 
 // begin takes a statement, which its owner can see and cancel until its end.
