@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/sql/arrowrows"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/spicepod"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/arrowjson"
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/sql/arrowrows"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 )

@@ -25,7 +25,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/sql/arrowrows"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/test/podtest"

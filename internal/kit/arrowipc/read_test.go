@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
 	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
+	"github.com/spiced-sql/spiced/internal/sql/arrowrows"
 	"github.com/spiced-sql/spiced/internal/test/arrowtest"
 )
 

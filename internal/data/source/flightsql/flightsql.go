@@ -26,7 +26,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
-	"github.com/spiced-sql/spiced/internal/data/source/arrowrows"
+	"github.com/spiced-sql/spiced/internal/sql/arrowrows"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )

@@ -1,5 +1,5 @@
-// Package arrowrows gives DuckDB the rows of Arrow record batches, for connectors whose
-// clients return such:
+// Package arrowrows gives DuckDB the rows of Arrow record batches, which clients of
+// connectors and bodies of functions return:
 //
 //	columns := arrowrows.Columns(schema)
 //	stream := &engine.Stream{Columns: columns, Open: func(ctx context.Context, numbers []int) (engine.StreamReader, error) {
