@@ -28,7 +28,8 @@ var purpose = map[string]string{
 	"internal/llm":             "chat, providers, tool loop, models",
 	"registry":                 "the catalog of tools, its search and calls",
 	"functions":                "a declaration, checked",
-	"tools":                    "what a tool is; built-in tools",
+	"tools":                    "what a tool is",
+	"tools/builtin":            "the tools that are built in",
 	"udf":                      "functions in DuckDB and as tools",
 	"internal/data":            "sources, copies, views, policies",
 	"internal/find":            "ranking, embeddings, lint, usage",
@@ -96,7 +97,7 @@ func TestArchitectureTable(t *testing.T) {
 func packageTable(t *testing.T) string {
 	groups := map[string]map[string]string{} // group → package → sentence
 	for _, s := range sources(t) {
-		group := groupOf(s.pkg)
+		group, _ := groupOf(s.pkg)
 		if groups[group] == nil {
 			groups[group] = map[string]string{}
 		}
@@ -128,33 +129,22 @@ func packageTable(t *testing.T) string {
 	return b.String() + "\n"
 }
 
-// groupOf returns the name of policy_test.go's layers that a package belongs to.
-func groupOf(pkg string) (group string) {
-	for _, groups := range layers {
-		for _, g := range groups {
-			if (pkg == g || strings.HasPrefix(pkg, g+"/")) && len(g) > len(group) {
-				group = g
-			}
-		}
-	}
-	return group
-}
-
 type groupSet map[string]bool
 
 // groupGraph returns the packages of each group, and the groups that it imports.
 func groupGraph(t *testing.T) (packages, imports map[string]groupSet) {
 	packages, imports = map[string]groupSet{}, map[string]groupSet{}
 	for _, s := range sources(t) {
-		from := groupOf(s.pkg)
+		from, _ := groupOf(s.pkg)
 		if packages[from] == nil {
 			packages[from], imports[from] = groupSet{}, groupSet{}
 		}
 		packages[from][s.pkg] = true
 		for _, imp := range s.file.Imports {
 			path, _ := strconv.Unquote(imp.Path.Value)
-			if inner, ours := strings.CutPrefix(path, module); ours && groupOf(inner) != from {
-				imports[from][groupOf(inner)] = true
+			inner, ours := strings.CutPrefix(path, module)
+			if to, _ := groupOf(inner); ours && to != from {
+				imports[from][to] = true
 			}
 		}
 	}
@@ -174,9 +164,6 @@ func reduce(imports map[string]groupSet) map[string]groupSet {
 	for g, direct := range imports {
 		reduced[g] = maps.Clone(direct)
 		for via := range direct {
-			if reach[via][g] { // they import each other
-				continue
-			}
 			for further := range reach[via] {
 				delete(reduced[g], further)
 			}
@@ -313,8 +300,7 @@ func (b *groupBox) draw(out *strings.Builder) {
 	}
 }
 
-// arrows draws the imports of a group: from its lower edge, or from its side if the
-// imported group is in the same layer.
+// arrows draws the imports of a group, which are all in lower layers.
 func arrows(out *strings.Builder, boxes map[string]*groupBox, from string, to groupSet) {
 	a := boxes[from]
 	targets := slices.SortedFunc(maps.Keys(to), func(x, y string) int {
@@ -322,18 +308,6 @@ func arrows(out *strings.Builder, boxes map[string]*groupBox, from string, to gr
 	})
 	for i, name := range targets {
 		b := boxes[name]
-		if a.y == b.y {
-			x1, x2, mid := a.x+a.w, b.x, a.y+a.h/2
-			if b.x < a.x {
-				x1, x2 = a.x, b.x+b.w
-			}
-			lift := 0
-			if max(x1, x2)-min(x1, x2) > 2*boxGap { // over the boxes between
-				x1, x2, lift, mid = a.x+a.w/2, b.x+b.w/2, 26, a.y
-			}
-			fmt.Fprintf(out, `  <path d="M%d %d C%d %d %d %d %d %d" fill="none" stroke="#777" marker-end="url(#tip)"/>`+"\n", x1, mid, x1, mid-lift, x2, mid-lift, x2, mid)
-			continue
-		}
 		x1 := a.x + a.w*(i+1)/(len(targets)+1)
 		x2 := min(max(x1, b.x+20), b.x+b.w-20)
 		y1, y2 := a.y+a.h, b.y
