@@ -46,7 +46,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	}, a.old.tools)
 	contents := registry.Contents{
 		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel, EmbeddingTimeout: t.Search.EmbeddingTimeout,
-		Search: searchSettings(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),
+		Search: search.Of(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),
 	}
 	if l := tools.DeclaredLimits(t.Limits); l != nil {
 		contents.Limits = *l
@@ -100,17 +100,6 @@ func (a *attempt) requireDescriptions(c *registry.Contents) (ofServers []string)
 		return true
 	})
 	return ofServers
-}
-
-// searchSettings returns the tuned settings with the Spicepod's changes.
-func searchSettings(s spicepod.ToolSearch) search.Settings {
-	o := search.Default()
-	o.K, o.Depth = s.K, s.Depth
-	o.FullText, o.Vector, o.Keyword, o.Schema = s.FullText, s.Vector, s.Keyword, s.Schema
-	if s.NoGoodMatch > 0 {
-		o.NoGoodMatch = s.NoGoodMatch
-	}
-	return o
 }
 
 // owners returns the owners of the functions of the Spicepod, by function.

@@ -1,5 +1,12 @@
 package search
 
+import (
+	"cmp"
+	"sync"
+
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
 // Settings are the parameters of a search.
 type Settings struct {
 	K     float64 // the constant of the rank fusion: the smaller, the more the first ranks count
@@ -26,15 +33,23 @@ type Rules struct {
 	Segments     float64 // weight of the best part of a multi-part request, relative to the whole
 }
 
-// Default returns the settings recommended by docs/retrieval.md.
-func Default() Settings {
+// noGoodMatch is the calibrated value of [Settings.NoGoodMatch].
+const noGoodMatch = .12
+
+// Of returns the settings of `runtime.tools.search`, which has the weights of the channels.
+func Of(s spicepod.ToolSearch) Settings {
 	return Settings{
-		K: 20, Depth: 50,
-		FullText: 2, Vector: 1, Keyword: .5, Schema: .1,
-		NoGoodMatch: .12,
+		K: s.K, Depth: s.Depth,
+		FullText: s.FullText, Vector: s.Vector, Keyword: s.Keyword, Schema: s.Schema,
+		NoGoodMatch: cmp.Or(s.NoGoodMatch, noGoodMatch),
 		Rules: Rules{
 			Coverage: 1, NameCoverage: .5, Pairs: 1,
 			Synonyms: .4, Chatter: .6, Numbers: .5, Segments: .25,
 		},
 	}
 }
+
+var defaults = sync.OnceValue(func() Settings { return Of(spicepod.NewToolSearch()) })
+
+// Default returns the settings of a Spicepod that has none, which docs/retrieval.md measures.
+func Default() Settings { return defaults() }
