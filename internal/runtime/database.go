@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
-	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/extension"
@@ -31,9 +30,9 @@ type database struct {
 	pgcatalog bool           // it has PostgreSQL's catalog
 	workers   *isolate.Pool  // nil: no statement is isolated
 	snapshots snapshotTables // what workers read from this process
-	mysql     *mysql.Proxy   // nil: no dataset is of a MySQL server
-	made      chan struct{}  // closed when setup has ended
-	setupErr  error          // of setup; read after made is closed
+	proxies   *datasets.Proxies
+	made      chan struct{} // closed when setup has ended
+	setupErr  error         // of setup; read after made is closed
 
 	publishing sync.Mutex // held while a generation, or a refresh within one, is published
 }
@@ -41,7 +40,7 @@ type database struct {
 // openDatabase opens the engine, locks it to the Spicepod's folders and state,
 // and begins to create the introspection tables: see [database.wait].
 func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger, lost func()) (_ *database, err error) {
-	db := &database{log: log, roots: pod.DataRoots()}
+	db := &database{log: log, roots: pod.DataRoots(), proxies: datasets.NewProxies(log)}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
 	defer func() {
 		if err != nil {
@@ -50,7 +49,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	}()
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
-	o.Lost = lost
+	o.Lost, o.Interrupted = lost, db.proxies.Interrupt
 	roots = append(roots, datasets.Roots(pod)...)
 	if err := db.useExtensions(ctx, pod, &o); err != nil {
 		return nil, err
@@ -93,11 +92,10 @@ func (db *database) useExtensions(ctx context.Context, pod *spicepod.Pod, o *eng
 			}
 			cancel()
 		}
-		if name == mysql.Extension && e.Path != "" {
-			if db.mysql, err = mysql.NewProxy(db.log); err != nil {
-				return fmt.Errorf("make a socket for DuckDB: %w", err)
+		if e.Path != "" {
+			if e, err = db.proxies.Attach(e); err != nil {
+				return err
 			}
-			e, o.Interrupted = db.mysql.Extension(e), db.mysql.Interrupt
 		}
 		o.Extensions = append(o.Extensions, e)
 	}
@@ -148,9 +146,7 @@ func (db *database) close() {
 	if db.workers != nil {
 		db.workers.Close()
 	}
-	if db.mysql != nil {
-		db.mysql.Close()
-	}
+	db.proxies.Close()
 }
 
 // wait waits for the introspection tables and the prelude, which are made while sources

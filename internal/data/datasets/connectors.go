@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"cmp"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ type kind struct {
 	written   bool   // tables can be written
 	catalog   string // examples of `from` of catalogs, in Markdown; "": it has none
 	open      func(parts) (connector, error)
+	proxy     func(*slog.Logger) (proxy, error)             // that the extension reads; nil: none
 	draft     func(text, more string) (source.Draft, error) // see NewDraft; nil: the text is the `from`
 }
 
@@ -153,7 +155,11 @@ var kinds = []kind{
 			"INSERT … RETURNING and ON CONFLICT DO UPDATE need MariaDB, since 10.5. " + distinctNote,
 		from:  "`mysql:orders`, `mysql:shop.orders`",
 		about: "a table or view of a MySQL or MariaDB server, by `table` or `database.table`, each part quoted if it has a dot; statements send the columns and conditions that they need to the server; with `access: read_write` a table can be written",
-		open:  func(p parts) (connector, error) { return mysql.New(p.DB, p.MySQL), nil },
+		proxy: func(log *slog.Logger) (proxy, error) { return mysql.NewProxy(log) },
+		open: func(p parts) (connector, error) {
+			proxy, _ := p.Proxies.of[mysql.Extension].(*mysql.Proxy)
+			return mysql.New(p.DB, proxy), nil
+		},
 	},
 	{
 		names: []string{"postgres"}, draft: postgres.Draft, params: postgres.Params, written: true, extension: postgres.Extension, catalog: "`pg`, `postgres:shop`",

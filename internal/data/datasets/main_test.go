@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
-	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -46,17 +45,17 @@ type world struct {
 	retried   chan struct{}
 
 	extensions []engine.Extension
-	mysql      *mysql.Proxy
+	proxies    *Proxies
 }
 
 func newWorld(t *testing.T, extensions ...engine.Extension) *world {
 	t.Helper()
-	return newWorldWith(t, nil, extensions...)
+	return newWorldWith(t, NewProxies(slog.New(slog.DiscardHandler)), extensions...)
 }
 
-func newWorldWith(t *testing.T, proxy *mysql.Proxy, extensions ...engine.Extension) *world {
+func newWorldWith(t *testing.T, proxies *Proxies, extensions ...engine.Extension) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16), extensions: extensions, mysql: proxy}
+	w := &world{t: t, dir: t.TempDir(), state: t.TempDir(), retried: make(chan struct{}, 16), extensions: extensions, proxies: proxies}
 	w.start()
 	t.Cleanup(w.stop)
 	return w
@@ -66,10 +65,7 @@ func newWorldWith(t *testing.T, proxy *mysql.Proxy, extensions ...engine.Extensi
 func (w *world) start(options ...func(*Options)) {
 	w.t.Helper()
 	var err error
-	o := engine.Options{Extensions: w.extensions}
-	if w.mysql != nil {
-		o.Interrupted = w.mysql.Interrupt
-	}
+	o := engine.Options{Extensions: w.extensions, Interrupted: w.proxies.Interrupt}
 	if w.db, err = engine.Open(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,7 +73,7 @@ func (w *world) start(options ...func(*Options)) {
 	w.onPublish = func(_ context.Context, build func(*engine.Tx) error) error { return w.commit(build) }
 	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	opts := Options{
-		DB: w.db, MySQL: w.mysql, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
+		DB: w.db, Proxies: w.proxies, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
 		Publish: func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
 			w.publish.Lock()

@@ -39,7 +39,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/snapshots"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
-	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -48,9 +47,9 @@ import (
 // Options configures [NewManager]. DB, StateDir, Log, Publish and Retry are
 // required.
 type Options struct {
-	DB    *engine.DB
-	MySQL *mysql.Proxy // that DB has attached; nil: none
-	Roots []string     // absolute paths of folders that sources may be read from
+	DB      *engine.DB
+	Proxies *Proxies // that DB has attached; nil: none
+	Roots   []string // absolute paths of folders that sources may be read from
 	// StateDir has accelerated data and cached files. DuckDB must be allowed to
 	// access it, and no other process may use it.
 	StateDir string
@@ -114,6 +113,7 @@ type Manager struct {
 
 // NewManager opens the state directory.
 func NewManager(opts Options) (*Manager, error) {
+	opts.Proxies = cmp.Or(opts.Proxies, NewProxies(opts.Log))
 	opts.Clock, opts.Limits = cmp.Or[load.Clock](opts.Clock, load.Real{}), opts.Limits.withDefaults()
 	var err error
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {

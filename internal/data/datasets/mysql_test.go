@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
-	"github.com/spiced-sql/spiced/internal/data/source/mysql"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 	"github.com/spiced-sql/spiced/internal/test/mysqltest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -19,13 +18,13 @@ import (
 // newMySQLWorld returns a world that can read MySQL servers.
 func newMySQLWorld(t *testing.T) *world {
 	t.Helper()
-	proxy, err := mysql.NewProxy(slog.New(slog.DiscardHandler))
+	proxies := NewProxies(slog.New(slog.DiscardHandler))
+	extension, err := proxies.Attach(exttest.Find(t, "mysql_scanner"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(proxy.Close)
-	w := newWorldWith(t, proxy, proxy.Extension(exttest.Find(t, "mysql_scanner")))
-	return w
+	t.Cleanup(proxies.Close)
+	return newWorldWith(t, proxies, extension)
 }
 
 // newMySQL returns a world with a server that has the table orders.
