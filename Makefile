@@ -18,6 +18,7 @@ race:
 lint:
 	go vet ./...
 	staticcheck ./...
+	cd internal/test/lab && go vet ./... && staticcheck ./...
 	test -z "$$(gofumpt -l .)"
 
 # Fuzzes every entrance for FUZZTIME seconds in all.
@@ -25,20 +26,26 @@ FUZZTIME ?= 240
 fuzz:
 	.ci/fuzz $(FUZZTIME)
 
+# Builds a program of the module internal/test/lab. It runs in this folder, with spiced's sources.
+lab = go build -C internal/test/lab -o $(CURDIR)/dist/lab/
+
 # Calls every function of DuckDB that statements may call with hostile values. It
 # takes hours: CRASHFUZZ='-time 10m -seed 7' shortens it. CRASHFUZZ='-beside ./spiced'
 # sends the calls to that binary beside honest requests instead.
 crash-fuzz:
-	go run ./internal/test/crashfuzz $(CRASHFUZZ)
+	$(lab) ./crashfuzz
+	dist/lab/crashfuzz $(CRASHFUZZ)
 
 # Compares generated statements with plain DuckDB, once or as DIFFTEST='-time 1h -seed 7' says;
 # with PostgreSQL: DIFFTEST='-postgres -time 10m'.
 diff-test:
-	go run ./internal/test/difftest $(DIFFTEST)
+	$(lab) ./difftest
+	dist/lab/difftest $(DIFFTEST)
 
-# The tables of docs/performance.md.
+# The tables of docs/performance.md; a part with BENCH='-only start,reload'.
 bench:
-	go run ./internal/test/bench
+	$(lab) ./bench
+	dist/lab/bench $(BENCH)
 
 # Files that are generated from code; tests fail when they are stale.
 docs:

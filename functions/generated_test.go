@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
-	"github.com/spiced-sql/spiced/internal/test/diff/portable"
+	"github.com/spiced-sql/spiced/internal/test/portable"
 )
 
 // TestGeneratedBodiesHoldOverColumns calls generated functions for constants and for the same

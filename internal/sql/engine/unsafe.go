@@ -19,7 +19,7 @@ const (
 )
 
 // unsafeList has the functions of the linked DuckDB that can harm the process, as
-// internal/test/crashfuzz found them. A line is a name, a class, and a statement.
+// internal/test/lab/crashfuzz found them. A line is a name, a class, and a statement.
 //
 //go:embed unsafe.txt
 var unsafeList string

@@ -9,7 +9,7 @@ import (
 )
 
 // TestUnsafeListIsOfThisDuckDB checks the form of the list, its order, and that
-// statements may call each function: run internal/test/crashfuzz when it fails.
+// statements may call each function: run make crash-fuzz when it fails.
 func TestUnsafeListIsOfThisDuckDB(t *testing.T) {
 	db := open(t)
 	classes := []string{UnsafeCrash, UnsafeCrashVariant, UnsafeInvalidates, UnsafeHang, UnsafeMemory}

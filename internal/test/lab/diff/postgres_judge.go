@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/test/diff/portable"
+	"github.com/spiced-sql/spiced/internal/test/portable"
 )
 
 // difference is how a target differs from PostgreSQL.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/spiced-sql/spiced/internal/test/diff/portable"
+	"github.com/spiced-sql/spiced/internal/test/portable"
 )
 
 // PostgresReport is what [RunPostgres] did.

@@ -2,10 +2,10 @@
 // statements over generated data, see package diff. It prints each difference and fails if there is
 // one.
 //
-//	go run ./internal/test/difftest                     one cycle
-//	go run ./internal/test/difftest -time 1h -seed 7
-//	go run ./internal/test/difftest -postgres           with PostgreSQL, in the SQL that both have
-//	go run ./internal/test/difftest -sqllogic DIR       DuckDB's own test files
+//	make diff-test                               one cycle
+//	make diff-test DIFFTEST='-time 1h -seed 7'
+//	make diff-test DIFFTEST='-postgres'          with PostgreSQL, in the SQL that both have
+//	make diff-test DIFFTEST='-sqllogic DIR'      DuckDB's own test files
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/test/diff"
+	"github.com/spiced-sql/spiced/internal/test/lab/diff"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
 	"github.com/spiced-sql/spiced/internal/test/program"
 )

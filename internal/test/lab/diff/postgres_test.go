@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spiced-sql/spiced/internal/test/diff/portable"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
+	"github.com/spiced-sql/spiced/internal/test/portable"
 )
 
 // againstDuckDB is a cycle whose target is plain DuckDB, without functions.

@@ -4,19 +4,19 @@
 // one line each, in the form of internal/sql/engine/unsafe.txt. It fails if one is
 // not in that list. Run it whole when DuckDB changes:
 //
-//	go run ./internal/test/crashfuzz                       every value in every argument
-//	go run ./internal/test/crashfuzz -time 60s -seed 7
-//	go run ./internal/test/crashfuzz -only list_sort,statements
+//	make crash-fuzz                                    every value in every argument
+//	make crash-fuzz CRASHFUZZ='-time 60s -seed 7'
+//	make crash-fuzz CRASHFUZZ='-only list_sort,statements'
 //
 // With -beside BINARY it sends the same calls to that spiced at default settings over
 // HTTP, while another caller uses it, and fails if a request of that caller fails:
 //
-//	go run ./internal/test/crashfuzz -beside ./spiced -time 10m
+//	make crash-fuzz CRASHFUZZ='-beside ./spiced -time 10m'
 //
 // With -over, too, the calls are over tables of spiced and a writable table, and memory and
 // processor time of that process are findings:
 //
-//	go run ./internal/test/crashfuzz -beside ./spiced -over -time 10m
+//	make crash-fuzz CRASHFUZZ='-beside ./spiced -over -time 10m'
 package main
 
 import (

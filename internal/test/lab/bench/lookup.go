@@ -15,7 +15,7 @@ import (
 // peerVariable names the program of MCP Toolbox, which these figures are compared with:
 //
 //	npm install @toolbox-sdk/server
-//	SPICED_BENCH_PEER=node_modules/@toolbox-sdk/server-linux-x64/bin/toolbox go run ./internal/test/bench -only lookup
+//	SPICED_BENCH_PEER=node_modules/@toolbox-sdk/server-linux-x64/bin/toolbox make bench BENCH='-only lookup'
 //
 // It also needs the program sqlite3. Without either, only our own figures are printed.
 const peerVariable = "SPICED_BENCH_PEER"

@@ -2,8 +2,8 @@
 // Every figure is a ratio or a count from one run, so that it is meaningful on a noisy
 // machine.
 //
-//	go run ./internal/test/bench            all tables
-//	go run ./internal/test/bench -only start,reload
+//	make bench                              all tables
+//	make bench BENCH='-only start,reload'
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/spiced-sql/spiced/internal/test/diff/portable"
+	"github.com/spiced-sql/spiced/internal/test/portable"
 )
 
 // askText returns rows of texts, or nil for NULL.
