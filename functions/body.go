@@ -35,7 +35,7 @@ type body struct {
 	// if there is no such form.
 	inPlace []edit
 	args    []edit  // the columns that name arguments; text is their name. nil: not all are known
-	outer   *outer  // nil if the body is not one query with a WHERE, see kept.go
+	outer   *outer  // nil if the body is not one query with a WHERE, see cachedform.go
 	lookup  *lookup // nil if calls share a statement only by reading everything
 }
 

@@ -76,7 +76,7 @@ type unit struct {
 	key      string    // folded name
 	old      *Function // of the running generation, or nil
 	same     bool      // old has the same declaration
-	kept     bool      // the declaration is an old one, whose source is known to be good
+	lastGood bool      // the declaration is an old one, whose source is known to be good
 	read     *Function // types and body, when not same
 	built    *Function // a leaf, built while others were read
 	callees  []string  // folded names of declared functions, once each
@@ -199,7 +199,7 @@ func (c *compiler) readUnit(ctx context.Context, u *unit) {
 		Declared: *d, Path: u.path, Name: d.Name, Kind: d.Kind, Volatility: d.Volatility,
 		Source: dedent(d.Body), Position: c.pod.At(u.path),
 	}
-	if f.tool = u.tool; u.tool == "" && !u.kept {
+	if f.tool = u.tool; u.tool == "" && !u.lastGood {
 		r.source(d)
 	}
 	readable := len(r.problems) == 0

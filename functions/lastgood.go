@@ -85,7 +85,7 @@ func (c *compiler) rebuilt(ctx context.Context, u *unit) *Function {
 	if !u.old.IsSQL() {
 		return nil
 	}
-	last := &unit{declared: &u.old.Declared, tool: u.tool, index: u.index, path: u.path, key: u.key, kept: true}
+	last := &unit{declared: &u.old.Declared, tool: u.tool, index: u.index, path: u.path, key: u.key, lastGood: true}
 	if c.readUnit(ctx, last); len(last.problems) > 0 {
 		return nil
 	}

@@ -31,7 +31,7 @@ func newSet(ordered []*Function, index map[string]int) *Set {
 		if i, ok := index[fold(f.Name)]; ok {
 			return i
 		}
-		return len(index) // kept although it is no longer declared
+		return len(index) // it is no longer declared, and its last good version stays
 	}
 	for _, list := range [][]*Function{s.declared, s.tools} {
 		slices.SortStableFunc(list, func(a, b *Function) int { return place(a) - place(b) })
@@ -122,7 +122,7 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 	}
 	var problems spicepod.Problems
 	rest := s.All()
-	for before := -1; before != len(rest); { // a kept function may come before what it calls
+	for before := -1; before != len(rest); { // a last good function may come before what it calls
 		before = len(rest)
 		rest, problems = s.withoutCallers(pod, rest, gone, problems)
 	}

@@ -24,8 +24,8 @@ type scalarTool struct {
 	many string // the statement of any number of calls
 	// input says that many reads the arguments from a table; else each parameter is a list.
 	input  bool
-	kept   *choice // of one call
-	joined *choice // of several
+	choice *formChoice // of one call
+	joined *formChoice // of several
 	// queues has one queue for each nesting depth of statements; nil if each call has a
 	// separate statement.
 	queues []*queue
@@ -36,7 +36,10 @@ type scalarTool struct {
 var _ tools.Planner = (*scalarTool)(nil)
 
 func newScalarTool(c *callee, o ToolOptions) *scalarTool {
-	t := &scalarTool{callee: c, kept: newChoice(func() []functions.Kept { return c.keptStatements(o) }), joined: newChoice(c.joinStatements)}
+	t := &scalarTool{
+		callee: c, choice: newFormChoice(o.Trials, func() []functions.CachedForm { return c.cachedForms(o) }),
+		joined: newFormChoice(o.Trials, c.joinStatements),
+	}
 	t.one, t.many = t.statements()
 	if shareable(c.f, o) {
 		most := MaxBatch
@@ -131,7 +134,7 @@ func (t *scalarTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	return t.plan(ctx, "SELECT "+call+" AS result", t.kept, in)
+	return t.plan(ctx, "SELECT "+call+" AS result", t.choice, in)
 }
 
 // run gives every call its value or its own error. An error that concerns all of them is
@@ -142,8 +145,8 @@ func (t *scalarTool) run(ctx context.Context, calls []*call) error {
 	}
 	base, c, rows := t.request(calls)
 	req := base
-	if k := c.statement(); k != nil {
-		req = keptRequest(base, *k, rows)
+	if k := c.form(); k != nil {
+		req = formRequest(base, *k, rows)
 	}
 	err := t.execute(ctx, req, calls)
 	if len(calls) == 1 && req.SQL != base.SQL && failedOnData(err) {
@@ -234,7 +237,7 @@ func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (st
 // request is the statement of the calls with parameters, the choice of another one, and the
 // rows of its input. The statement has the longest time limit of the calls; each call also
 // ends at its own.
-func (t *scalarTool) request(calls []*call) (engine.Request, *choice, [][]any) {
+func (t *scalarTool) request(calls []*call) (engine.Request, *formChoice, [][]any) {
 	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe, Internal: true}
 	for _, c := range calls {
 		if c.timeout == 0 {
@@ -245,7 +248,7 @@ func (t *scalarTool) request(calls []*call) (engine.Request, *choice, [][]any) {
 	}
 	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) { // a bare NULL has no type: DuckDB would plan again
 		req.Params.Positional = calls[0].args
-		return req, t.kept, [][]any{calls[0].args}
+		return req, t.choice, [][]any{calls[0].args}
 	}
 	req.SQL = t.many
 	if t.input {
@@ -302,14 +305,14 @@ func (c *callee) Deferred(in tools.Input) (sql string, params []any, err error) 
 }
 
 // plan returns the statement of a call, and DuckDB's plan for what calls run now.
-func (c *callee) plan(ctx context.Context, sql string, of *choice, in tools.Input) (json.RawMessage, error) {
+func (c *callee) plan(ctx context.Context, sql string, of *formChoice, in tools.Input) (json.RawMessage, error) {
 	args, err := convertAll(c.args, in.Arguments)
 	if err != nil {
 		return nil, err
 	}
 	req, now := engine.Request{SQL: sql, Internal: true}, ""
-	if k := of.statement(); k != nil {
-		req, now = keptRequest(req, *k, [][]any{args}), "; now it is kept"
+	if k := of.form(); k != nil {
+		req, now = formRequest(req, *k, [][]any{args}), "; its plan is cached now"
 		req.Input.Alone = false
 	}
 	req.SQL = "EXPLAIN " + req.SQL

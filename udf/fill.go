@@ -124,7 +124,7 @@ func execution(f *functions.Function) string {
 	if f.Code() != nil {
 		return "called for batches of rows"
 	}
-	if f.Keeps() {
+	if f.HasCachedForms() {
 		return placed(f) + "; a tool call keeps its plan if that is measured to be faster"
 	}
 	return placed(f)

@@ -107,7 +107,7 @@ func TestSharedLookups(t *testing.T) {
 			continue
 		}
 		tool := r.tool(f.Name).(*scalarTool)
-		tool.kept.fix(nil)
+		tool.choice.fix(nil)
 		alone, err := tool.results(t.Context(), false, each)
 		if err != nil {
 			t.Fatal(f.Name, err)
@@ -145,17 +145,17 @@ func TestSharedLookups(t *testing.T) {
 }
 
 // fix makes a choice, which then stays.
-func (c *choice) fix(k *functions.Kept) {
+func (c *formChoice) fix(k *functions.CachedForm) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used, c.trying = k, true
 }
 
 // forms are the statements of a choice; nil is the one with parameters.
-func (t *scalarTool) forms(c *choice) []*functions.Kept {
-	forms := []*functions.Kept{nil}
-	for i := range c.kept() {
-		forms = append(forms, &c.kept()[i])
+func (t *scalarTool) forms(c *formChoice) []*functions.CachedForm {
+	forms := []*functions.CachedForm{nil}
+	for i := range c.forms() {
+		forms = append(forms, &c.forms()[i])
 	}
 	return forms
 }
@@ -193,10 +193,10 @@ func isScan(name string) bool {
 	return false
 }
 
-// TestKeptPlans: each statement that reads the arguments from a table, so that its plan is
-// kept, returns what the one with parameters returns. It pins which of them exist and scan
+// TestCachedPlans: each statement that reads the arguments from a table, so that its plan is
+// cached, returns what the one with parameters returns. It pins which of them exist and scan
 // tables by an index only.
-func TestKeptPlans(t *testing.T) {
+func TestCachedPlans(t *testing.T) {
 	r := startItems(t, 5000, lookups+joins,
 		"CREATE TABLE spice.core.codes (code BIGINT PRIMARY KEY, name VARCHAR)", "INSERT INTO spice.core.codes SELECT i, 'c' || i FROM range(5000) t(i)",
 		"CREATE VIEW spice.public.codes AS SELECT * FROM spice.core.codes")
@@ -206,7 +206,7 @@ func TestKeptPlans(t *testing.T) {
 		given := func(v any) map[string]any {
 			return map[string]any{"k": v, "g": v, "least": json.Number("0"), "n": "n5", "s": map[string]any{"k": v}, "k2": v, "a0": json.Number("1")}
 		}
-		for n, form := range tool.forms(tool.kept)[1:] {
+		for n, form := range tool.forms(tool.choice)[1:] {
 			shown := "-" // refused
 			for _, v := range []any{json.Number("5"), json.Number("4999"), nil, json.Number("-1"), json.Number("5"), json.Number("100000")} {
 				args, err := convertAll(tool.args, given(v))
@@ -216,7 +216,7 @@ func TestKeptPlans(t *testing.T) {
 				base, _, rows := tool.request([]*call{{args: args}})
 				want, got := &call{}, &call{}
 				wantErr := tool.execute(t.Context(), base, []*call{want})
-				gotErr := tool.execute(t.Context(), keptRequest(base, *form, rows), []*call{got})
+				gotErr := tool.execute(t.Context(), formRequest(base, *form, rows), []*call{got})
 				if gotErr != nil && engine.AsError(gotErr).Code == errcode.Argument {
 					break
 				}
@@ -224,7 +224,7 @@ func TestKeptPlans(t *testing.T) {
 					t.Errorf("%s(%v): %s %v, with parameters %s %v\n%s", f.Name, v, got.value, gotErr, want.value, wantErr, form.SQL)
 				}
 				if v == json.Number("5") {
-					shown = tool.scans(t, keptRequest(base, *form, rows))
+					shown = tool.scans(t, formRequest(base, *form, rows))
 				}
 			}
 			indexed[f.Name] += strings.Repeat(" ", min(n, 1)) + shown

@@ -39,7 +39,7 @@ const noLimit = 1<<62 - 1
 type tableTool struct {
 	*callee
 	sql     string
-	kept    *choice
+	choice  *formChoice
 	results Results // nil: rows beyond the limit are cut off
 }
 
@@ -47,8 +47,8 @@ var _ tools.Planner = (*tableTool)(nil)
 
 func newTableTool(c *callee, o ToolOptions) *tableTool {
 	t := &tableTool{callee: c, results: o.Results}
-	t.kept = newChoice(func() []functions.Kept {
-		list := c.keptStatements(o)
+	t.choice = newFormChoice(o.Trials, func() []functions.CachedForm {
+		list := c.cachedForms(o)
 		for i := range list {
 			list[i].SQL += fmt.Sprint(" LIMIT ", t.most(t.maxRows(tools.Limits{})))
 		}
@@ -77,11 +77,11 @@ func (t *tableTool) Call(ctx context.Context, in tools.Input) (tools.Output, err
 	}, [][]any{args}
 	choice := noChoice
 	if limit == t.maxRows(tools.Limits{}) { // as the other statements have it
-		choice = t.kept
+		choice = t.choice
 	}
 	req := base
-	if k := choice.statement(); k != nil {
-		req = keptRequest(base, *k, input)
+	if k := choice.form(); k != nil {
+		req = formRequest(base, *k, input)
 	}
 	out, err := t.execute(ctx, req, limit, in.Limits)
 	if req.SQL != base.SQL && failedOnData(err) {
@@ -126,7 +126,7 @@ func (t *tableTool) Plan(ctx context.Context, in tools.Input) (json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	return t.plan(ctx, fmt.Sprintf("SELECT * FROM %s LIMIT %d", call, t.maxRows(in.Limits)+1), t.kept, in)
+	return t.plan(ctx, fmt.Sprintf("SELECT * FROM %s LIMIT %d", call, t.maxRows(in.Limits)+1), t.choice, in)
 }
 
 func (t *tableTool) maxRows(l tools.Limits) int { return stricter(l.MaxRows, t.def.Limits.MaxRows) }

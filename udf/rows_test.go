@@ -15,9 +15,9 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// keeping is the tool of a function whose large results are kept for the zero
+// storing is the tool of a function whose large results are stored for the zero
 // scope's owner.
-func (r *fixture) keeping(name string, limits spicepod.Results) tools.Tool {
+func (r *fixture) storing(name string, limits spicepod.Results) tools.Tool {
 	r.t.Helper()
 	store, err := results.New(results.Options{
 		DB: r.db, Dir: filepath.Join(r.t.TempDir(), "results"), Limits: limits,
@@ -34,8 +34,8 @@ func (r *fixture) keeping(name string, limits spicepod.Results) tools.Tool {
 	return tool
 }
 
-// kept is a reference to stored rows.
-type kept struct {
+// storedRows is a reference to stored rows.
+type storedRows struct {
 	Ref     string           `json:"ref"`
 	Rows    int64            `json:"rows"`
 	Note    string           `json:"note"`
@@ -64,12 +64,12 @@ func valid(t *testing.T, tool tools.Tool, out tools.Output, to any) {
 func TestLargeResultsOfTableFunctionsAreKept(t *testing.T) {
 	r := start(t)
 	r.must(series)
-	tool := r.keeping("free", spicepod.Results{})
+	tool := r.storing("free", spicepod.Results{})
 	out, err := tool.Call(t.Context(), input(t, `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got kept
+	var got storedRows
 	valid(t, tool, out, &got)
 	if got.Rows != 5000 || len(got.Preview) != 10 || !out.Rows.Truncated || *out.Rows.More != 4990 || len(out.Value) > 2048 {
 		t.Errorf("%s, %+v", out.Value, out.Rows)
@@ -85,7 +85,7 @@ func TestLargeResultsOfTableFunctionsAreKept(t *testing.T) {
 func TestSmallResultsOfTableFunctionsStayRows(t *testing.T) {
 	r := start(t)
 	r.must(series)
-	tool := r.keeping("series", spicepod.Results{})
+	tool := r.storing("series", spicepod.Results{})
 	var rows []map[string]any
 	out, err := tool.Call(t.Context(), input(t, `{"n":3}`))
 	if err != nil {
@@ -95,7 +95,7 @@ func TestSmallResultsOfTableFunctionsStayRows(t *testing.T) {
 	if len(rows) != 3 || *out.Rows != (tools.Rows{Returned: 3}) {
 		t.Errorf("%s, %+v", out.Value, out.Rows)
 	}
-	var got kept
+	var got storedRows
 	if out, err = tool.Call(t.Context(), input(t, `{"n":4}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestRowsOfNoTable(t *testing.T) {
 	r := start(t)
 	r.must(`- { name: me, from: sql, kind: table, as_tool: true, volatility: stable, signature: { returns: [{ name: u, type: utf8 }] }, body: "SELECT ctx('user_id') AS u" }`)
 	r.db.Handle(engine.Ctx, func(context.Context, string) (string, error) { return `"ann"`, nil })
-	out, err := r.keeping("me", spicepod.Results{}).Call(t.Context(), input(t, `{}`))
+	out, err := r.storing("me", spicepod.Results{}).Call(t.Context(), input(t, `{}`))
 	if err != nil || string(out.Value) != `[{"u":"ann"}]` {
 		t.Errorf("%s, %v", out.Value, err)
 	}
@@ -120,12 +120,12 @@ func TestRowsOfNoTable(t *testing.T) {
 func TestRowsThatCannotBeKeptAreCutOff(t *testing.T) {
 	r := start(t)
 	r.must(series)
-	tool := r.keeping("free", spicepod.Results{MaxResult: 10_000})
+	tool := r.storing("free", spicepod.Results{MaxResult: 10_000})
 	out, err := tool.Call(t.Context(), input(t, `{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got kept
+	var got storedRows
 	valid(t, tool, out, &got)
 	if got.Ref != "" || len(got.Preview) != MaxToolRows || !strings.Contains(got.Note, "cannot be stored") || out.Rows.Returned != MaxToolRows || !out.Rows.Truncated {
 		t.Errorf("%.200s, %+v", out.Value, out.Rows)

@@ -58,6 +58,9 @@ type ToolOptions struct {
 	Results Results
 	// Batch calls functions that are not SQL; nil: statements do.
 	Batch engine.BatchHandler
+	// Trials runs the statements that calls could run, to find the fastest; nil: calls run the
+	// statement with parameters.
+	Trials *Trials
 }
 
 func (o ToolOptions) traits(f *functions.Function) engine.Traits {

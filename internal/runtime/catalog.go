@@ -42,7 +42,7 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catalog, error) {
 	t := a.pod.Runtime.Tools
 	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{
-		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results, Batch: a.s.db.Batch,
+		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results, Batch: a.s.db.Batch, Trials: &a.s.tools.trials,
 	}, a.old.tools)
 	contents := registry.Contents{
 		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel, EmbeddingTimeout: t.Search.EmbeddingTimeout,

@@ -33,6 +33,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
+	"github.com/spiced-sql/spiced/udf"
 )
 
 // services are what generations share. They are opened once, with the settings
@@ -65,6 +66,7 @@ type toolServices struct {
 	memory    *toolloop.Memory // chats that wait for their clients
 	pins      *models.Pins     // the tools that sessions began with
 	domains   []string         // of built-in tools
+	trials    udf.Trials       // of the statements of function tools
 	offline   bool             // MCP servers are not connected
 }
 
@@ -210,6 +212,7 @@ func (s *services) close() {
 		g.Embeddings.Close()
 	}
 	s.closing.Wait()
+	s.tools.trials.Close()
 	if s.tools.usage != nil {
 		if err := s.tools.usage.Close(); err != nil {
 			s.log.Warn("the usage of tools was not written", "error", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// DuckDB plans a statement again at each execution if a parameter is used beside a table.
-// It keeps the plan of a statement that reads the arguments from a table of one row. A body
+// DuckDB plans a statement again at each execution if a parameter is used next to a table.
+// It caches the plan of a statement that reads the arguments from a table of one row. A body
 // has up to three such forms. Which of them DuckDB accepts, and which is the fastest,
 // depends on the body, the data and the indexes:
 //
@@ -26,8 +26,8 @@ import (
 // The last one is for look-ups: DuckDB uses an index only for a scan with one condition, so
 // no other condition of the body may reach it.
 
-// Kept is a statement of one call that has no parameters.
-type Kept struct {
+// CachedForm is a statement of one call that has no parameters, so that DuckDB caches its plan.
+type CachedForm struct {
 	SQL string
 	// Alone says that the statement of a scalar function returns the rows of the body's query:
 	// see [engine.Input].
@@ -52,24 +52,24 @@ const (
 // everyRow is a LIMIT that keeps conditions from the query below it.
 const everyRow = " LIMIT 9223372036854775807"
 
-// Keeps reports whether there are statements of [Function.Kept].
-func (f *Function) Keeps() bool {
+// HasCachedForms reports whether there are statements of [Function.CachedForms].
+func (f *Function) HasCachedForms() bool {
 	reads := len(f.Uses.Relations)+len(f.Uses.Functions) > 0
 	return reads && len(f.Args) > 0 && (f.IsTable() && len(f.Tables) == 0 || f.body.args != nil)
 }
 
-// Kept returns the statements of a call that reads its arguments from a table of one row
+// CachedForms returns the statements of a call that reads its arguments from a table of one row
 // with these columns. DuckDB may refuse some of them.
-func (f *Function) Kept(args string, columns []string) []Kept {
+func (f *Function) CachedForms(args string, columns []string) []CachedForm {
 	switch {
-	case !f.Keeps():
+	case !f.HasCachedForms():
 		return nil
 	case f.IsTable():
-		return []Kept{{SQL: f.keptTable(args, columns)}}
+		return []CachedForm{{SQL: f.cachedTable(args, columns)}}
 	}
-	var list []Kept
+	var list []CachedForm
 	if o := f.body.outer; o != nil && o.joins {
-		list = append(list, Kept{f.alone(f.overArgs(args, columns)), true})
+		list = append(list, CachedForm{f.alone(f.overArgs(args, columns)), true})
 	}
 	list = append(list, f.inSubqueries(args, columns, "", f.body.edits))
 	if l := f.body.lookup; l != nil {
@@ -78,8 +78,8 @@ func (f *Function) Kept(args string, columns []string) []Kept {
 	return list
 }
 
-// keptTable is the body of a table function beside its table args.
-func (f *Function) keptTable(args string, columns []string) string {
+// cachedTable is the body of a table function next to its table args.
+func (f *Function) cachedTable(args string, columns []string) string {
 	var b strings.Builder
 	names := f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) })
 	b.WriteString("WITH " + reservedTable + names + " AS (SELECT " + strings.Join(columns, ", ") + " FROM " + args + ") ")
@@ -97,7 +97,7 @@ func (f *Function) alone(query string) string {
 
 // inSubqueries returns the statement in which a subquery replaces each argument that the body
 // uses in a subquery. An argument outside of them is a column of the statement's own FROM.
-func (f *Function) inSubqueries(args string, columns []string, with string, edits []edit) Kept {
+func (f *Function) inSubqueries(args string, columns []string, with string, edits []edit) CachedForm {
 	edits = slices.Clone(edits)
 	from := ""
 	for _, e := range f.body.args {
@@ -112,14 +112,14 @@ func (f *Function) inSubqueries(args string, columns []string, with string, edit
 	}
 	query := f.rendered(edits)
 	if f.body.inPlace != nil {
-		return Kept{with + f.alone(query), true}
+		return CachedForm{with + f.alone(query), true}
 	}
-	return Kept{with + "SELECT CAST((\n" + query + "\n) AS " + f.Returns.SQL() + ") AS result" + from, false}
+	return CachedForm{with + "SELECT CAST((\n" + query + "\n) AS " + f.Returns.SQL() + ") AS result" + from, false}
 }
 
 // keyed returns the statement that first looks up the rows with the key. The body's condition
 // on the key becomes IS NOT NULL, which still removes the rows that an outer join adds.
-func (f *Function) keyed(args string, columns []string, l *lookup) Kept {
+func (f *Function) keyed(args string, columns []string, l *lookup) CachedForm {
 	with := ""
 	edits := slices.Clone(f.body.edits)
 	for i, e := range edits {

@@ -24,9 +24,9 @@ const risky = `
 - { name: rows_of, from: sql, kind: table, as_tool: true, signature: { args: [{ name: k, type: int64 }], returns: [{ name: note, type: utf8 }] }, body: "SELECT note FROM items WHERE id = (SELECT k FROM args)" }
 `
 
-// TestKeptErrors: an error is that of the statement with parameters, which evaluates other
+// TestErrorsOfCachedForms: an error is that of the statement with parameters, which evaluates other
 // rows.
-func TestKeptErrors(t *testing.T) {
+func TestErrorsOfCachedForms(t *testing.T) {
 	r := startItems(t, 5000, risky)
 	for _, c := range []struct {
 		name string
@@ -42,22 +42,22 @@ func TestKeptErrors(t *testing.T) {
 		{"several", nil, "null"},
 	} {
 		tool := r.tool(c.name).(*scalarTool)
-		for _, form := range tool.forms(tool.kept) {
-			tool.kept.fix(form)
+		for _, form := range tool.forms(tool.choice) {
+			tool.choice.fix(form)
 			out, err := tool.Call(t.Context(), tools.Input{Arguments: map[string]any{"k": c.k}})
 			if got := string(out.Value) + fmt.Sprint(err); !strings.Contains(got, c.want) {
 				t.Errorf("%s(%v): %s, want %s\n%v", c.name, c.k, got, c.want, form)
 			}
 		}
 	}
-	if tool := r.tool("now_of").(*scalarTool); len(tool.forms(tool.kept)) > 1 {
+	if tool := r.tool("now_of").(*scalarTool); len(tool.forms(tool.choice)) > 1 {
 		t.Error("a statement that calls random() is tried")
 	}
 }
 
-// TestKeptLimits: time limits and cancellation end such a statement, which does not run
+// TestLimitsOfCachedForms: time limits and cancellation end such a statement, which does not run
 // again.
-func TestKeptLimits(t *testing.T) {
+func TestLimitsOfCachedForms(t *testing.T) {
 	r := startItems(t, 5000, risky)
 	g := &gate{DB: r.db}
 	made, err := Tool(g, r.set.Get("slow"), ToolOptions{Functions: r.set})
@@ -65,8 +65,8 @@ func TestKeptLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := made.(*scalarTool)
-	for i, form := range tool.forms(tool.kept)[1:] {
-		tool.kept.fix(form)
+	for i, form := range tool.forms(tool.choice)[1:] {
+		tool.choice.fix(form)
 		in := tools.Input{Arguments: map[string]any{"k": json.Number("5")}, Limits: tools.Limits{Timeout: 30 * time.Millisecond}}
 		if _, err := tool.Call(t.Context(), in); tools.AsError(err).Code != errcode.Timeout {
 			t.Errorf("over its time limit: %v", err)
@@ -89,21 +89,21 @@ func TestKeptLimits(t *testing.T) {
 	}
 }
 
-// TestKeptRows calls table functions.
-func TestKeptRows(t *testing.T) {
+// TestRowsOfCachedForms calls table functions.
+func TestRowsOfCachedForms(t *testing.T) {
 	r := startItems(t, 5000, risky)
 	for _, name := range []string{"kind_rows", "rows_of"} {
 		tool := r.tool(name).(*tableTool)
-		kept := tool.kept.kept()
-		if len(kept) != 1 {
-			t.Fatal(name, kept)
+		forms := tool.choice.forms()
+		if len(forms) != 1 {
+			t.Fatal(name, forms)
 		}
 		for _, k := range []any{json.Number("5"), nil, json.Number("-1"), json.Number("99")} {
 			for _, limit := range []int{0, 3} {
 				in := tools.Input{Arguments: map[string]any{"k": k}, Limits: tools.Limits{MaxRows: limit}}
-				tool.kept.fix(nil)
+				tool.choice.fix(nil)
 				want, wantErr := tool.Call(t.Context(), in)
-				tool.kept.fix(&kept[0])
+				tool.choice.fix(&forms[0])
 				got, gotErr := tool.Call(t.Context(), in)
 				if string(got.Value) != string(want.Value) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || *got.Rows != *want.Rows {
 					t.Errorf("%s(%v), at most %d: %s %v, with parameters %s %v", name, k, limit, got.Value, gotErr, want.Value, wantErr)
@@ -112,7 +112,7 @@ func TestKeptRows(t *testing.T) {
 		}
 	}
 	tool := r.tool("rows_of").(*tableTool)
-	plan, err := Explain(t.Context(), r.db, engine.Request{SQL: "EXPLAIN ANALYZE " + tool.kept.kept()[0].SQL, Input: &engine.Input{Rows: [][]any{{int64(5)}}}})
+	plan, err := Explain(t.Context(), r.db, engine.Request{SQL: "EXPLAIN ANALYZE " + tool.choice.forms()[0].SQL, Input: &engine.Input{Rows: [][]any{{int64(5)}}}})
 	if err != nil || !strings.Contains(plan, indexScan) {
 		t.Errorf("%v\n%s", err, plan)
 	}
@@ -121,28 +121,56 @@ func TestKeptRows(t *testing.T) {
 // TestChoice tries statements: the fastest is used, one that fails never.
 func TestChoice(t *testing.T) {
 	r := start(t)
-	slow := functions.Kept{SQL: "SELECT sum(hash(range))::BIGINT FROM range(3000000)"}
-	fast, wrong := functions.Kept{SQL: "SELECT 1::BIGINT"}, functions.Kept{SQL: "SELECT error('no')"}
+	slow := functions.CachedForm{SQL: "SELECT sum(hash(range))::BIGINT FROM range(3000000)"}
+	fast, wrong := functions.CachedForm{SQL: "SELECT 1::BIGINT"}, functions.CachedForm{SQL: "SELECT error('no')"}
 	for _, c := range []struct {
 		base string
-		list []functions.Kept
+		list []functions.CachedForm
 		want string
 	}{
-		{slow.SQL, []functions.Kept{wrong, slow, fast}, fast.SQL},
-		{fast.SQL, []functions.Kept{slow, wrong}, ""},
+		{slow.SQL, []functions.CachedForm{wrong, slow, fast}, fast.SQL},
+		{fast.SQL, []functions.CachedForm{slow, wrong}, ""},
 		{fast.SQL, nil, ""},
 	} {
-		ch := newChoice(func() []functions.Kept { return c.list })
+		ch := newFormChoice(nil, func() []functions.CachedForm { return c.list })
 		if len(c.list) > 0 {
 			ch.try(t.Context(), r.db, engine.Request{SQL: c.base}, [][]any{{}})
 		}
-		used := functions.Kept{}
-		if k := ch.statement(); k != nil {
+		used := functions.CachedForm{}
+		if k := ch.form(); k != nil {
 			used = *k
 		}
 		if used.SQL != c.want {
 			t.Errorf("%s of %v: %q is used", c.base, c.list, used.SQL)
 		}
+	}
+}
+
+// TestTrialsHaveAnOwner: a call starts a trial in the background, Close waits for it, and after
+// that none starts.
+func TestTrialsHaveAnOwner(t *testing.T) {
+	r := startItems(t, 5000, risky)
+	trials := &Trials{}
+	tool, err := Tool(r.db, r.set.Get("noted"), ToolOptions{Functions: r.set, Trials: trials})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice := tool.(*scalarTool).choice
+	call := func() time.Time {
+		t.Helper()
+		if _, err := tool.Call(t.Context(), tools.Input{Arguments: map[string]any{"k": json.Number("-5")}}); err != nil {
+			t.Fatal(err)
+		}
+		trials.Close()
+		return choice.tried
+	}
+	tried := call()
+	if tried.IsZero() || choice.trying {
+		t.Error("Close did not wait for the trial, or there was none")
+	}
+	choice.tried = time.Time{}
+	if tried = call(); !tried.IsZero() {
+		t.Error("a trial ran after Close")
 	}
 }
 
@@ -190,8 +218,8 @@ func TestKeysOfEveryType(t *testing.T) {
 	r.must(yaml.String())
 	for i, c := range cases {
 		tool := r.tool(fmt.Sprint("f", i)).(*scalarTool)
-		for _, form := range tool.forms(tool.kept) {
-			tool.kept.fix(form)
+		for _, form := range tool.forms(tool.choice) {
+			tool.choice.fix(form)
 			for given, want := range map[string]string{c.given: "7", c.other: "null", "null": "null"} {
 				var v any
 				d := json.NewDecoder(strings.NewReader(given))
@@ -207,13 +235,13 @@ func TestKeysOfEveryType(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got := tool.scans(t, keptRequest(engine.Request{}, *form, [][]any{args})); got != "1/0" {
+					if got := tool.scans(t, formRequest(engine.Request{}, *form, [][]any{args})); got != "1/0" {
 						t.Errorf("%s: scans %s\n%s", c.column, got, form.SQL)
 					}
 				}
 			}
 		}
-		if forms := len(tool.forms(tool.kept)); forms < 3 {
+		if forms := len(tool.forms(tool.choice)); forms < 3 {
 			t.Errorf("%s: %d statements", c.column, forms)
 		}
 	}
