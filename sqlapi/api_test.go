@@ -154,7 +154,6 @@ func serveWith(t testing.TB, around func(query.Engine) query.Engine, change func
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.UseRefs(store)
 	opts.Results, opts.Jobs = store, query.NewJobs(query.JobsOptions{Service: opts.Queries, Results: store})
 	t.Cleanup(func() { opts.Jobs.Close(); store.Close() })
 	api := New(opts)

@@ -26,7 +26,6 @@ func (r *fixture) storing(name string, limits spicepod.Results) tools.Tool {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(store.Close)
-	r.db.UseRefs(store)
 	tool, err := Tool(r.db, r.set.Get(name), ToolOptions{Functions: r.set, Results: store})
 	if err != nil {
 		r.t.Fatal(err)

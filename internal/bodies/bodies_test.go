@@ -106,7 +106,9 @@ func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world 
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	db, err := engine.Open(t.Context(), engine.Options{Threads: 4, Isolator: pool})
+	set := NewSet()
+	t.Cleanup(set.Close)
+	db, err := engine.Open(t.Context(), engine.Options{Threads: 4, Isolator: pool, Batch: set.Call})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +118,6 @@ func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world 
 	if problems.HasErrors() {
 		t.Fatal(problems)
 	}
-	set := NewSet()
-	t.Cleanup(set.Close)
-	db.HandleBatches(set.Call)
 	if err := db.AddBatches(compiled.CodeTypes()...); err != nil {
 		t.Fatal(err)
 	}

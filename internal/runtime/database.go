@@ -39,7 +39,7 @@ type database struct {
 
 // openDatabase opens the engine, locks it to the Spicepod's folders and state,
 // and begins to create the introspection tables: see [database.wait].
-func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger, lost func()) (_ *database, err error) {
+func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger, batch engine.BatchHandler, lost func()) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots(), proxies: datasets.NewProxies(log)}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
 	defer func() {
@@ -49,7 +49,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	}()
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
-	o.Lost, o.Interrupted = lost, db.proxies.Interrupt
+	o.Batch, o.Lost, o.Interrupted = batch, lost, db.proxies.Interrupt
 	roots = append(roots, datasets.Roots(pod)...)
 	if err := db.useExtensions(ctx, pod, &o); err != nil {
 		return nil, err

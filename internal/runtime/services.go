@@ -98,7 +98,8 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 			return nil, err
 		}
 	}
-	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log, func() { reload(triggerLost) }); err != nil {
+	s.bodies = bodies.NewSet()
+	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log, s.bodies.Call, func() { reload(triggerLost) }); err != nil {
 		return nil, err
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{
@@ -120,14 +121,12 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 	}); err != nil {
 		return nil, fmt.Errorf("open stored results: %w", err)
 	}
-	s.db.UseRefs(s.results)
-	s.bodies, s.sandboxes = bodies.NewSet(), openSandboxes(opts, s.state.dir, s.log, reload)
+	s.sandboxes = openSandboxes(opts, s.state.dir, s.log, reload)
 	s.exec = exec.Options{Pools: exec.NewPools(), Shim: opts.Sandbox, Log: s.log}
 	if s.metrics != nil {
 		s.exec.Metrics = s.metrics
 		s.metrics.WatchSandboxes(s.workers)
 	}
-	s.db.HandleBatches(s.bodies.Call)
 	return s, s.openTools(opts, reload)
 }
 

@@ -24,7 +24,6 @@ func (w *world) keeping(limits spicepod.Results) *results.Store {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(store.Close)
-	w.UseRefs(store)
 	w.env.Results = store
 	return store
 }

@@ -56,7 +56,6 @@ const (
 type batches struct {
 	mu    sync.Mutex
 	types map[string]*Type // of values, by the name of the function
-	call  BatchHandler
 }
 
 // batchFunction is a native function.
@@ -75,9 +74,6 @@ func BatchName(t *Type) string {
 	sum := sha256.Sum256([]byte(t.String()))
 	return batchPrefix + hex.EncodeToString(sum[:8])
 }
-
-// HandleBatches sets what computes values. Call it before the first statement.
-func (db *DB) HandleBatches(h BatchHandler) { db.batches.call = h }
 
 // AddBatches makes the native function of [BatchName] for these types, where it does not
 // exist yet.
@@ -209,7 +205,7 @@ func (c *Chunk) call(from int) (*Chunk, error) {
 
 // statementOf returns the context of the statement that runs on a connection.
 func (db *DB) statementOf(conn uint64) (context.Context, error) {
-	if db.batches.call == nil {
+	if db.opts.Batch == nil {
 		return nil, errors.New("there are no functions of that kind here")
 	}
 	if natives, ok := db.running.Load(conn); ok {

@@ -14,11 +14,11 @@ import (
 // their calls.
 func echoes(t *testing.T, types ...string) (db *DB, calls *[]int) {
 	t.Helper()
-	db, calls = open(t), &[]int{}
-	db.HandleBatches(func(_ context.Context, _ string, _ *Type, args *Chunk) (*Chunk, error) {
+	calls = &[]int{}
+	db = openWith(t, Options{Batch: func(_ context.Context, _ string, _ *Type, args *Chunk) (*Chunk, error) {
 		*calls = append(*calls, args.Len())
 		return &Chunk{rows: args.rows, cols: args.cols[:1]}, nil
-	})
+	}})
 	for _, name := range types {
 		if err := db.AddBatches(typeNamed(t, db, name)); err != nil {
 			t.Fatal(err)

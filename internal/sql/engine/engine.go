@@ -77,6 +77,8 @@ type Options struct {
 	// Others handles the calls of names without a [Handler]; nil: they are errors. A
 	// worker forwards them.
 	Others func(ctx context.Context, handler, input string) (string, error)
+	// Batch computes the values of the functions of [BatchName]; nil: their calls are errors.
+	Batch BatchHandler
 }
 
 // Limits limits one statement. A zero field takes the database's value, and a
@@ -124,7 +126,7 @@ type DB struct {
 	transactions transactions
 	batches      batches
 
-	refs Refs // nil: no results are stored
+	refs atomic.Pointer[Refs] // nil: no results are stored
 }
 
 // Open starts an in-memory DuckDB with the runtime's catalogs. The database is

@@ -137,7 +137,7 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in
 	if err != nil {
 		return nil, nil, written{}, err
 	}
-	refs, err := h.resolve(ctx, db.refs, text, st)
+	refs, err := h.resolve(ctx, db.refs.Load(), text, st)
 	if err != nil {
 		return nil, nil, written{}, err
 	}

@@ -163,7 +163,7 @@ func (db *DB) Batch(ctx context.Context, id string, returns *Type, args *Chunk) 
 		return nil, err
 	}
 	defer free()
-	result, err := db.batches.call(WithNesting(ctx, Nesting(ctx)+1), id, returns, args)
+	result, err := db.opts.Batch(WithNesting(ctx, Nesting(ctx)+1), id, returns, args)
 	if err != nil {
 		return nil, failStatement(ctx, err)
 	}

@@ -31,8 +31,8 @@ type Refs interface {
 	Ref(ctx context.Context, name string) (t Table, release func(), err error)
 }
 
-// UseRefs sets where ref('…') looks results up. Call it before statements run.
-func (db *DB) UseRefs(r Refs) { db.refs = r }
+// UseRefs sets where ref('…') looks results up. Statements that were judged before find none.
+func (db *DB) UseRefs(r Refs) { db.refs.Store(&r) }
 
 // held are the stored results that a statement reads, until it ends.
 type held struct {
@@ -57,7 +57,7 @@ func (h *held) has(r sqltree.Relation) bool {
 
 // resolve returns the edits that replace the calls of ref in text with the tables
 // of stored results, and holds these.
-func (h *held) resolve(ctx context.Context, refs Refs, text string, st *sqltree.Statement) ([]sqltree.Edit, error) {
+func (h *held) resolve(ctx context.Context, refs *Refs, text string, st *sqltree.Statement) ([]sqltree.Edit, error) {
 	var edits []sqltree.Edit
 	var tokens []sqltree.Token
 	for _, c := range st.Calls {
@@ -85,11 +85,11 @@ func isRef(c sqltree.Call) bool {
 	return c.Table && c.Schema == "" && c.Catalog == "" && sqltree.Fold(c.Name) == Ref
 }
 
-func (h *held) hold(ctx context.Context, refs Refs, name string) (Table, error) {
+func (h *held) hold(ctx context.Context, refs *Refs, name string) (Table, error) {
 	if refs == nil {
 		return Table{}, NewError(errcode.NotFound, "", "results are not stored here")
 	}
-	table, release, err := refs.Ref(ctx, name)
+	table, release, err := (*refs).Ref(ctx, name)
 	if err != nil {
 		return Table{}, err
 	}

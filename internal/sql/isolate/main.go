@@ -95,7 +95,6 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 	if s.db, err = engine.Open(ctx, s.options(begin)); err != nil {
 		return &failure{Message: err.Error()}
 	}
-	s.db.HandleBatches(s.callBatch)
 	for i, sql := range begin.Script {
 		if err := s.db.Exec(ctx, sql); err != nil {
 			return &failure{Message: fmt.Sprintf("statement %d of the setup: %s", i+1, err)}
@@ -111,7 +110,7 @@ func (s *server) open(ctx context.Context, begin setup) *failure {
 func (s *server) options(begin setup) engine.Options {
 	return engine.Options{
 		Threads: begin.Threads, MemoryLimit: begin.MemoryLimit, TempDir: begin.TempDir, MaxSpill: begin.MaxSpill,
-		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call, Extensions: begin.Extensions,
+		Connections: 1, MaxSQL: maxFrame, Grace: endWait, Others: s.call, Batch: s.callBatch, Extensions: begin.Extensions,
 		Limits: engine.Limits{Timeout: math.MaxInt64},
 	}
 }

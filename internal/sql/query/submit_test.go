@@ -49,7 +49,6 @@ func newJobs(t testing.TB, limits spicepod.Results, opts query.JobsOptions) *sub
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	db.UseRefs(store)
 	opts.Service, opts.Results = query.New(query.Options{DB: db}), store
 	jobs := query.NewJobs(opts)
 	t.Cleanup(jobs.Close)

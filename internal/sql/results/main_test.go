@@ -61,7 +61,6 @@ func (w *world) start(limits spicepod.Results) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(store.Close)
-	w.db.UseRefs(store)
 	w.store = store
 }
 

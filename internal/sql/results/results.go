@@ -4,7 +4,6 @@
 //
 //	store, err := results.New(results.Options{DB: db, Dir: dir, Limits: pod.Runtime.Results})
 //	defer store.Close()
-//	db.UseRefs(store)
 //	w, err := store.Create(ctx, owner, rows.Columns())
 //	defer w.Abort()
 //	for chunk, err := range rows.Chunks() { err = w.Append(chunk) … }
@@ -52,6 +51,7 @@ type DB interface {
 	CreateTable(ctx context.Context, t engine.Table, columns []engine.Column) (*engine.TableWriter, error)
 	DropTable(t engine.Table)
 	RestoreTable(ctx context.Context, t engine.Table) error
+	UseRefs(r engine.Refs)
 	Query(ctx context.Context, req engine.Request) (*engine.Rows, error)
 }
 
@@ -104,7 +104,7 @@ type stored struct {
 }
 
 // New makes a store in its folder, which it creates and clears of the files of
-// earlier runs.
+// earlier runs. From then on, statements of the database read its results.
 func New(opts Options) (*Store, error) {
 	opts.Limits = withDefaults(opts.Limits)
 	if opts.Now == nil {
@@ -126,6 +126,7 @@ func New(opts Options) (*Store, error) {
 		names: map[string]*stored{}, open: map[string]int{},
 	}
 	go s.expire()
+	opts.DB.UseRefs(s)
 	return s, nil
 }
 
