@@ -39,7 +39,7 @@ const bytewise = "utf8mb4_bin"
 
 // find looks a table up, and also what a write must know of it.
 func (s *server) find(ctx context.Context, schema, name string, write bool) (*table, error) {
-	r, err := s.acquire(ctx)
+	r, err := s.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -52,12 +52,12 @@ func (c *Connector) List(ctx context.Context, d source.Declaration, o source.Lis
 	if err := source.NeedsExtension(s.db, Extension); err != nil {
 		return nil, err
 	}
-	server, held, err := s.proxy.register(s.id, s.config, s.connections)
+	server, held, err := s.register()
 	if err != nil {
 		return nil, err
 	}
 	defer resource.Release(held)
-	r, err := server.acquire(ctx)
+	r, err := server.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,12 +21,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -64,11 +64,9 @@ var past = time.Unix(1, 0)
 
 // Connector reads tables of MySQL servers.
 type Connector struct {
+	dbproxy.Written
 	db    *engine.DB
 	proxy *Proxy
-
-	mu      sync.Mutex
-	written map[string]bool // servers that datasets write to, by id
 }
 
 // New returns a connector. The proxy is nil if DuckDB has not attached it.
@@ -84,26 +82,16 @@ type mysqlSource struct {
 	listed       bool // it is read if it cannot be written
 }
 
-// Share sets the sources of the Spicepod: what is read from a server that one of them
-// writes to may change with a statement.
-func (c *Connector) Share(sources []source.Source) {
-	written := map[string]bool{}
-	for _, src := range sources {
-		if s, ok := src.(*mysqlSource); ok && s.write {
-			written[s.id] = true
-		}
+// WritesTo returns the server that the source writes to, for [dbproxy.Written].
+func (s *mysqlSource) WritesTo() string {
+	if !s.write {
+		return ""
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.written = written
+	return s.id
 }
 
 // Changing reports whether a dataset writes to the server.
-func (s *mysqlSource) Changing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.written[s.id]
-}
+func (s *mysqlSource) Changing() bool { return s.Changes(s.id) }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
@@ -136,7 +124,7 @@ func (s *mysqlSource) configure(d source.Declaration) (err error) {
 	if s.config, err = configure(d); err != nil {
 		return err
 	}
-	if s.connections, err = d.Params.Int("mysql_pool_max", defaultConnections); err != nil {
+	if s.connections, err = d.Params.Int("mysql_pool_max", dbproxy.DefaultConnections); err != nil {
 		return err
 	}
 	if s.connections < 2 || s.connections > 1000 {
@@ -249,7 +237,7 @@ func (s *mysqlSource) Open(ctx context.Context) (*source.Opened, error) {
 	if err := source.NeedsExtension(s.db, Extension); err != nil {
 		return nil, err
 	}
-	server, held, err := s.proxy.register(s.id, s.config, s.connections)
+	server, held, err := s.register()
 	if err != nil {
 		return nil, err
 	}
@@ -258,6 +246,11 @@ func (s *mysqlSource) Open(ctx context.Context) (*source.Opened, error) {
 		resource.Release(held)
 	}
 	return out, err
+}
+
+// register makes the proxy serve the server, until the resource is released.
+func (s *mysqlSource) register() (*server, *resource.Resource, error) {
+	return s.proxy.Register(s.id, func() (*server, error) { return newServer(s.id, s.config, s.connections) })
 }
 
 // make makes DuckDB know a relation. What fails once is never known.

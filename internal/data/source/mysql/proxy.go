@@ -7,46 +7,35 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/resource"
-	"github.com/spiced-sql/spiced/internal/kit/scratch"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Proxy is a MySQL server at a Unix socket that only DuckDB in this process and in its
-// workers connects to. DuckDB attaches it before it is locked, as one database, whose
-// catalog the proxy makes up: each schema of it is a relation, a table of some server as
-// it was when a dataset was opened. A statement about a relation goes to its server.
+// Proxy is the [dbproxy.Proxy] of MySQL. DuckDB attaches it before it is locked, as one
+// database, whose catalog the proxy makes up: each schema of it is a relation, a table of
+// some server as it was when a dataset was opened. A statement about a relation goes to its
+// server.
 type Proxy struct {
-	dir      *scratch.Dir
-	listener net.Listener
-	password string // of all clients
-	prefix   string // of the names of relations, which no statement of a caller can have
-	log      *slog.Logger
-	work     sync.WaitGroup
+	*dbproxy.Proxy[*server]
+	prefix string // of the names of relations, which no statement of a caller can have
 
 	mu        sync.Mutex
-	servers   map[string]*server   // by id
 	relations map[string]*relation // by name
 	current   map[string]*relation // by key
 	sessions  map[uint32]*session  // by number
 	serial    uint32               // of the last session
-	closed    bool
 }
 
 // Limits of a proxy.
 const (
-	startLimit   = 30 * time.Second // for the start of a client's connection
-	maxRelations = 100_000          // which DuckDB keeps until it ends
-
-	relationDigits = 5 // of the number of a relation
-	maxSessions    = 10_000
+	maxRelations   = 100_000 // which DuckDB keeps until it ends
+	relationDigits = 5       // of the number of a relation
 )
 
 // attached is the name of the database in DuckDB.
@@ -59,20 +48,15 @@ const label = "mysql_session_time_zone"
 
 // NewProxy makes the socket.
 func NewProxy(log *slog.Logger) (*Proxy, error) {
-	dir, err := scratch.New("mysql")
+	base, err := dbproxy.New[*server]("mysql", "mysql.sock", log)
 	if err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("unix", filepath.Join(dir.Path, "mysql.sock"))
-	if err != nil {
-		dir.Remove()
 		return nil, err
 	}
 	p := &Proxy{
-		dir: dir, listener: l, password: rand.Text(), prefix: "r" + strings.ToLower(rand.Text()) + "_", log: log,
-		servers: map[string]*server{}, relations: map[string]*relation{}, current: map[string]*relation{}, sessions: map[uint32]*session{},
+		Proxy: base, prefix: "r" + strings.ToLower(rand.Text()) + "_",
+		relations: map[string]*relation{}, current: map[string]*relation{}, sessions: map[uint32]*session{},
 	}
-	p.work.Go(p.accept)
+	p.Start(p.serve)
 	return p, nil
 }
 
@@ -89,59 +73,16 @@ func (p *Proxy) Extension(e engine.Extension) engine.Extension {
 		"SET GLOBAL mysql_aggregate_pushdown_enabled = false",
 		// ATTACH looks for a secret of this name, and shows no path then.
 		fmt.Sprintf("CREATE TEMPORARY SECRET __default_mysql (TYPE mysql, SOCKET %s, HOST 'localhost', USER 'duckdb', PASSWORD %s, DATABASE 'none', SSL_MODE 'disabled')",
-			engine.Literal(p.listener.Addr().String()), engine.Literal(p.password)),
+			engine.Literal(p.Socket), engine.Literal(p.Password)),
 		"ATTACH '' AS " + engine.Identifier(attached) + " (TYPE mysql)",
 	}
 	return e
 }
 
-// Close ends all connections and removes the socket.
-func (p *Proxy) Close() {
-	p.mu.Lock()
-	p.closed = true
-	p.listener.Close()
-	for _, s := range p.sessions {
-		s.client.Close()
-	}
-	p.mu.Unlock()
-	p.work.Wait()
-	p.mu.Lock()
-	servers := p.servers
-	p.servers = nil
-	p.mu.Unlock()
-	for _, s := range servers {
-		s.close()
-	}
-	p.dir.Remove()
-}
-
-func (p *Proxy) accept() {
-	for {
-		conn, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		s := p.begin(conn)
-		if s == nil {
-			conn.Close()
-			continue
-		}
-		p.work.Go(func() {
-			defer p.end(s)
-			if err := p.serve(s); err != nil {
-				p.log.Debug("a connection from DuckDB to MySQL failed", "error", err)
-			}
-		})
-	}
-}
-
-// begin numbers a connection. It returns nil if it cannot be served.
+// begin numbers a connection.
 func (p *Proxy) begin(conn net.Conn) *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.sessions) == maxSessions {
-		return nil
-	}
 	p.serial++
 	s := newSession(p, newWire(conn), p.serial)
 	p.sessions[s.number] = s
@@ -149,15 +90,16 @@ func (p *Proxy) begin(conn net.Conn) *session {
 }
 
 func (p *Proxy) end(s *session) {
-	s.client.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.sessions, s.number)
 }
 
 // serve serves one connection of DuckDB until it ends.
-func (p *Proxy) serve(s *session) error {
-	s.client.SetDeadline(time.Now().Add(startLimit))
+func (p *Proxy) serve(conn net.Conn) error {
+	s := p.begin(conn)
+	defer p.end(s)
+	s.client.SetDeadline(time.Now().Add(dbproxy.StartLimit))
 	if err := p.authenticate(s.client, s.number); err != nil {
 		return err
 	}
@@ -190,45 +132,11 @@ func (p *Proxy) authenticate(client *wire, number uint32) error {
 	if c.bad || asked&shared != shared {
 		return errPacket
 	}
-	want, _ := scramble(cachingSHA2, p.password, nonce)
+	want, _ := scramble(cachingSHA2, p.Password, nonce)
 	if subtle.ConstantTimeCompare(given, want) != 1 {
 		return client.write(errorPacket(&serverError{accessDenied, "28000", "the password is wrong"}))
 	}
 	return client.write([]byte{kindMore, 3}, okPacket())
-}
-
-// register makes the proxy serve a server until the resource is released by all that got it.
-func (p *Proxy) register(id string, config *config, connections int) (*server, *resource.Resource, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.servers[id]
-	if s != nil {
-		s.held.Retain()
-		return s, s.held, nil
-	}
-	s, err := newServer(id, config, connections)
-	if err != nil {
-		return nil, nil, err
-	}
-	s.held = resource.New(func() { p.forget(s) })
-	p.servers[id] = s
-	return s, s.held, nil
-}
-
-// forget ends a server without holders, unless it was retained again.
-func (p *Proxy) forget(s *server) {
-	p.mu.Lock()
-	gone := p.servers[s.id] == s && !s.held.Held()
-	if gone {
-		delete(p.servers, s.id)
-	}
-	closed := p.closed
-	p.mu.Unlock()
-	if gone && !closed {
-		p.work.Go(s.close)
-	} else if gone {
-		s.close()
-	}
 }
 
 // relation is a table of a server, as DuckDB knows it: the only table of a schema.
@@ -290,7 +198,8 @@ func (p *Proxy) named(sql string) (*relation, *server) {
 	if r == nil {
 		return nil, nil
 	}
-	return r, p.servers[r.server]
+	s, _ := p.Server(r.server)
+	return r, s
 }
 
 // schemas returns the names of the relations. DuckDB asks for them once, and learns of
@@ -321,8 +230,8 @@ func (p *Proxy) Interrupt(label string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sessions {
-		if !p.closed && s.is(label) {
-			p.work.Go(s.interrupt)
+		if s.is(label) {
+			p.Go(s.interrupt)
 		}
 	}
 }

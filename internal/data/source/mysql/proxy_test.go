@@ -45,7 +45,9 @@ func proxied(t *testing.T, connections int) (*Proxy, *server, *relation, *mysqlt
 	real := mysqltest.Start(t)
 	real.Exec("CREATE TABLE t AS SELECT seq AS x FROM seq_1_to_100000", "GRANT SELECT ON test.* TO reader")
 	p := newTestProxy(t)
-	s, held, err := p.register("test", &config{host: "127.0.0.1", port: real.Port, database: "test", user: mysqltest.Reader, password: mysqltest.Password, mode: sslRequired}, connections)
+	s, held, err := p.Register("test", func() (*server, error) {
+		return newServer("test", &config{host: "127.0.0.1", port: real.Port, database: "test", user: mysqltest.Reader, password: mysqltest.Password, mode: sslRequired}, connections)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func proxied(t *testing.T, connections int) (*Proxy, *server, *relation, *mysqlt
 // client connects to the proxy as DuckDB does.
 func client(t *testing.T, p *Proxy) *connection {
 	t.Helper()
-	c, err := connect(t.Context(), &config{host: p.listener.Addr().String(), user: "duckdb", password: p.password, mode: sslDisabled})
+	c, err := connect(t.Context(), &config{host: p.Socket, user: "duckdb", password: p.Password, mode: sslDisabled})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,7 @@ func TestConnectionsAreReused(t *testing.T) {
 			}
 		})
 	}
-	if n := s.pool.Stat().TotalResources(); n > 3 {
+	if n := s.Stat().TotalResources(); n > 3 {
 		t.Errorf("the server has %d connections", n)
 	}
 	const running = "SELECT count(*) FROM information_schema.PROCESSLIST WHERE USER = 'reader' AND STATE <> '' AND INFO LIKE '%SLEEP(x)%'"
@@ -163,7 +165,7 @@ func TestConnectionsAreReused(t *testing.T) {
 func TestAllConnectionsInUse(t *testing.T) {
 	_, s, _, _ := proxied(t, 2)
 	for range 2 {
-		r, err := s.acquire(t.Context())
+		r, err := s.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +173,7 @@ func TestAllConnectionsInUse(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.acquire(ctx); err == nil || !strings.Contains(err.Error(), "all 2 connections to 127.0.0.1") {
+	if _, err := s.Acquire(ctx); err == nil || !strings.Contains(err.Error(), "all 2 connections to 127.0.0.1") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -200,12 +202,12 @@ func TestRelationsAreBounded(t *testing.T) {
 func TestTheProxyRefuses(t *testing.T) {
 	p := newTestProxy(t)
 	for _, password := range []string{"", "guess"} {
-		if _, err := connect(t.Context(), &config{host: p.listener.Addr().String(), user: "duckdb", password: password, mode: sslDisabled}); err == nil || err.Error() != "the password is wrong" {
+		if _, err := connect(t.Context(), &config{host: p.Socket, user: "duckdb", password: password, mode: sslDisabled}); err == nil || err.Error() != "the password is wrong" {
 			t.Errorf("password %q: got %v", password, err)
 		}
 	}
 	for _, bytes := range []string{"", "\x00", "\x05\x00\x00\x01\x00\x00\x00\x00\x00", "\xff\xff\xff\xff", "GET / HTTP/1.1\r\n\r\n"} {
-		conn, err := net.Dial("unix", p.listener.Addr().String())
+		conn, err := net.Dial("unix", p.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}

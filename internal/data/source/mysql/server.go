@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -16,16 +15,7 @@ import (
 	"github.com/jackc/puddle/v2"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/resource"
-)
-
-// Limits of the connections to a server.
-const (
-	defaultConnections = 16
-	connectLimit       = 10 * time.Second
-	resetLimit         = 5 * time.Second        // for what ends a statement's use of a connection
-	idleLimit          = time.Minute            // a connection that no statement uses
-	trustLimit         = 100 * time.Millisecond // an idle connection is not checked
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 )
 
 // settings are those of every connection. DuckDB sends times of UTC, and texts whose
@@ -34,39 +24,33 @@ const settings = "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = 'NO_BACKSL
 
 // server is a database of a MySQL server, with its connections.
 type server struct {
+	*dbproxy.Pool[*connection]
 	id      string
 	config  *config
-	pool    *puddle.Pool[*connection]
-	writers chan struct{}      // one for each transaction that writes, of a quarter of the connections
-	written atomic.Bool        // a dataset writes to it
-	sweeper *time.Timer        // nil when it is closed
-	mu      sync.Mutex         // guards sweeper
-	held    *resource.Resource // by the datasets that read it
+	written atomic.Bool // a dataset writes to it
 }
 
-func newServer(id string, config *config, connections int) (*server, error) {
-	s := &server{id: id, config: config, writers: make(chan struct{}, max(1, connections/4))}
-	var err error
-	s.pool, err = puddle.NewPool(&puddle.Config[*connection]{
-		MaxSize: int32(connections),
-		Constructor: func(ctx context.Context) (*connection, error) {
+func newServer(id string, config *config, connections int) (_ *server, err error) {
+	s := &server{id: id, config: config}
+	s.Pool, err = dbproxy.NewPool(dbproxy.PoolOptions[*connection]{
+		Connections: connections, Param: "mysql_pool_max", Address: config.address(), Fault: s.fault,
+		Connect: func(ctx context.Context) (*connection, error) {
 			c, err := connect(ctx, config)
 			if err != nil {
 				return nil, err
 			}
-			if err := c.within(resetLimit, func() error { return c.do(commandQuery, settings) }); err != nil {
+			if err := c.within(dbproxy.ResetLimit, func() error { return c.do(commandQuery, settings) }); err != nil {
 				c.Close()
 				return nil, err
 			}
 			return c, nil
 		},
-		Destructor: func(c *connection) { c.Close() },
+		Disconnect: func(c *connection) { c.Close() },
+		Ping: func(_ context.Context, c *connection) error {
+			return c.within(dbproxy.ResetLimit, func() error { return c.do(commandPing, "") })
+		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.sweeper = time.AfterFunc(idleLimit, s.sweep)
-	return s, nil
+	return s, err
 }
 
 // within calls f with a deadline.
@@ -76,53 +60,10 @@ func (c *connection) within(limit time.Duration, f func() error) error {
 	return f()
 }
 
-// sweep closes connections that no statement has used for some time.
-func (s *server) sweep() {
-	for _, r := range s.pool.AcquireAllIdle() {
-		if r.IdleDuration() > idleLimit {
-			r.Destroy()
-		} else {
-			r.ReleaseUnused()
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sweeper != nil {
-		s.sweeper.Reset(idleLimit)
-	}
-}
-
-// close closes the connections. It waits for the statements that use them.
-func (s *server) close() {
-	s.mu.Lock()
-	s.sweeper.Stop()
-	s.sweeper = nil
-	s.mu.Unlock()
-	s.pool.Close()
-}
-
-// acquire returns a connection that works. The error is a fault.
-func (s *server) acquire(ctx context.Context) (*puddle.Resource[*connection], error) {
-	ctx, cancel := context.WithTimeout(ctx, connectLimit)
-	defer cancel()
-	for {
-		r, err := s.pool.Acquire(ctx)
-		switch {
-		case err != nil && ctx.Err() != nil && s.pool.Stat().AcquiredResources() == s.pool.Stat().MaxResources():
-			return nil, fault.New("params", "try again later, or raise params.mysql_pool_max", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.config.address()).Retryable()
-		case err != nil:
-			return nil, s.fault(err)
-		case r.IdleDuration() < trustLimit || r.Value().within(resetLimit, func() error { return r.Value().do(commandPing, "") }) == nil:
-			return r, nil
-		}
-		r.Destroy()
-	}
-}
-
 // giveBack gives a connection back, as new.
 func (s *server) giveBack(r *puddle.Resource[*connection]) {
 	c := r.Value()
-	err := c.within(resetLimit, func() error {
+	err := c.within(dbproxy.ResetLimit, func() error {
 		// Both at once: the server answers one after the other.
 		c.number = 0
 		if err := c.write([]byte{commandReset}); err != nil {
@@ -142,14 +83,14 @@ func (s *server) giveBack(r *puddle.Resource[*connection]) {
 
 // kill ends what the server does for a connection, with another connection.
 func (s *server) kill(thread uint32) error {
-	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), dbproxy.ResetLimit)
 	defer cancel()
 	c, err := connect(ctx, s.config)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	return c.within(resetLimit, func() error { return c.do(commandQuery, "KILL QUERY "+utoa(thread)) })
+	return c.within(dbproxy.ResetLimit, func() error { return c.do(commandQuery, "KILL QUERY "+utoa(thread)) })
 }
 
 // fault explains an error of a connection. Its message has no secret.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/puddle/v2"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -295,7 +296,7 @@ func (s *session) lost(u *use) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.spoilt = true
-	u.server.pool.Reset() // it may have ended all
+	u.server.Reset() // it may have ended all
 	return &serverError{unknownError, "HY000", errEnded.Error()}
 }
 
@@ -340,7 +341,7 @@ func (s *session) use(server *server) (*use, error) {
 	if u != nil {
 		return u, nil
 	}
-	conn, err := server.acquire(context.Background())
+	conn, err := server.Acquire(context.Background())
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +352,7 @@ func (s *session) use(server *server) (*use, error) {
 	if s.begin == "" {
 		return u, nil
 	}
-	err = conn.Value().within(connectLimit, func() error {
+	err = conn.Value().within(dbproxy.ConnectLimit, func() error {
 		if server.written.Load() { // a write reads rows again when it has locked them
 			if err := conn.Value().do(commandQuery, readCommitted); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -123,7 +124,7 @@ func (t *transaction) upsert(ctx context.Context, r *engine.RowChange, changed *
 	if _, err := t.run(ctx, simultaneous, 0, nil); err != nil {
 		return err
 	}
-	u := &upsert{transaction: t, change: r, changed: changed, add: collect(r, changed), touched: map[string]bool{}}
+	u := &upsert{transaction: t, change: r, changed: changed, add: dbproxy.Returned(r, changed), touched: map[string]bool{}}
 	identity := make([]string, len(r.Target))
 	for i, name := range r.Target {
 		identity[i] = t.target.column(name).returned
@@ -239,7 +240,7 @@ func (u *upsert) update(ctx context.Context, row int, found string) error {
 	}
 	return u.target.batches(1, "UPDATE "+u.target.table()+" SET ", func(int) string { return strings.Join(sets, ", ") }, "", " WHERE "+condition, func(sql string) error {
 		if u.touched[found] {
-			return stateError(errcode.Execution, stateTwice, "leave out rows that have the same key", "ON CONFLICT DO UPDATE cannot change a row twice; nothing was written")
+			return dbproxy.StateError(errcode.Execution, stateTwice, "leave out rows that have the same key", "ON CONFLICT DO UPDATE cannot change a row twice; nothing was written")
 		}
 		n, err := u.run(ctx, sql, 0, nil)
 		if err != nil || n == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/puddle/v2"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -49,27 +50,19 @@ const writeSettings = "SET lc_messages = 'en_US', sql_mode = 'NO_BACKSLASH_ESCAP
 
 const readCommitted = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
-// The states of connections that ended, before and during a COMMIT.
-const (
-	stateEnded   = "08006" // connection_failure
-	stateUnknown = "08007" // transaction_resolution_unknown
-)
-
 // Begin begins a transaction.
 func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
-	select {
-	case w.server.writers <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := w.server.BeginWrite(ctx); err != nil {
+		return nil, err
 	}
-	r, err := w.server.acquire(ctx)
+	r, err := w.server.Acquire(ctx)
 	if err != nil {
-		<-w.server.writers
+		w.server.EndWrite()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		f := fault.Of(err)
-		return nil, stateError(errcode.Execution, stateEnded, f.Hint, "%s; nothing was written", f.Message)
+		return nil, dbproxy.StateError(errcode.Execution, dbproxy.StateEnded, f.Hint, "%s; nothing was written", f.Message)
 	}
 	t := &transaction{writer: w, connection: r}
 	begin := []string{writeSettings, readCommitted, "START TRANSACTION"}
@@ -123,34 +116,12 @@ func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.C
 	return changed, t.explain(err)
 }
 
-// collect returns what adds rows to those that a change returns.
-func collect(r *engine.RowChange, changed *engine.Changed) func(row []*string) error {
-	size := 0
-	return func(row []*string) error {
-		for _, v := range row {
-			if v != nil {
-				size += len(*v)
-			}
-		}
-		changed.Rows = append(changed.Rows, row)
-		switch {
-		case int64(len(changed.Rows)) > r.MaxRows:
-			return engine.TooManyReturned(r.MaxRows)
-		case size > maxReturned:
-			return engine.NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "the rows of RETURNING take more than %d bytes; nothing was written", maxReturned)
-		}
-		return nil
-	}
-}
-
-const maxReturned = 64 << 20
-
 func (t *transaction) insert(ctx context.Context, r *engine.RowChange, changed *engine.Changed) error {
 	returning, columns := "", 0
 	if r.Returning {
 		returning, columns = " RETURNING "+t.target.returning(), len(t.target.columns)
 	}
-	row := collect(r, changed)
+	row := dbproxy.Returned(r, changed)
 	exec := func(sql string) error {
 		n, err := t.run(ctx, sql, columns, row)
 		changed.Count += n
@@ -222,7 +193,7 @@ func (t *transaction) update(ctx context.Context, r *engine.RowChange, changed *
 			after[i] = r.Values[len(r.Key)+at]
 		}
 	}
-	if err := t.selectRows(ctx, r.Key, after, t.target.returning(), len(t.target.columns), collect(r, changed)); err != nil {
+	if err := t.selectRows(ctx, r.Key, after, t.target.returning(), len(t.target.columns), dbproxy.Returned(r, changed)); err != nil {
 		return err
 	}
 	if int64(len(changed.Rows)) != changed.Count {
@@ -233,7 +204,7 @@ func (t *transaction) update(ctx context.Context, r *engine.RowChange, changed *
 
 func (t *transaction) delete(ctx context.Context, r *engine.RowChange, changed *engine.Changed) error {
 	if r.Returning { // the rows are locked
-		if err := t.selectRows(ctx, r.Key, r.Values, t.target.returning(), len(t.target.columns), collect(r, changed)); err != nil {
+		if err := t.selectRows(ctx, r.Key, r.Values, t.target.returning(), len(t.target.columns), dbproxy.Returned(r, changed)); err != nil {
 			return err
 		}
 	}
@@ -270,23 +241,20 @@ func (t *transaction) run(ctx context.Context, sql string, columns int, row func
 		return 0, err
 	}
 	t.failed = true
-	return 0, stateError(errcode.Execution, stateEnded, "", "the connection to the MySQL server %s ended; nothing was written", t.server.config.address())
+	return 0, dbproxy.StateError(errcode.Execution, dbproxy.StateEnded, "", "the connection to the MySQL server %s ended; nothing was written", t.server.config.address())
 }
-
-// commitLimit is how long a COMMIT may take, which no caller can cancel.
-const commitLimit = 30 * time.Second
 
 // Commit commits.
 func (t *transaction) Commit(context.Context) error {
 	c := t.connection.Value()
-	err := c.within(commitLimit, func() error { return c.do(commandQuery, "COMMIT") })
+	err := c.within(dbproxy.CommitLimit, func() error { return c.do(commandQuery, "COMMIT") })
 	var refusal *serverError
 	switch {
 	case errors.As(err, &refusal):
 		return t.explain(err)
 	case err != nil:
 		t.failed = true
-		return stateError(errcode.Execution, stateUnknown, "read the rows to see whether they were written",
+		return dbproxy.StateError(errcode.Execution, dbproxy.StateUnknown, "read the rows to see whether they were written",
 			"the connection to the MySQL server %s ended during COMMIT: it is not known whether the rows were written", t.server.config.address())
 	}
 	t.Rollback() // ends the use of the connection
@@ -304,13 +272,7 @@ func (t *transaction) Rollback() {
 		t.server.giveBack(t.connection)
 	}
 	t.connection = nil
-	<-t.server.writers
-}
-
-func stateError(code errcode.Code, state, hint, format string, args ...any) *engine.Error {
-	e := engine.NewError(code, hint, format, args...)
-	e.State = state
-	return e
+	t.server.EndWrite()
 }
 
 const duplicateEntry = 1062
@@ -355,5 +317,5 @@ func (w *writer) explain(err error) error {
 	case state == "" && e.State != "HY000":
 		state = e.State
 	}
-	return stateError(code, state, hint, "%s", e.Message)
+	return dbproxy.StateError(code, state, hint, "%s", e.Message)
 }

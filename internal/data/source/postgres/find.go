@@ -77,7 +77,7 @@ type key struct {
 
 // find looks a table up, and also its keys for writes.
 func (s *server) find(ctx context.Context, schema, name string, write bool) (*table, error) {
-	r, err := s.acquireTrusted(ctx, 0)
+	r, err := s.AcquireChecked(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (c *Connector) List(ctx context.Context, d source.Declaration, o source.Lis
 		return nil, err
 	}
 	defer resource.Release(held)
-	r, err := server.acquireTrusted(ctx, 0)
+	r, err := server.AcquireChecked(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -56,12 +57,12 @@ var sslModes = []string{"disable", "prefer", "require", "verify-ca", "verify-ful
 
 // Connector reads tables of PostgreSQL servers.
 type Connector struct {
+	dbproxy.Written
 	db  *engine.DB
 	log *slog.Logger
 
-	mu      sync.Mutex
-	proxy   *proxy          // nil until a source is opened
-	written map[string]bool // servers that datasets write to, by id
+	mu    sync.Mutex
+	proxy *proxy // nil until a source is opened
 }
 
 // New returns a connector.
@@ -72,7 +73,7 @@ func (c *Connector) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.proxy != nil {
-		c.proxy.close()
+		c.proxy.Close()
 	}
 }
 
@@ -86,26 +87,16 @@ type pgSource struct {
 	listed       bool // it is read if it cannot be written
 }
 
-// Share sets the sources of the Spicepod: what is read from a server that one of them
-// writes to may change with a statement.
-func (c *Connector) Share(sources []source.Source) {
-	written := map[string]bool{}
-	for _, src := range sources {
-		if s, ok := src.(*pgSource); ok && s.write {
-			written[s.id] = true
-		}
+// WritesTo returns the server that the source writes to, for [dbproxy.Written].
+func (s *pgSource) WritesTo() string {
+	if !s.write {
+		return ""
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.written = written
+	return s.id
 }
 
 // Changing reports whether a dataset writes to the server.
-func (s *pgSource) Changing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.written[s.id]
-}
+func (s *pgSource) Changing() bool { return s.Changes(s.id) }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
@@ -129,12 +120,12 @@ func (s *pgSource) configure(d source.Declaration, database string) error {
 	if s.config, err = pgconn.ParseConfig(text); err != nil {
 		return fault.New(paramOf(d.Params), "write postgres://user:password@host:port/database?sslmode=require, or the params pg_host, pg_user and so on", "%s", reason(err))
 	}
-	s.config.ConnectTimeout = connectLimit
+	s.config.ConnectTimeout = dbproxy.ConnectLimit
 	s.config.RuntimeParams = map[string]string{"application_name": "spiced"}
 	if database != "" && s.config.Database != database {
 		return fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", database, s.config.Database)
 	}
-	if s.connections, err = d.Params.Int("connection_pool_size", defaultConnections); err != nil {
+	if s.connections, err = d.Params.Int("connection_pool_size", dbproxy.DefaultConnections); err != nil {
 		return err
 	}
 	if s.connections < 4 || s.connections > 1000 {
@@ -318,8 +309,8 @@ func (s *pgSource) serve() (*server, *resource.Resource, error) {
 	if s.proxy == nil {
 		var err error
 		if s.proxy, err = newProxy(s.log); err != nil {
-			return nil, nil, fmt.Errorf("make a socket for DuckDB: %w", err)
+			return nil, nil, err
 		}
 	}
-	return s.proxy.register(s.id, s.config, s.connections)
+	return s.proxy.Register(s.id, func() (*server, error) { return newServer(s.config, s.connections) })
 }

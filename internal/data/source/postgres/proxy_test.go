@@ -32,12 +32,12 @@ func proxied(t *testing.T, connections int) (*proxy, *server, *pgtest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.close)
+	t.Cleanup(p.Close)
 	config, err := pgconn.ParseConfig(fmt.Sprintf(`host=127.0.0.1 port=%d user=%s dbname=test password='%s' sslmode=require`, real.Port, pgtest.Reader, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(pgtest.Password)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, held, err := p.register("test", config, connections)
+	s, held, err := p.Register("test", func() (*server, error) { return newServer(config, connections) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestSlowWrites(t *testing.T) {
 		}
 		slow.Store(true)
 		c.Close(ctx)
-		wait.Until(t, "the connection is reset", func() bool { return s.pool.Stat().IdleResources() == 1 })
+		wait.Until(t, "the connection is reset", func() bool { return s.Stat().IdleResources() == 1 })
 		slow.Store(false)
 	}
 }
@@ -170,7 +170,7 @@ func TestSlowWrites(t *testing.T) {
 func TestAllConnectionsInUse(t *testing.T) {
 	_, s, _ := proxied(t, 4)
 	for range 4 {
-		r, err := s.acquire(t.Context())
+		r, err := s.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestAllConnectionsInUse(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.acquire(ctx); err == nil || !strings.Contains(err.Error(), "all 4 connections to 127.0.0.1") {
+	if _, err := s.Acquire(ctx); err == nil || !strings.Contains(err.Error(), "all 4 connections to 127.0.0.1") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -187,9 +187,9 @@ func TestAllConnectionsInUse(t *testing.T) {
 func TestTheProxyRefusesStrangers(t *testing.T) {
 	p, _, _ := proxied(t, 4)
 	for _, c := range []struct{ dsn, want string }{
-		{fmt.Sprintf("host=%s user=test password=guess sslmode=disable", p.dir.Path), "the password is wrong"},
-		{fmt.Sprintf("host=%s user=test password='' sslmode=disable", p.dir.Path), "the password is wrong"},
-		{fmt.Sprintf("host=%s user=other password=%s sslmode=disable", p.dir.Path, p.password), "the dataset is no longer served"},
+		{fmt.Sprintf("host=%s user=test password=guess sslmode=disable", p.Folder), "the password is wrong"},
+		{fmt.Sprintf("host=%s user=test password='' sslmode=disable", p.Folder), "the password is wrong"},
+		{fmt.Sprintf("host=%s user=other password=%s sslmode=disable", p.Folder, p.Password), "the dataset is no longer served"},
 	} {
 		conn, err := pgx.Connect(t.Context(), c.dsn)
 		if err == nil {
@@ -200,7 +200,7 @@ func TestTheProxyRefusesStrangers(t *testing.T) {
 		}
 	}
 	for _, bytes := range []string{"", "\x00", "\x00\x00\x00\x08\x04\xd2\x16\x2e", "\xff\xff\xff\xff", "GET / HTTP/1.1\r\n\r\n"} {
-		conn, err := net.Dial("unix", p.listener.Addr().String())
+		conn, err := net.Dial("unix", p.Socket)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,12 +260,12 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 				t.Fatal(err)
 			}
 			config.ConnectTimeout = 200 * time.Millisecond
-			s, err := newServer("id", config, 4)
+			s, err := newServer(config, 4)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { s.close(); l.Close(); <-done }()
-			_, err = s.acquire(t.Context())
+			defer func() { s.Close(); l.Close(); <-done }()
+			_, err = s.Acquire(t.Context())
 			if f := s.fault(err); err == nil || !strings.Contains(f.Message, c.message) || !strings.Contains(f.Hint, c.hint) {
 				t.Errorf("got %v; want %s; %s", err, c.message, c.hint)
 			}

@@ -6,44 +6,28 @@ import (
 	"errors"
 	"net"
 	"strings"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 )
 
-// Limits of the connections to a server.
-const (
-	defaultConnections = 16
-	connectLimit       = 10 * time.Second
-	resetLimit         = 5 * time.Second        // for what ends a client's use of a connection
-	takeTries          = 3                      // connections that a client tries to take over
-	idleLimit          = time.Minute            // a connection without a client
-	trustLimit         = 100 * time.Millisecond // a connection without a client is not checked
-)
+// takeTries is how many connections a client tries to take over.
+const takeTries = 3
 
 // server is a database of a PostgreSQL server, with its connections.
 type server struct {
-	id      string
-	config  *pgconn.Config
-	pool    *puddle.Pool[*connection]
-	sweeper *time.Timer        // nil when it is closed
-	mu      sync.Mutex         // guards sweeper
-	held    *resource.Resource // by the datasets that read it
-	writers chan struct{}      // has a token for each transaction that writes
+	*dbproxy.Pool[*connection]
+	config *pgconn.Config
 }
 
 // connection is a connection to a server. A client takes it over and gives it back.
 type connection struct{ *pgconn.PgConn }
 
-func newServer(id string, config *pgconn.Config, connections int) (*server, error) {
-	// A transaction that writes waits for statements that read, which have most connections.
-	s := &server{id: id, config: config, writers: make(chan struct{}, connections/4)}
+func newServer(config *pgconn.Config, connections int) (_ *server, err error) {
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -52,73 +36,21 @@ func newServer(id string, config *pgconn.Config, connections int) (*server, erro
 		}
 		return newBulkConn(c), nil
 	}
-	var err error
-	s.pool, err = puddle.NewPool(&puddle.Config[*connection]{
-		MaxSize: int32(connections),
-		Constructor: func(ctx context.Context) (*connection, error) {
+	s := &server{config: config}
+	s.Pool, err = dbproxy.NewPool(dbproxy.PoolOptions[*connection]{
+		Connections: connections, Param: "connection_pool_size", Address: s.address(), Fault: s.fault,
+		Connect: func(ctx context.Context) (*connection, error) {
 			c, err := pgconn.ConnectConfig(ctx, config)
 			return &connection{c}, err
 		},
-		Destructor: func(c *connection) {
-			ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
+		Disconnect: func(c *connection) {
+			ctx, cancel := context.WithTimeout(context.Background(), dbproxy.ResetLimit)
 			defer cancel()
 			c.Close(ctx)
 		},
+		Ping: func(ctx context.Context, c *connection) error { return c.Ping(ctx) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.sweeper = time.AfterFunc(idleLimit, s.sweep)
-	return s, nil
-}
-
-// sweep closes connections that have had no client for some time.
-func (s *server) sweep() {
-	for _, r := range s.pool.AcquireAllIdle() {
-		if r.IdleDuration() > idleLimit {
-			r.Destroy()
-		} else {
-			r.ReleaseUnused()
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sweeper != nil {
-		s.sweeper.Reset(idleLimit)
-	}
-}
-
-// close closes the connections. It waits for their clients.
-func (s *server) close() {
-	s.mu.Lock()
-	s.sweeper.Stop()
-	s.sweeper = nil
-	s.mu.Unlock()
-	s.pool.Close()
-}
-
-// acquire returns a connection that works. The error is a fault.
-func (s *server) acquire(ctx context.Context) (*puddle.Resource[*connection], error) {
-	return s.acquireTrusted(ctx, trustLimit)
-}
-
-// acquireTrusted is acquire for a use that must not meet a connection that the server has
-// ended: those that are idle for as long as trusted, or longer, are asked.
-func (s *server) acquireTrusted(ctx context.Context, trusted time.Duration) (*puddle.Resource[*connection], error) {
-	ctx, cancel := context.WithTimeout(ctx, connectLimit)
-	defer cancel()
-	for {
-		r, err := s.pool.Acquire(ctx)
-		switch {
-		case err != nil && ctx.Err() != nil && s.pool.Stat().AcquiredResources() == s.pool.Stat().MaxResources():
-			return nil, fault.New("params", "try again later, or raise params.connection_pool_size", "all %d connections to %s are in use", s.pool.Stat().MaxResources(), s.address()).Retryable()
-		case err != nil:
-			return nil, s.fault(err)
-		case r.IdleDuration() < trusted || r.Value().Ping(ctx) == nil:
-			return r, nil
-		}
-		r.Destroy()
-	}
+	return s, err
 }
 
 // serve connects the client to a connection of the server until one of them disconnects,
@@ -130,7 +62,7 @@ func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start f
 		if tries == takeTries {
 			return err
 		}
-		if r, err = s.acquire(context.Background()); err != nil {
+		if r, err = s.Acquire(context.Background()); err != nil {
 			return err
 		}
 		raw, err = r.Value().takeOver()
@@ -141,7 +73,7 @@ func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start f
 		reusable, gone = relay(client, raw.Conn)
 	}
 	if gone {
-		s.pool.Reset() // it may have ended all
+		s.Reset() // it may have ended all
 	}
 	conn, constructErr := pgconn.Construct(raw)
 	if constructErr != nil {
@@ -162,7 +94,7 @@ func (s *server) serve(client net.Conn, r *puddle.Resource[*connection], start f
 // takeOver returns the network connection. After a write that took long, pgx reads it in the
 // background until the server sends something, which the client would not get.
 func (c *connection) takeOver() (*pgconn.HijackedConn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), dbproxy.ResetLimit)
 	defer cancel()
 	if err := c.SyncConn(ctx); err != nil {
 		return nil, err
@@ -172,7 +104,7 @@ func (c *connection) takeOver() (*pgconn.HijackedConn, error) {
 
 // reset ends the client's transaction and forgets its settings.
 func (c *connection) reset() error {
-	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), dbproxy.ResetLimit)
 	defer cancel()
 	for _, sql := range []string{"ROLLBACK", "DISCARD ALL"} {
 		if err := c.Exec(ctx, sql).Close(); err != nil {
@@ -184,7 +116,7 @@ func (c *connection) reset() error {
 
 // abandon cancels what the server still does.
 func (c *connection) abandon() {
-	ctx, cancel := context.WithTimeout(context.Background(), resetLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), dbproxy.ResetLimit)
 	defer cancel()
 	c.CancelRequest(ctx) //nolint:errcheck // it ends when it sends, at the latest
 	c.Conn().Close()

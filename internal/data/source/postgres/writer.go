@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/puddle/v2"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -33,36 +34,29 @@ const settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgr
 
 // Begin begins a transaction.
 func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
-	select {
-	case w.server.writers <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := w.server.BeginWrite(ctx); err != nil {
+		return nil, err
 	}
 	tx, err := w.begin(ctx)
-	if e := (*engine.Error)(nil); errors.As(err, &e) && (e.State == stateEnded || strings.HasPrefix(e.State, classShutdown)) && ctx.Err() == nil {
-		w.server.pool.Reset() // the server may have ended all connections that were idle
+	if e := (*engine.Error)(nil); errors.As(err, &e) && (e.State == dbproxy.StateEnded || strings.HasPrefix(e.State, classShutdown)) && ctx.Err() == nil {
+		w.server.Reset() // the server may have ended all connections that were idle
 		tx, err = w.begin(ctx)
 	}
 	if err != nil {
-		<-w.server.writers
+		w.server.EndWrite()
 		return nil, err
 	}
 	return tx, nil
 }
 
-// The states of connections that ended, before and during a COMMIT.
-const (
-	stateEnded   = "08006" // connection_failure
-	stateUnknown = "08007" // transaction_resolution_unknown
-
-	classShutdown = "57P" // operator intervention: the server says why it ends the connection
-)
+// classShutdown is operator intervention: the server says why it ends the connection.
+const classShutdown = "57P"
 
 func (w *writer) begin(ctx context.Context) (*transaction, error) {
-	r, err := w.server.acquire(ctx)
+	r, err := w.server.Acquire(ctx)
 	if err != nil {
 		f := fault.Of(err)
-		return nil, connectionError(stateEnded, f.Hint, "%s; nothing was written", f.Message)
+		return nil, dbproxy.StateError(errcode.Execution, dbproxy.StateEnded, f.Hint, "%s; nothing was written", f.Message)
 	}
 	begin := "BEGIN ISOLATION LEVEL READ COMMITTED; " + settings
 	if end, ok := ctx.Deadline(); ok { // the server keeps the limit, too
@@ -92,7 +86,7 @@ func (t *transaction) Lock(ctx context.Context, r *engine.RowChange) error {
 // Apply changes rows with one statement.
 func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.Changed, error) {
 	changed := &engine.Changed{}
-	size := 0
+	add := dbproxy.Returned(r, changed)
 	tag, err := t.run(ctx, t.target.statement(r), func(values [][]byte) error {
 		row := make([]*string, len(values))
 		for i, v := range values {
@@ -100,16 +94,8 @@ func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.C
 				text := t.target.columns[i].received(string(v))
 				row[i] = &text
 			}
-			size += len(v)
 		}
-		changed.Rows = append(changed.Rows, row)
-		switch {
-		case int64(len(changed.Rows)) > r.MaxRows:
-			return engine.TooManyReturned(r.MaxRows)
-		case size > maxReturned:
-			return engine.NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "the rows of RETURNING take more than %d bytes; nothing was written", maxReturned)
-		}
-		return nil
+		return add(row)
 	})
 	changed.Count = tag.RowsAffected()
 	return changed, err
@@ -135,11 +121,7 @@ func (t *transaction) run(ctx context.Context, s *statement, row func(values [][
 	return tag, nil
 }
 
-// Limits of what a statement sends to the server and returns, in bytes.
-const (
-	maxStatement = 256 << 20
-	maxReturned  = 64 << 20
-)
+const maxStatement = 256 << 20 // bytes of the values of a statement
 
 // broken notes an error after which the connection cannot be used.
 func (t *transaction) broken(err error) {
@@ -147,19 +129,16 @@ func (t *transaction) broken(err error) {
 	t.failed = t.failed || !errors.As(err, &e) || t.connection.Value().IsClosed()
 }
 
-// commitLimit is how long a COMMIT may take, which no caller can cancel.
-const commitLimit = 30 * time.Second
-
 // Commit commits. Constraints that are deferred are checked now.
 func (t *transaction) Commit(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, commitLimit)
+	ctx, cancel := context.WithTimeout(ctx, dbproxy.CommitLimit)
 	defer cancel()
 	result := t.connection.Value().ExecParams(ctx, "COMMIT", nil, nil, nil, nil).Read()
 	if result.Err != nil {
 		t.broken(result.Err)
 		var e *pgconn.PgError
 		if !errors.As(result.Err, &e) {
-			return connectionError(stateUnknown, "read the rows to see whether they were written",
+			return dbproxy.StateError(errcode.Execution, dbproxy.StateUnknown, "read the rows to see whether they were written",
 				"the connection to the PostgreSQL server %s ended during COMMIT: it is not known whether the rows were written", t.server.address())
 		}
 		return t.explain(result.Err)
@@ -180,19 +159,13 @@ func (t *transaction) Rollback() {
 	t.connection.Value().abandon()
 	t.connection.Destroy()
 	t.connection = nil
-	<-t.server.writers
+	t.server.EndWrite()
 }
 
 func (t *transaction) release() {
 	t.connection.Release()
 	t.connection = nil
-	<-t.server.writers
-}
-
-func connectionError(state, hint, format string, args ...any) *engine.Error {
-	e := engine.NewError(errcode.Execution, hint, format, args...)
-	e.State = state
-	return e
+	t.server.EndWrite()
 }
 
 // explain returns the error of a statement with the code of the server.
@@ -202,7 +175,7 @@ func (w *writer) explain(err error) error {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return connectionError(stateEnded, "", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
+		return dbproxy.StateError(errcode.Execution, dbproxy.StateEnded, "", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
 	}
 	code, hint := errcode.Execution, e.Hint
 	switch {
@@ -219,7 +192,5 @@ func (w *writer) explain(err error) error {
 	if e.Detail != "" && strings.HasPrefix(e.Code, "23") {
 		message += ": " + strings.TrimSuffix(e.Detail, ".")
 	}
-	out := engine.NewError(code, hint, "%s", message)
-	out.State = e.Code
-	return out
+	return dbproxy.StateError(code, e.Code, hint, "%s", message)
 }
