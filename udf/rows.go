@@ -19,16 +19,16 @@ import (
 // Results stores results that are larger than a call may return.
 // *[results.Store] is one.
 type Results interface {
-	// Keep stores the chunks that were read of a result, which it destroys, and the
+	// Save stores the chunks that were read of a result, which it destroys, and the
 	// rest, for the caller of ctx, and returns a summary. The error is the
 	// statement's.
-	Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
-	// Schema is the JSON Schema of what Keep returns.
+	Save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (results.Summary, error)
+	// Schema is the JSON Schema of what Save returns.
 	Schema() json.RawMessage
 }
 
-// KeptSchema is the schema of rows, or of a reference to a stored result.
-func KeptSchema(rows json.RawMessage, r Results) json.RawMessage {
+// StoredSchema is the schema of rows, or of a reference to a stored result.
+func StoredSchema(rows json.RawMessage, r Results) json.RawMessage {
 	return fmt.Appendf(nil, `{"anyOf":[%s,%s]}`, rows, r.Schema())
 }
 
@@ -151,7 +151,7 @@ func (t *tableTool) output(ctx context.Context, rows *engine.Rows, limit, maxByt
 		p.destroy()
 		return p.output(err)
 	}
-	s, err := t.results.Keep(ctx, p.first, rows, p.rows)
+	s, err := t.results.Save(ctx, p.first, rows, p.rows)
 	if err == nil && (len(s.Value) > maxBytes || p.tooLarge && s.More == nil) { // the summary does not fit either
 		return p.output(nil)
 	}

@@ -129,7 +129,7 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 		return nil, err
 	}
 	if f.IsTable() && o.Results != nil {
-		returns = KeptSchema(returns, o.Results)
+		returns = StoredSchema(returns, o.Results)
 	}
 	def, err := tools.Define(tools.Definition{
 		Name: f.Name, Description: f.Declared.Description, Version: f.Declared.Version, Tags: f.Declared.Tags,

@@ -123,14 +123,14 @@ func (b *build) removed() []removal {
 	for _, f := range b.set.Removed(b.old.Functions) {
 		list = append(list, removal{"function " + f.Name, f.Drop()})
 	}
-	kept := b.available()
+	available := b.available()
 	for _, v := range b.old.Views {
-		if !slices.Contains(kept, v.Relation) {
+		if !slices.Contains(available, v.Relation) {
 			list = append(list, removal{"view " + v.Declared.Name, v.Drop()})
 		}
 	}
 	for _, d := range b.old.Datasets {
-		if !slices.Contains(kept, d.Relation) {
+		if !slices.Contains(available, d.Relation) {
 			list = append(list, removal{"dataset " + d.Declared.Name, d.Drop()})
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spiced-sql/spiced/udf"
 )
 
-// generationsKept bounds the rows of spiced.generations.
-const generationsKept = 1000
+// maxGenerations bounds the rows of spiced.generations.
+const maxGenerations = 1000
 
 // The runtime's own introspection tables.
 const (
@@ -135,8 +135,8 @@ func generationTables() []string {
 // fillGeneration adds the generation to spiced.generations.
 func fillGeneration(tx *engine.Tx, g *Generation, report *Report) error {
 	table := engine.Qualified(engine.Core, rowsOf(tableGenerations))
-	if g.Number > generationsKept {
-		if err := tx.Exec("DELETE FROM " + table + " WHERE generation <= " + strconv.FormatUint(g.Number-generationsKept, 10)); err != nil {
+	if g.Number > maxGenerations {
+		if err := tx.Exec("DELETE FROM " + table + " WHERE generation <= " + strconv.FormatUint(g.Number-maxGenerations, 10)); err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,7 @@ func (x *Indexes) finish(e *indexEntry, index *rowIndex, err error) {
 	}
 	close(e.done)
 	size := int64(0)
-	kept := x.entries[:0]
+	used := x.entries[:0]
 	for _, other := range x.entries {
 		if other == e && err != nil {
 			continue
@@ -112,10 +112,10 @@ func (x *Indexes) finish(e *indexEntry, index *rowIndex, err error) {
 		if other.index != nil {
 			size += other.index.bytes
 		}
-		if len(kept) == 0 || len(kept) < MaxIndexes && size <= MaxIndexedBytes {
-			kept = append(kept, other)
+		if len(used) == 0 || len(used) < MaxIndexes && size <= MaxIndexedBytes {
+			used = append(used, other)
 		}
 	}
-	clear(x.entries[len(kept):])
-	x.entries = kept
+	clear(x.entries[len(used):])
+	x.entries = used
 }

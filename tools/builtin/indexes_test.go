@@ -109,7 +109,7 @@ func TestPersonalIndexesAreNotShared(t *testing.T) {
 		}
 		for _, e := range x.entries {
 			if e.index != nil {
-				t.Error("it is kept")
+				t.Error("it is still cached")
 			}
 		}
 	})

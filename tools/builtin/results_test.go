@@ -63,7 +63,7 @@ func TestSQLKeepsLargeResults(t *testing.T) {
 		t.Errorf("%d statements ran", n)
 	}
 	if list := store.List(tools.Scope{}.Owner()); len(list) != 1 {
-		t.Errorf("%d results are kept", len(list))
+		t.Errorf("%d results are stored", len(list))
 	}
 	if again, _ := w.standIn("FROM ref('"+got.Ref+"')", tools.Input{}); again.Ref == "" || again.Ref == got.Ref {
 		t.Errorf("a large result of a reference: %+v", again)
@@ -73,7 +73,7 @@ func TestSQLKeepsLargeResults(t *testing.T) {
 		t.Errorf("another user reads it: %v", err)
 	}
 	if w.standIn("FROM range(100000)", tools.Input{Scope: eve}); len(store.List(eve.Owner())) != 1 {
-		t.Errorf("%d results are kept for the caller", len(store.List(eve.Owner())))
+		t.Errorf("%d results are stored for the caller", len(store.List(eve.Owner())))
 	}
 }
 
@@ -83,7 +83,7 @@ func TestSQLKeepsWhatIsOverItsExtentOnly(t *testing.T) {
 	for _, c := range []struct {
 		query  string
 		limits tools.Limits
-		kept   int64 // rows
+		stored int64 // rows
 	}{
 		{"SELECT * FROM range(1000)", tools.Limits{}, 0},
 		{"SELECT * FROM range(1001)", tools.Limits{}, 1001},
@@ -93,7 +93,7 @@ func TestSQLKeepsWhatIsOverItsExtentOnly(t *testing.T) {
 		{"SELECT repeat('x', 5000000) AS a", tools.Limits{}, 1},
 	} {
 		got, out := standIn{}, tools.Output{}
-		if c.kept > 0 {
+		if c.stored > 0 {
 			got, out = w.standIn(c.query, tools.Input{Limits: c.limits})
 			if out.Rows.Returned != len(got.Preview) || !out.Rows.Truncated || len(out.Value) > 2048 {
 				t.Errorf("%s: %+v, %s", c.query, out.Rows, out.Value)
@@ -101,19 +101,19 @@ func TestSQLKeepsWhatIsOverItsExtentOnly(t *testing.T) {
 		} else if rows := extent(t, w, "sql", `{"query": "`+c.query+`"}`, c.limits); rows.Truncated {
 			t.Errorf("%s: %+v", c.query, rows)
 		}
-		if got.Rows != c.kept {
-			t.Errorf("%s: %d rows are kept, want %d", c.query, got.Rows, c.kept)
+		if got.Rows != c.stored {
+			t.Errorf("%s: %d rows are stored, want %d", c.query, got.Rows, c.stored)
 		}
 	}
 	if n := len(store.List(tools.Scope{}.Owner())); n != 4 {
-		t.Errorf("%d results are kept", n)
+		t.Errorf("%d results are stored", n)
 	}
 	if got := extent(t, w, "sql", `{"query": "SELECT 1 AS a FROM range(2)"}`, tools.Limits{MaxBytes: 16}); got.Returned != 1 || !got.Truncated {
 		t.Errorf("where not even a reference fits: %+v", got)
 	}
 }
 
-func TestSQLCutsOffWhatCannotBeKept(t *testing.T) {
+func TestSQLCutsOffWhatCannotBeStored(t *testing.T) {
 	w := newWorld(t)
 	store := w.keeping(spicepod.Results{MaxResult: 1 << 20})
 	got, out := w.standIn("SELECT * FROM range(10000000)", tools.Input{})
@@ -123,11 +123,11 @@ func TestSQLCutsOffWhatCannotBeKept(t *testing.T) {
 	w.refuses("sql", `{"query": "SELECT repeat('x', 5000000) AS a"}`, errcode.Limit, "the first row has")
 	w.refuses("sql", `{"query": "SELECT CASE WHEN range < 119000 THEN 1 ELSE error('at last') END AS x FROM range(120000)"}`, errcode.Execution, "at last")
 	if n := len(store.List(tools.Scope{}.Owner())); n != 0 {
-		t.Errorf("%d results are kept", n)
+		t.Errorf("%d results are stored", n)
 	}
 }
 
-func TestSQLSaysThatLargeResultsAreKept(t *testing.T) {
+func TestSQLSaysThatLargeResultsAreStored(t *testing.T) {
 	w := newWorld(t)
 	const words = "FROM ref('r_…')"
 	if strings.Contains(w.tool("sql").Definition().Description, words) {

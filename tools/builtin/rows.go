@@ -82,9 +82,9 @@ func begin(ctx context.Context, db udf.Querier, req engine.Request) (*engine.Row
 	return result, nil
 }
 
-// queryOrKeep is query that stores a result beyond its extent, if possible, and
+// queryOrStore is query that stores a result beyond its extent, if possible, and
 // returns the summary. The functions of the statement count as used.
-func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (out output, err error) {
+func queryOrStore(ctx context.Context, env Env, req engine.Request, e extent) (out output, err error) {
 	began := env.now()()
 	result, err := begin(ctx, env.SQL, req)
 	if err != nil {
@@ -114,7 +114,7 @@ func queryOrKeep(ctx context.Context, env Env, req engine.Request, e extent) (ou
 		}
 		return shown.output(cmp.Or(err, tooLarge))
 	}
-	s, err := env.Results.Keep(ctx, first, result, rawLines(shown.lines))
+	s, err := env.Results.Save(ctx, first, result, rawLines(shown.lines))
 	switch {
 	case err != nil:
 		return output{}, SQLError(err)

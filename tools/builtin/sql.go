@@ -14,12 +14,12 @@ import (
 // rowsSchema is the schema of results that are rows.
 var rowsSchema = json.RawMessage(`{"type":"array","items":{"type":"object"}}`)
 
-// keptSchema is rowsSchema, or accepts also the summary of a stored result.
-func keptSchema(r udf.Results) json.RawMessage {
+// storedSchema is rowsSchema, or accepts also the summary of a stored result.
+func storedSchema(r udf.Results) json.RawMessage {
 	if r == nil {
 		return rowsSchema
 	}
-	return udf.KeptSchema(rowsSchema, r)
+	return udf.StoredSchema(rowsSchema, r)
 }
 
 type sqlArgs struct {
@@ -39,7 +39,7 @@ func newSQL(env Env, c custom) (tools.Tool, error) {
 	}
 	def := c.define(tools.Definition{
 		Name: "sql", Description: description,
-		Returns: keptSchema(env.Results),
+		Returns: storedSchema(env.Results),
 		Tags:    []string{"data", "sql", "query"},
 	})
 	tool, err := tools.Typed(def, func(ctx context.Context, a sqlArgs, in tools.Input) (output, error) {
@@ -47,7 +47,7 @@ func newSQL(env Env, c custom) (tools.Tool, error) {
 		if in.Limits.MaxRows > 0 {
 			most = in.Limits.MaxRows
 		}
-		return queryOrKeep(ctx, env, sqlRequest(a.Query, c, in), extentOf(in.Limits, most))
+		return queryOrStore(ctx, env, sqlRequest(a.Query, c, in), extentOf(in.Limits, most))
 	})
 	if err != nil {
 		return nil, err

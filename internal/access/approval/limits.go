@@ -13,8 +13,8 @@ const (
 	MaxNote = 4 << 10
 	// maxEnded is the number of approvals that are kept after they have ended.
 	maxEnded = 1000
-	// keptEnded is how long they are kept.
-	keptEnded = 7 * 24 * time.Hour
+	// retainEnded is how long they are kept.
+	retainEnded = 7 * 24 * time.Hour
 	// maxBytes bounds the arguments and plans of all approvals.
 	maxBytes = 16 << 20
 	// maxJournal is the size at which the journal is rewritten.

@@ -134,7 +134,7 @@ func (s *Store) prune(now time.Time) {
 		}
 	}
 	s.order = slices.DeleteFunc(s.order, func(e *entry) bool {
-		if e.open(now) || now.Sub(e.ExpiresAt) <= keptEnded && ended <= maxEnded && s.bytes <= maxBytes {
+		if e.open(now) || now.Sub(e.ExpiresAt) <= retainEnded && ended <= maxEnded && s.bytes <= maxBytes {
 			return false
 		}
 		ended--

@@ -86,14 +86,14 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 		err = errTooLong
 	}
 	if err != nil {
-		return nil, &processError{fmt.Errorf("%s: %w", c.args[0], err), string(complaints.kept) + "\n" + string(out.kept)}
+		return nil, &processError{fmt.Errorf("%s: %w", c.args[0], err), string(complaints.data) + "\n" + string(out.data)}
 	}
-	return out.kept, nil
+	return out.data, nil
 }
 
 // bounded is a writer with a limit. Over it, the first bytes are dropped or over is called.
 type bounded struct {
-	kept []byte
+	data []byte
 	most int
 	tail bool
 	over func()
@@ -101,12 +101,12 @@ type bounded struct {
 
 // Write never fails, so that the process does not end because of it.
 func (b *bounded) Write(p []byte) (int, error) {
-	switch n := len(b.kept) + len(p) - b.most; {
+	switch n := len(b.data) + len(p) - b.most; {
 	case n <= 0:
-		b.kept = append(b.kept, p...)
+		b.data = append(b.data, p...)
 	case b.tail:
-		b.kept = append(b.kept, p...)
-		b.kept = append(b.kept[:0], b.kept[n:]...)
+		b.data = append(b.data, p...)
+		b.data = append(b.data[:0], b.data[n:]...)
 	default:
 		b.over()
 	}

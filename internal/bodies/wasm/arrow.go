@@ -143,7 +143,7 @@ func withoutFirst(batch arrow.RecordBatch) arrow.RecordBatch {
 func (b *Body) transform(ctx context.Context, input, args arrow.RecordBatch) (columns []arrow.Array, err error) {
 	buf := streams.Get().(*bytes.Buffer)
 	defer func() {
-		if buf.Reset(); buf.Cap() <= maxKept {
+		if buf.Reset(); buf.Cap() <= maxPooled {
 			streams.Put(buf)
 		}
 	}()
@@ -178,10 +178,10 @@ func (b *Body) transform(ctx context.Context, input, args arrow.RecordBatch) (co
 	return columns, err
 }
 
-// streams has buffers for the streams of calls, of at most maxKept bytes.
+// streams has buffers for the streams of calls, of at most maxPooled bytes.
 var streams = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-const maxKept = 1 << 20
+const maxPooled = 1 << 20
 
 // encode appends a batch as an Arrow IPC stream.
 func encode(to *bytes.Buffer, batch arrow.RecordBatch) error {

@@ -7,7 +7,7 @@ import (
 )
 
 // memories are the linear memories of the instances of a module. A call has a new
-// instance, so that nothing of one call is visible in another; what is kept is the address
+// instance, so that nothing of one call is visible in another; what is pooled is the address
 // range, whose pages are given back to the system after each call. Clearing and copying
 // the memory of each instance would take longer than most calls.
 type memories struct {
@@ -15,7 +15,7 @@ type memories struct {
 
 	mu     sync.Mutex
 	free   [][]byte
-	most   int // kept
+	most   int // pooled
 	closed bool
 }
 

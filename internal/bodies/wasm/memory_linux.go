@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pooled reports whether memories are kept between calls.
+// pooled reports whether memories are reused by later calls.
 const pooled = true
 
 // reserve returns an address range of zeros, of which only the pages that are written take

@@ -4,7 +4,7 @@ package wasm
 
 import "time"
 
-// pooled reports whether memories are kept between calls. Other systems need not clear the
+// pooled reports whether memories are reused by later calls. Other systems need not clear the
 // pages that a program gives back, so wazero allocates each memory.
 const pooled = false
 

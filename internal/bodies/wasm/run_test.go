@@ -108,7 +108,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestConcurrentCalls calls one function many times at once. Memories are kept, and not
+// TestConcurrentCalls calls one function many times at once. Memories are pooled, and not
 // more of them than calls may run at once.
 func TestConcurrentCalls(t *testing.T) {
 	b := function(t, "body_ref: arrow.wasm, "+number)
@@ -126,7 +126,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 	wait.Wait()
 	if n := len(b.memories.free); pooled && (n == 0 || n > cap(b.slots)) {
-		t.Errorf("%d memories are kept, want 1 to %d", n, cap(b.slots))
+		t.Errorf("%d memories are pooled, want 1 to %d", n, cap(b.slots))
 	}
 }
 

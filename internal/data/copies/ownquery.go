@@ -67,40 +67,40 @@ func OwnQuery(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 	return query, st.Filter, nil
 }
 
-// KeptQuery checks a retention_sql as a write of a client is checked, and returns the
+// RetainedQuery checks a retention_sql as a write of a client is checked, and returns the
 // query of the rows that it leaves.
-func KeptQuery(ctx context.Context, db *engine.DB, t *tables.Table) (string, error) {
+func RetainedQuery(ctx context.Context, db *engine.DB, t *tables.Table) (string, error) {
 	const key = "retention_sql"
-	kept, origin, err := db.Kept(t.Acceleration.RetentionSQL)
+	retained, origin, err := db.Remaining(t.Acceleration.RetentionSQL)
 	if err != nil {
 		e := engine.AsError(err)
 		return "", fault.At("acceleration."+key, e.Offset, e.Hint, "%s", e.Message)
 	}
-	query, _, err := OwnQuery(ctx, db, t, key, kept)
+	query, _, err := OwnQuery(ctx, db, t, key, retained)
 	if f := (*fault.Fault)(nil); errors.As(err, &f) && f.Offset >= 0 {
 		f.Offset = origin(f.Offset)
 	}
 	return query, err
 }
 
-// CheckKept returns an error if the retention_sql of a table does not fit the columns of a
+// CheckRetained returns an error if the retention_sql of a table does not fit the columns of a
 // version.
-func CheckKept(ctx context.Context, db *engine.DB, t *tables.Table, v *tables.Version) error {
+func CheckRetained(ctx context.Context, db *engine.DB, t *tables.Table, v *tables.Version) error {
 	if t.Acceleration.RetentionSQL == "" {
 		return nil
 	}
-	kept, err := KeptQuery(ctx, db, t)
+	retained, err := RetainedQuery(ctx, db, t)
 	if err != nil {
 		return err
 	}
-	if _, err = tables.Describe(ctx, db, keptOf(t, "SELECT * FROM "+v.Rows, kept)); err != nil {
+	if _, err = tables.Describe(ctx, db, retainedOf(t, "SELECT * FROM "+v.Rows, retained)); err != nil {
 		e := engine.AsError(err)
 		return fault.New("acceleration.retention_sql", e.Hint, "%s", fault.FirstLines(e.Message))
 	}
 	return nil
 }
 
-// keptOf returns a query as a whole, for rows of the table.
-func keptOf(t *tables.Table, rows, query string) string {
+// retainedOf returns a query as a whole, for rows of the table.
+func retainedOf(t *tables.Table, rows, query string) string {
 	return "WITH " + engine.Identifier(t.Relation.Name) + " AS (" + rows + ") SELECT * FROM (" + query + "\n)"
 }

@@ -26,7 +26,7 @@ func (s *Store) Prune(ctx context.Context, l Load, period time.Duration) (*table
 		}
 		l.Source += fmt.Sprintf(" WHERE (%s < %s) IS NOT TRUE", t.expr, t.literal(s.Clock.Now().Add(-period)))
 	}
-	count, err := tables.Texts(ctx, s.DB, "SELECT count(*)::VARCHAR FROM ("+keptOf(l.Table, l.Source, l.Rows)+")")
+	count, err := tables.Texts(ctx, s.DB, "SELECT count(*)::VARCHAR FROM ("+retainedOf(l.Table, l.Source, l.Rows)+")")
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
 	}

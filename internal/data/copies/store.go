@@ -163,7 +163,7 @@ func (s *Store) reopen(ctx context.Context, t *tables.Table, k manifest, free fu
 		resource.Release(db.Resource)
 		return nil, err
 	}
-	v.Format, v.Stats.Refreshed, v.Changed, v.Kept = k.Format, k.Refreshed, k.Changed, true
+	v.Format, v.Stats.Refreshed, v.Changed, v.Restored = k.Format, k.Refreshed, k.Changed, true
 	if v.Changed.IsZero() { // written by an earlier release
 		v.Changed = k.Refreshed
 	}

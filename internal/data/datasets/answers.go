@@ -193,7 +193,7 @@ func (r *requests) restore(ctx context.Context, v *tables.Version, now time.Time
 			return err
 		}
 		at := time.UnixMicro(micros)
-		if at.After(now) || r.resets && v.Kept {
+		if at.After(now) || r.resets && v.Restored {
 			at = now
 		}
 		r.put(source.Request{Path: row[0], Query: row[1], Body: row[2]}, &request{at: at, rows: count, bytes: bytes})

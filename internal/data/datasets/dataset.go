@@ -137,7 +137,7 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 		_, _, err = copies.OwnQuery(ctx, m.opts.DB, &d.Table, "refresh_sql", a.RefreshSQL)
 	}
 	if a.RetentionSQL != "" && err == nil {
-		_, err = copies.KeptQuery(ctx, m.opts.DB, &d.Table)
+		_, err = copies.RetainedQuery(ctx, m.opts.DB, &d.Table)
 	}
 	return err
 }

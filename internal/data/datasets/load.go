@@ -122,7 +122,7 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		if v, err = m.copy(ctx, l, src.Bytes); err != nil {
 			return nil, d.redacted(err)
 		}
-		err = copies.CheckKept(ctx, m.opts.DB, &d.Table, v)
+		err = copies.CheckRetained(ctx, m.opts.DB, &d.Table, v)
 	}
 	v.Format, v.Stale, v.Remarks = src.Format, src.Stale, src.Remarks
 	noteRemarks(m.opts.Log, d, v)

@@ -159,7 +159,7 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		}
 		v.Stats.Took = m.opts.Clock.Now().Sub(started)
 	}
-	if d.Caches() && v.Kept {
+	if d.Caches() && v.Restored {
 		if err := d.requests.restore(ctx, v, started); err != nil {
 			resource.Release(v.Resources...)
 			return nil, nil, err

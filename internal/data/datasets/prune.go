@@ -19,7 +19,7 @@ func (s *served) Prune(ctx context.Context) (*tables.Version, error) {
 	l := copies.Load{Table: s.Table, Rows: "SELECT * FROM " + engine.Identifier(s.Relation.Name)}
 	var err error
 	if s.Acceleration.RetentionSQL != "" {
-		if l.Rows, err = copies.KeptQuery(ctx, s.m.opts.DB, s.Table); err != nil {
+		if l.Rows, err = copies.RetainedQuery(ctx, s.m.opts.DB, s.Table); err != nil {
 			return nil, err
 		}
 	}

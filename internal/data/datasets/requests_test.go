@@ -213,8 +213,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRequestsAreKept is that rows in a file survive a restart, with their age.
-func TestRequestsAreKept(t *testing.T) {
+// TestRequestsSurviveARestart is that rows in a file survive a restart, with their age.
+func TestRequestsSurviveARestart(t *testing.T) {
 	w, s := newWorld(t), echo(t)
 	declared := asking(s.URL, "", "mode: file, params: {caching_ttl: 1h}")
 	w.ok(declared)

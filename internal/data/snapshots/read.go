@@ -156,6 +156,6 @@ func (s *Snapshots) restore(ctx context.Context, t Target, m *manifest, path str
 	} else if v.Changed.After(now) || v.Changed.Before(v.Stats.Refreshed) {
 		v.Changed = v.Stats.Refreshed
 	}
-	v.Format, v.Kept = m.Source, true
+	v.Format, v.Restored = m.Source, true
 	return v, nil
 }

@@ -45,7 +45,7 @@ type last struct {
 // Write queues a version that is served, in place of one that waits. It must be called
 // while the version is held.
 func (s *Snapshots) Write(t Target, v *tables.Version) {
-	if t.Acceleration == nil || !t.Acceleration.Snapshots.Writes() || v.Copy == nil || v.Kept {
+	if t.Acceleration == nil || !t.Acceleration.Snapshots.Writes() || v.Copy == nil || v.Restored {
 		return
 	}
 	key := tables.Key(t.Relation)

@@ -52,7 +52,7 @@ type Version struct {
 	Stats     Stats
 	Stale     error   // why an older copy is read instead of the source
 	Remarks   []error // warnings about the values of the source
-	Kept      bool    // the rows are those of an earlier run, or of a snapshot
+	Restored  bool    // the rows are those of an earlier run, or of a snapshot
 	Unopened  bool    // Query only has the columns, and fails: see [Unopened]
 }
 

@@ -116,7 +116,7 @@ func (v *View) checkAcceleration(ctx context.Context, db *engine.DB) error {
 		_, err = copies.OrderBy(ctx, db, &v.Table)
 	}
 	if err == nil && a.RetentionSQL != "" {
-		_, err = copies.KeptQuery(ctx, db, &v.Table)
+		_, err = copies.RetainedQuery(ctx, db, &v.Table)
 	}
 	return err
 }

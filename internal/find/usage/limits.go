@@ -22,8 +22,8 @@ const (
 const (
 	// MaxTools is how many tools have totals; further ones share those of [Other].
 	MaxTools = 20_000
-	// MaxKept is the largest value of Options.Calls, Searches and Keys.
-	MaxKept = 1_000_000
+	// MaxRetained is the largest value of Options.Calls, Searches and Keys.
+	MaxRetained = 1_000_000
 	// MaxDays is the largest value of Options.Days.
 	MaxDays = 3660
 	// ChosenWithin is how long after a search a call counts as its outcome.
@@ -40,8 +40,8 @@ const rowsAtOnce = 500
 const (
 	maxJournal    = 16 << 20 // bytes; then a snapshot is taken
 	maxRecord     = maxJournal
-	maxChanges    = 10_000      // rows of counts in one record; then a snapshot is taken
-	snapshotItems = 100         // of each kind in one record of a snapshot: far below maxRecord, however long their texts
-	maxRestored   = 4 * MaxKept // rows of counts read from the files
+	maxChanges    = 10_000          // rows of counts in one record; then a snapshot is taken
+	snapshotItems = 100             // of each kind in one record of a snapshot: far below maxRecord, however long their texts
+	maxRestored   = 4 * MaxRetained // rows of counts read from the files
 	maxRetryPause = time.Minute
 )

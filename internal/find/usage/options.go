@@ -28,10 +28,10 @@ func (o Options) withDefaults() (Options, error) {
 		value        *int
 		unset, limit int
 	}{
-		{"calls", &o.Calls, 10_000, MaxKept},
-		{"searches", &o.Searches, 10_000, MaxKept},
-		{"events", &o.Events, 10_000, MaxKept},
-		{"keys", &o.Keys, 100_000, MaxKept},
+		{"calls", &o.Calls, 10_000, MaxRetained},
+		{"searches", &o.Searches, 10_000, MaxRetained},
+		{"events", &o.Events, 10_000, MaxRetained},
+		{"keys", &o.Keys, 100_000, MaxRetained},
 		{"days", &o.Days, 400, MaxDays},
 	} {
 		*n.value = cmp.Or(*n.value, n.unset)

@@ -290,8 +290,8 @@ func TestParametersAreBounded(t *testing.T) {
 	}
 }
 
-// TestParametersCountAsTheyAreKept binds small messages of many bytes.
-func TestParametersCountAsTheyAreKept(t *testing.T) {
+// TestParametersCountAsTheyAreStored binds small messages of many bytes.
+func TestParametersCountAsTheyAreStored(t *testing.T) {
 	now := time.Now()
 	h := serve(t)
 	h.server.SetClock(func() time.Time { return now })

@@ -27,8 +27,8 @@ type rendered struct {
 // current returns what clients see of the current catalog.
 func (s *Server) current() *rendered {
 	catalog := s.opts.Registry.Current()
-	if kept := s.rendered.Load(); kept != nil && kept.catalog == catalog {
-		return kept
+	if cached := s.rendered.Load(); cached != nil && cached.catalog == catalog {
+		return cached
 	}
 	fresh := &rendered{catalog: catalog, id: s.opts.ID}
 	fresh.all = sync.OnceValue(catalog.All)

@@ -123,7 +123,7 @@ func (c *conn) describeMessage(ctx context.Context, m *pgproto3.Describe) error 
 }
 
 // simple runs the statements of a simple query in order, up to the first that
-// fails. What several of them change is kept or undone together.
+// fails. What several of them change is committed or undone together.
 func (c *conn) simple(ctx context.Context, sql string) error {
 	c.store.closePortal(c.store.portals[""])
 	c.store.forgetStatement("")

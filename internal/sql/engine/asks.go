@@ -128,20 +128,20 @@ func substitute(cases [][]sqltree.Equality, constant func(parts []string) (sqltr
 	}
 	out := make([][]sqltree.Equality, 0, len(cases))
 	for _, all := range cases {
-		var kept []sqltree.Equality
+		var known []sqltree.Equality
 		for _, e := range all {
 			values, ok := make([]sqltree.Constant, len(e.Values)), true
 			for i, v := range e.Values {
-				var known bool
-				values[i], known = replace(v)
-				ok = ok && known
+				var found bool
+				values[i], found = replace(v)
+				ok = ok && found
 			}
 			if e.Values = values; ok {
-				kept = append(kept, e)
+				known = append(known, e)
 			}
 		}
-		if len(kept) > 0 {
-			out = append(out, kept)
+		if len(known) > 0 {
+			out = append(out, known)
 		}
 	}
 	return out

@@ -32,7 +32,7 @@ type Job struct {
 	Tables       []Table       // stored results that it reads
 	Limits       Limits
 	Parts        bool // see [Request.Parts]
-	// Whole says that the rows are kept for [RemoteRows.Wait], also in a file.
+	// Whole says that the rows are spooled for [RemoteRows.Wait], also to a file.
 	Whole bool
 	// Describe asks for [RemoteRows.Description] and no rows.
 	Describe bool

@@ -202,7 +202,7 @@ type snapshotConns struct {
 	closed bool
 }
 
-// idleSnapshots is how many of them are kept.
+// idleSnapshots is how many idle ones are pooled.
 const idleSnapshots = 8
 
 func (l *snapshotConns) get(db *DB) (*conn, error) {

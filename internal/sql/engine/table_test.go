@@ -19,7 +19,7 @@ func (r oneRef) Ref(_ context.Context, name string) (Table, func(), error) {
 	return r.table, func() {}, nil
 }
 
-func TestAKeptResultIsReadByReference(t *testing.T) {
+func TestAStoredResultIsReadByReference(t *testing.T) {
 	db := open(t)
 	if err := db.Exec(t.Context(), "CREATE TYPE empty AS ENUM (SELECT 'a' WHERE false)"); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Transaction is a transaction of a client: statements whose changes are kept or undone
+// Transaction is a transaction of a client: statements whose changes are committed or undone
 // together. The zero value has changed nothing. It must not be copied; end it with Commit or
 // Rollback.
 //
@@ -29,7 +29,7 @@ import (
 // those that read what statements can change: no others see its changes. All the rest, and
 // what came before the first change, runs as outside of a transaction. Statements on the
 // connection see the catalog of the first change, and what that refers to, such as the files
-// of its datasets, is kept for it. That, and what an idle transaction would do to others who
+// of its datasets, stays for it. That, and what an idle transaction would do to others who
 // change the same rows, is why its time is limited.
 //
 // One statement at a time uses the connection. A statement that fails there after it has

@@ -280,13 +280,13 @@ func TestTransactionsKeepTheirCatalog(t *testing.T) {
 	must(t, db, &tx, "1,2,3,4", allOrders)
 	must(t, db, nil, "101,102,103", allOrders)
 	if drained {
-		t.Error("the first catalog is not kept")
+		t.Error("the first catalog is released too early")
 	}
 	if _, err := tx.Commit(); err != nil {
 		t.Error(err)
 	}
 	if !drained {
-		t.Error("the first catalog is kept")
+		t.Error("the first catalog is not released")
 	}
 	must(t, db, &tx, "101,102,103,104", allOrders)
 }

@@ -127,18 +127,18 @@ func (r *RowChange) rowKey(row int) string {
 
 // keep removes the rows for which f reports false.
 func (r *RowChange) keep(f func(row int) bool) {
-	kept := 0
+	left := 0
 	for row := range r.Values[0] {
 		if !f(row) {
 			continue
 		}
 		for _, column := range r.Values {
-			column[kept] = column[row]
+			column[left] = column[row]
 		}
-		kept++
+		left++
 	}
 	for i := range r.Values {
-		r.Values[i] = r.Values[i][:kept]
+		r.Values[i] = r.Values[i][:left]
 	}
 }
 

@@ -341,24 +341,24 @@ func (r refs) Ref(_ context.Context, name string) (engine.Table, func(), error) 
 	return r[name], func() {}, nil
 }
 
-func TestKeptResultsCanBeRead(t *testing.T) {
+func TestStoredResultsCanBeRead(t *testing.T) {
 	root := t.TempDir()
-	kept := refs{}
+	stored := refs{}
 	w := newWorld(t, func(o *isolate.Options) { o.Roots = []string{root} })
-	w.UseRefs(kept)
-	keep := func(name, sql string) {
+	w.UseRefs(stored)
+	store := func(name, sql string) {
 		t.Helper()
-		kept[name] = engine.Table{Database: name, Path: filepath.Join(root, name+".db")}
-		w.keep(t, kept[name], sql)
+		stored[name] = engine.Table{Database: name, Path: filepath.Join(root, name+".db")}
+		w.save(t, stored[name], sql)
 	}
-	keep("r1", "SELECT i AS n FROM range(5000) t(i)")
-	keep("r2", "SELECT 'x' AS s")
+	store("r1", "SELECT i AS n FROM range(5000) t(i)")
+	store("r2", "SELECT 'x' AS s")
 	sql := "SELECT count(*) AS n, any_value(s) AS s FROM ref('r1'), ref('r2')"
 	for range 3 {
 		w.same(t, sql, engine.Params{})
 	}
-	w.DropTable(kept["r1"])
-	keep("r1", "SELECT 1.5 AS n")
+	w.DropTable(stored["r1"])
+	store("r1", "SELECT 1.5 AS n")
 	w.same(t, sql, engine.Params{})
 	w.same(t, "SELECT * FROM ref('r1')", engine.Params{})
 	if got := w.isolated("SELECT n FROM ref('r1')", 0); got.JSON != `[{"n":1.5}]` && got.JSON != `[{"n":"1.5"}]` {
@@ -366,11 +366,11 @@ func TestKeptResultsCanBeRead(t *testing.T) {
 	}
 }
 
-// keep stores the result of a statement.
-func (w *world) keep(t *testing.T, table engine.Table, sql string) {
+// save stores the result of a statement.
+func (w *world) save(t *testing.T, table engine.Table, sql string) {
 	t.Helper()
 	ctx := context.Background()
-	rows, err := w.Query(ctx, engine.Request{SQL: sql, Isolate: true}) // what a worker returned can be kept
+	rows, err := w.Query(ctx, engine.Request{SQL: sql, Isolate: true}) // what a worker returned can be stored
 	if err != nil {
 		t.Fatal(err)
 	}

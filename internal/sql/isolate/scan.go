@@ -96,7 +96,7 @@ func (x *execution) openScan(ctx context.Context, s *scan) (*tableScan, error) {
 }
 
 // read reads the rows of a scan into its spool. A view of PostgreSQL's catalog scans a small
-// table many times, and a query costs more than its rows: they are kept for the statement if
+// table many times, and a query costs more than its rows: they are cached for the statement if
 // they fit in one frame.
 func (x *execution) read(ctx context.Context, t *tableScan, table *engine.SnapshotTable, columns []int) (err error) {
 	defer func() {

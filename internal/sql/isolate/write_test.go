@@ -135,7 +135,7 @@ func TestWritesWithComputedParts(t *testing.T) {
 	}
 }
 
-// TestWritesThatMoveManyRows: rows that a transaction computes of its own rows are kept in a file
+// TestWritesThatMoveManyRows: rows that a transaction computes of its own rows are spooled to a file
 // until they are written, within a limit; others are written as they come.
 func TestWritesThatMoveManyRows(t *testing.T) {
 	w := writes(t)

@@ -38,12 +38,12 @@ const ChunkRows = 10_000
 
 // The defaults of [JobsOptions].
 const (
-	DefaultMaxRunning      = 4
-	DefaultMaxQueued       = 100
-	DefaultMaxPerOwner     = 20
-	DefaultMaxKept         = 1000
-	DefaultMaxKeptPerOwner = 100
-	DefaultKeepFor         = 15 * time.Minute
+	DefaultMaxRunning        = 4
+	DefaultMaxQueued         = 100
+	DefaultMaxPerOwner       = 20
+	DefaultMaxStored         = 1000
+	DefaultMaxStoredPerOwner = 100
+	DefaultKeepFor           = 15 * time.Minute
 )
 
 // previewBytes is how much of a submitted query's text is stored.
@@ -61,15 +61,15 @@ var _ Results = (*results.Store)(nil)
 // JobsOptions configures [NewJobs]. Service and Results are required; a zero
 // number is its default.
 type JobsOptions struct {
-	Service         *Service
-	Results         Results
-	MaxRunning      int              // queries that run at once; package fair lends extra slots
-	MaxQueued       int              // queries that wait for their turn
-	MaxPerOwner     int              // queries of one owner that run or wait
-	MaxKept         int              // queries that are over and stored
-	MaxKeptPerOwner int              // those of one owner
-	KeepFor         time.Duration    // how long one without a result is stored
-	Now             func() time.Time // nil: time.Now
+	Service           *Service
+	Results           Results
+	MaxRunning        int              // queries that run at once; package fair lends extra slots
+	MaxQueued         int              // queries that wait for their turn
+	MaxPerOwner       int              // queries of one owner that run or wait
+	MaxStored         int              // queries that are over and stored
+	MaxStoredPerOwner int              // those of one owner
+	KeepFor           time.Duration    // how long one without a result is stored
+	Now               func() time.Time // nil: time.Now
 }
 
 // Job is a submitted query as it stood when it was asked about.
@@ -83,7 +83,7 @@ type Job struct {
 	Err     *engine.Error // why it has failed or was cancelled
 	// Result is what it gave, when it has succeeded. Its rows are read by
 	// [JobChunk.SQL], or all at once by its name. A write whose number of rows
-	// could not be kept has succeeded without.
+	// could not be stored has succeeded without.
 	Result *results.Result
 }
 
@@ -148,8 +148,8 @@ func NewJobs(opts JobsOptions) *Jobs {
 	opts.MaxRunning = cmp.Or(opts.MaxRunning, DefaultMaxRunning)
 	opts.MaxQueued = cmp.Or(opts.MaxQueued, DefaultMaxQueued)
 	opts.MaxPerOwner = cmp.Or(opts.MaxPerOwner, DefaultMaxPerOwner)
-	opts.MaxKept = cmp.Or(opts.MaxKept, DefaultMaxKept)
-	opts.MaxKeptPerOwner = cmp.Or(opts.MaxKeptPerOwner, DefaultMaxKeptPerOwner)
+	opts.MaxStored = cmp.Or(opts.MaxStored, DefaultMaxStored)
+	opts.MaxStoredPerOwner = cmp.Or(opts.MaxStoredPerOwner, DefaultMaxStoredPerOwner)
 	opts.KeepFor = cmp.Or(opts.KeepFor, DefaultKeepFor)
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -330,14 +330,14 @@ func (j *Jobs) end(s *submitted, err error) {
 // without the lock.
 func (j *Jobs) forget() []*submitted {
 	var old []*submitted
-	kept, owned := 0, map[string]int{}
+	stored, owned := 0, map[string]int{}
 	for _, s := range slices.Backward(j.ended) {
-		if kept >= j.opts.MaxKept || owned[s.owner] >= j.opts.MaxKeptPerOwner || j.expired(s) {
+		if stored >= j.opts.MaxStored || owned[s.owner] >= j.opts.MaxStoredPerOwner || j.expired(s) {
 			delete(j.byID, s.ID)
 			old = append(old, s)
 			continue
 		}
-		kept++
+		stored++
 		owned[s.owner]++
 	}
 	gone := func(s *submitted) bool { return j.byID[s.ID] == nil }
@@ -435,7 +435,7 @@ func (j *Jobs) stop(s *submitted, why *engine.Error) {
 }
 
 // Close cancels every query and waits until none runs. Their results stay for
-// as long as they are kept.
+// as long as they are stored.
 func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.closed = true

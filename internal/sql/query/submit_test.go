@@ -181,8 +181,8 @@ func (faulty) Create(context.Context, string, []engine.Column) (*results.Writer,
 func TestAPanicFailsTheQuery(t *testing.T) {
 	works, _, log := service(t, nil)
 	for what, opts := range map[string]query.JobsOptions{
-		"while rows are kept": {Service: works, Results: faulty{}},
-		"at the beginning":    {Service: query.New(query.Options{DB: faulty{}}), Results: faulty{}},
+		"while rows are stored": {Service: works, Results: faulty{}},
+		"at the beginning":      {Service: query.New(query.Options{DB: faulty{}}), Results: faulty{}},
 	} {
 		s := &submitting{Jobs: query.NewJobs(opts), t: t}
 		job := s.wait(ada, s.submit(ada, "SELECT 1").ID)
@@ -273,7 +273,7 @@ func (c *clock) time() time.Time { return time.Unix(0, c.Load()) }
 
 func TestQueriesAreForgotten(t *testing.T) {
 	var now clock
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKept: 3, KeepFor: time.Minute, Now: now.time})
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxStored: 3, KeepFor: time.Minute, Now: now.time})
 	failed, kept := s.wait(ada, s.submit(ada, "nope").ID), s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
 	now.Add(int64(time.Minute))
 	_, err := s.Get(ada.Owner(), failed.ID)
@@ -296,7 +296,7 @@ func TestQueriesAreForgotten(t *testing.T) {
 }
 
 func TestNobodysQueriesCrowdOutAnothers(t *testing.T) {
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKept: 3, MaxKeptPerOwner: 2})
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxStored: 3, MaxStoredPerOwner: 2})
 	kept := s.wait(bob, s.submit(bob, "SELECT 1 AS x").ID)
 	for range 5 {
 		s.wait(ada, s.submit(ada, "nope").ID)
@@ -311,7 +311,7 @@ func TestNobodysQueriesCrowdOutAnothers(t *testing.T) {
 
 func TestExpiredQueriesCrowdOutNone(t *testing.T) {
 	var now clock
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxKeptPerOwner: 3, KeepFor: time.Minute, Now: now.time})
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxStoredPerOwner: 3, KeepFor: time.Minute, Now: now.time})
 	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
 	s.wait(ada, s.submit(ada, "nope").ID)
 	s.wait(ada, s.submit(ada, "nope").ID)
@@ -323,7 +323,7 @@ func TestExpiredQueriesCrowdOutNone(t *testing.T) {
 }
 
 func TestAQueryThatRanLongIsNotForgottenAtItsEnd(t *testing.T) {
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 2, MaxKeptPerOwner: 2})
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 2, MaxStoredPerOwner: 2})
 	long := s.submit(ada, endless)
 	for range 3 {
 		s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
@@ -404,7 +404,7 @@ func TestAWriteThatHasCommittedHasSucceeded(t *testing.T) {
 }
 
 func TestCancelledQueriesAreForgotten(t *testing.T) {
-	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 1, MaxKept: 3})
+	s := newJobs(t, spicepod.Results{}, query.JobsOptions{MaxRunning: 1, MaxStored: 3})
 	kept := s.wait(ada, s.submit(ada, "SELECT 1 AS x").ID)
 	s.submit(ada, endless)
 	for range 3 {

@@ -69,7 +69,7 @@ type Summary struct {
 	More  *int64          // further rows; nil when unknown, because the result is not stored
 }
 
-// Keep stores a result for the caller of ctx: the chunks that were read of it,
+// Save stores a result for the caller of ctx: the chunks that were read of it,
 // which it destroys, and the rest, which it does not close. The summary usually
 // has less than 2 KiB: the result's name, the number of its rows, its columns,
 // the first ten rows and statistics of the columns.
@@ -77,7 +77,7 @@ type Summary struct {
 // shown are the first rows as JSON objects. When the result is too large to be
 // stored, or takes too long to read, the summary is these rows and a note that
 // says so. The error is the statement's own, an [*engine.Error].
-func (s *Store) Keep(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (Summary, error) {
+func (s *Store) Save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (Summary, error) {
 	r, err := s.save(ctx, first, rest)
 	switch {
 	case err == nil:

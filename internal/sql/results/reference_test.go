@@ -25,13 +25,13 @@ type returned struct {
 	Stats   []map[string]any
 }
 
-// kept keeps a statement's result after the first chunk, whose rows are shown.
-func (w *world) kept(owner, sql string, shown ...string) (returned, results.Summary, error) {
+// saved stores a statement's result after the first chunk, whose rows are shown.
+func (w *world) saved(owner, sql string, shown ...string) (returned, results.Summary, error) {
 	w.t.Helper()
-	return w.keptBy(as(owner), sql, shown...)
+	return w.savedBy(as(owner), sql, shown...)
 }
 
-func (w *world) keptBy(ctx context.Context, sql string, shown ...string) (returned, results.Summary, error) {
+func (w *world) savedBy(ctx context.Context, sql string, shown ...string) (returned, results.Summary, error) {
 	w.t.Helper()
 	rows, err := w.db.Query(ctx, engine.Request{SQL: sql})
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *world) keptBy(ctx context.Context, sql string, shown ...string) (return
 	for i, line := range shown {
 		lines[i] = json.RawMessage(line)
 	}
-	out, err := w.store.Keep(ctx, first, rows, lines)
+	out, err := w.store.Save(ctx, first, rows, lines)
 	if err != nil {
 		return returned{}, out, err
 	}
@@ -80,7 +80,7 @@ func TestALargeResultIsToldInLittle(t *testing.T) {
 	for i := range 20 {
 		shown = append(shown, fmt.Sprintf(`{"order_id":%d,"customer":"customer %d","day":"2020-01-01","amount":%d.0,"note":"a note about order %[1]d"}`, i, i, i))
 	}
-	got, out, err := w.kept("ada", sql, shown...)
+	got, out, err := w.saved("ada", sql, shown...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func plain(value any) any {
 func TestLongValuesAreCutInAPreview(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
 	row := `{"text":"` + strings.Repeat("ä", 500) + `","list":[` + strings.Repeat("1.5,", 2000) + `1],"short \"x\"":{"a":[1]},"n":12345678901234567890}`
-	got, out, err := w.kept("ada", `SELECT 1 AS text, 2 AS list, 3 AS "short ""x""", 4 AS n`, row, row, row)
+	got, out, err := w.saved("ada", `SELECT 1 AS text, 2 AS list, 3 AS "short ""x""", 4 AS n`, row, row, row)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +130,14 @@ func TestLongValuesAreCutInAPreview(t *testing.T) {
 	if len(got.Preview) != 3 {
 		t.Errorf("%d rows", len(got.Preview))
 	}
-	if got, _, _ = w.kept("ada", "SELECT 1 AS a, 2 AS a", `{"a":1,"a":2}`); fmt.Sprint(got.Preview) != "[map[a:1 a_1:2]]" {
+	if got, _, _ = w.saved("ada", "SELECT 1 AS a, 2 AS a", `{"a":1,"a":2}`); fmt.Sprint(got.Preview) != "[map[a:1 a_1:2]]" {
 		t.Errorf("names: %v", got.Preview)
 	}
 }
 
 func TestWideAndStrangeColumns(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
-	got, _, err := w.kept("ada", `SELECT 'x'::ENUM('x','y') AS e, [1] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, '{}'::JSON AS j, NULL AS n, 'NaN'::DOUBLE AS nan,
+	got, _, err := w.saved("ada", `SELECT 'x'::ENUM('x','y') AS e, [1] AS l, {'a': 1} AS s, MAP {'a': 1} AS m, '{}'::JSON AS j, NULL AS n, 'NaN'::DOUBLE AS nan,
 		union_value(n := 3) AS u, '1'::BIT AS b, 'x'::BLOB AS bl, uuid() AS id, now() AS at, INTERVAL 1 DAY AS iv, [1,2]::INT[2] AS a, 1 AS "o'clock ""x""", repeat('x', 500) AS t`)
 	if err != nil {
 		t.Fatal(err)
@@ -149,15 +149,15 @@ func TestWideAndStrangeColumns(t *testing.T) {
 	for i := range 300 {
 		wide = append(wide, fmt.Sprintf("%d AS c%d", i, i))
 	}
-	got, _, err = w.kept("ada", "SELECT "+strings.Join(wide, ", "), `{"c0":0}`)
+	got, _, err = w.saved("ada", "SELECT "+strings.Join(wide, ", "), `{"c0":0}`)
 	if err != nil || got.Stats != nil || len(got.Columns) != 300 || len(got.Preview) != 1 {
 		t.Errorf("wide: %+v, %v", got.Stats, err)
 	}
 }
 
-func TestWhatCannotBeKeptIsCutOff(t *testing.T) {
+func TestWhatCannotBeStoredIsCutOff(t *testing.T) {
 	w := newWorld(t, spicepod.Results{MaxResult: 1 << 20})
-	got, out, err := w.kept("ada", "SELECT i FROM range(10000000) r(i)", `{"i":0}`, `{"i":1}`)
+	got, out, err := w.saved("ada", "SELECT i FROM range(10000000) r(i)", `{"i":0}`, `{"i":1}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,18 +173,18 @@ func TestWhatTakesTooLongIsCutOff(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
 	ctx, cancel := context.WithTimeout(as("ada"), 2*time.Second)
 	defer cancel()
-	got, _, err := w.keptBy(ctx, "SELECT i FROM range(1000000000000) r(i) WHERE i < 1000000 OR hash(i) = 1", `{"i":0}`)
+	got, _, err := w.savedBy(ctx, "SELECT i FROM range(1000000000000) r(i) WHERE i < 1000000 OR hash(i) = 1", `{"i":0}`)
 	if err != nil || got.Ref != "" || len(got.Preview) != 1 || !strings.Contains(got.Note, "too long") || ctx.Err() != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, _, err = w.keptBy(as("ada"), "SELECT i FROM range(100000) r(i)", `{"i":0}`); err != nil {
+	if _, _, err = w.savedBy(as("ada"), "SELECT i FROM range(100000) r(i)", `{"i":0}`); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAStatementThatFailsLaterFails(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
-	_, _, err := w.kept("ada", "SELECT CASE WHEN i < 2900000 THEN i ELSE error('at last') END AS x FROM range(3000000) r(i)", `{"x":0}`)
+	_, _, err := w.saved("ada", "SELECT CASE WHEN i < 2900000 THEN i ELSE error('at last') END AS x FROM range(3000000) r(i)", `{"x":0}`)
 	wantCode(t, "a statement that fails later", err, errcode.Execution)
 	if len(w.files()) != 0 {
 		t.Errorf("files %q", w.files())

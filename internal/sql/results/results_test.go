@@ -19,7 +19,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-func TestAKeptResultHasTheRowsOfItsStatement(t *testing.T) {
+func TestAStoredResultHasTheRowsOfItsStatement(t *testing.T) {
 	w := newWorld(t, spicepod.Results{})
 	for _, sql := range []string{
 		"SELECT 1 AS x WHERE false",

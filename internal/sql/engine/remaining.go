@@ -7,10 +7,10 @@ import (
 
 const hintDelete = "write DELETE FROM the dataset WHERE …"
 
-// Kept parses a DELETE by the grammar of writes, and returns a SELECT of the rows that it
+// Remaining parses a DELETE by the grammar of writes, and returns a SELECT of the rows that it
 // leaves, with a function from offsets in that to those in text. The query is for the
 // caller to judge: only the grammar is checked.
-func (db *DB) Kept(text string) (query string, origin func(int) int, err error) {
+func (db *DB) Remaining(text string) (query string, origin func(int) int, err error) {
 	tokens, err := db.checkText(text)
 	if err != nil {
 		return "", nil, err
