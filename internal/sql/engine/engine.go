@@ -22,6 +22,18 @@
 // prelude. Accelerated data lives in databases attached beside it.
 //
 // This is the only package that imports the driver.
+//
+// The first word of a file's name is its group, in the order in which a statement passes them:
+//
+//   - engine, instance, publish, catalog: the database, its restart, its generations, and what
+//     a generation declares
+//   - query, conn, errors, transaction: the life of a statement, on which connection it runs, and
+//     what its caller learns when it fails
+//   - guard, rewrite: what a statement may do, and the text that DuckDB gets
+//   - write, stored: INSERT, UPDATE and DELETE; tables of stored results
+//   - bind, types, chunk: parameters, types and rows as DuckDB has them
+//   - native: functions and tables that DuckDB calls in this process
+//   - isolate: statements that run in a worker process
 package engine
 
 import (
