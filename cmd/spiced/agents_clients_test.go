@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // startTeam serves agentsPod with an agent that delegates to two others.
@@ -74,7 +75,7 @@ func TestAgentsJavaScript(t *testing.T) {
 // events of the agents as well.
 func TestAgentsPythonTools(t *testing.T) {
 	t.Parallel()
-	python := tool(t, "python/bin/python")
+	python := clients.Find(t, "PYTHON", "python/bin/python")
 	script, err := filepath.Abs("testdata/clients/agents.py")
 	if err != nil {
 		t.Fatal(err)

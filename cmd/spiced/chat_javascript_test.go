@@ -15,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // installing is how long the clients may take to come.
@@ -54,7 +55,7 @@ func jsClients(t *testing.T) string {
 // installed once per version of the lock file.
 func jsPackages(t *testing.T, from string) string {
 	t.Helper()
-	notShort(t)
+	clients.Need(t, "JAVASCRIPT")
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("THE JAVASCRIPT CLIENTS ARE NOT TESTED: there is no %s here: install nodejs and npm", program)

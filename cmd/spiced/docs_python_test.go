@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // pythonBlock matches a block of Python.
@@ -15,7 +16,7 @@ var pythonBlock = regexp.MustCompile("(?s)```python\n(.*?)```")
 // its addresses.
 func runPython(t *testing.T, page string, replace ...string) {
 	t.Helper()
-	python := tool(t, "python/bin/python")
+	python := clients.Find(t, "PYTHON", "python/bin/python")
 	var program strings.Builder
 	for _, block := range pythonBlock.FindAllStringSubmatch(read(t, "../../docs/"+page), -1) {
 		program.WriteString(strings.NewReplacer(replace...).Replace(block[1]) + "\n")

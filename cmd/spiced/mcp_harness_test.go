@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // peers are third-party MCP programs from npm, and the Node.js that runs
@@ -31,7 +33,7 @@ var installedPeers = sync.OnceValues(installPeers)
 // mcpPeers skips the test, loudly, where npm or Node.js is not there.
 func mcpPeers(t *testing.T) peers {
 	t.Helper()
-	notShort(t)
+	clients.Need(t, "MCP WITH OTHERS' PROGRAMS")
 	p, err := installedPeers()
 	if err != nil {
 		t.Skipf("MCP IS NOT TESTED AGAINST OTHERS' PROGRAMS: install nodejs and npm, and let npm reach its registry: %v", err)

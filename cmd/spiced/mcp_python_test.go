@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
@@ -44,7 +45,7 @@ var installedPython = sync.OnceValues(func() (string, error) {
 // mcpPython skips the test, loudly, where Python or pip is not there.
 func mcpPython(t *testing.T) string {
 	t.Helper()
-	notShort(t)
+	clients.Need(t, "MCP WITH PYTHON")
 	python, err := installedPython()
 	if err != nil {
 		t.Skipf("NOT TESTED: MCP clients and servers for Python: install python3 and python3-venv, and let pip reach its registry: %v", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // TestSchemathesis sends what the OpenAPI document permits, and what it does not, to
@@ -19,7 +20,7 @@ func TestSchemathesis(t *testing.T) {
 	if err != nil {
 		t.Skip("takes minutes: set SPICED_TEST_SCHEMATHESIS to a number of seconds")
 	}
-	schemathesis := tool(t, "schemathesis/bin/schemathesis")
+	schemathesis := clients.Find(t, "SCHEMATHESIS", "schemathesis/bin/schemathesis")
 	model := startModel(t)
 	model.Script(chattest.Always(chattest.Say(chattest.Text("SELECT 1 AS one"))))
 	dir := folder(t, "spicepod.yaml", directPod.text(t, model.URL)+schemathesisData, "trips.csv", "id,km\n1,10.5\n2,3\n")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
 	"github.com/spiced-sql/spiced/internal/test/pgtest"
 )
@@ -194,7 +195,7 @@ func writesOverFlight(t *testing.T, p *program) {
 // ORM leaves keys and defaults to the server.
 func TestPythonToolsWriteToPostgres(t *testing.T) {
 	t.Parallel()
-	python := tool(t, "python/bin/python")
+	python := clients.Find(t, "PYTHON", "python/bin/python")
 	for _, which := range []string{"sqlalchemy", "pandas", "orm"} {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 )
 
@@ -186,7 +187,7 @@ func TestSQLCopyByMessages(t *testing.T) {
 // TestSQLCopiesByClients has psql and psycopg copy rows in.
 func TestSQLCopiesByClients(t *testing.T) {
 	t.Parallel()
-	psql := needs(t, "psql", "psql", "postgresql-client")
+	psql := clients.Installed(t, "psql", "psql", "postgresql-client")
 	p := start(t, shop(t), sqlProtocols()...)
 	file := folder(t, "rows.csv", "2;two;2024-02-29\n3;\"thr;ee\";\n") + "/rows.csv"
 	if status, out := session(t, libpq(t, p, writerKey), psql, "-X", "-c", `\copy orders from `+file+` (format csv, delimiter ';')`); status != 0 || out != "COPY 2\n" {

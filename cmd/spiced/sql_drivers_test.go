@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // pythons are where a Python may be that has the drivers: the one on the path,
@@ -35,7 +37,7 @@ func TestAsyncpg(t *testing.T) {
 // pythonWith is a Python that has a module.
 func pythonWith(t *testing.T, module string) string {
 	t.Helper()
-	notShort(t)
+	clients.Need(t, module)
 	for _, python := range pythons {
 		if exec.Command(python, "-c", "import "+module).Run() == nil {
 			return python
@@ -53,8 +55,8 @@ const (
 // TestJDBC has a session of PostgreSQL's driver for Java.
 func TestJDBC(t *testing.T) {
 	t.Parallel()
-	java := needs(t, "JDBC", "java", jdk)
-	needs(t, "JDBC", "javac", jdk) // java compiles the session with it
+	java := clients.Installed(t, "JDBC", "java", jdk)
+	clients.Installed(t, "JDBC", "javac", jdk) // java compiles the session with it
 	if _, err := os.Stat(jdbcDriver); err != nil {
 		t.Skipf("JDBC IS NOT TESTED: install libpostgresql-jdbc-java: %v", err)
 	}
@@ -66,9 +68,9 @@ func TestJDBC(t *testing.T) {
 // TestFlightJDBC has a session of Flight SQL's driver for Java.
 func TestFlightJDBC(t *testing.T) {
 	t.Parallel()
-	java := needs(t, "Flight SQL by JDBC", "java", jdk)
-	needs(t, "Flight SQL by JDBC", "javac", jdk)
-	driver := tool(t, "jdbc/flight-sql-jdbc-driver-18.3.0.jar")
+	java := clients.Installed(t, "Flight SQL by JDBC", "java", jdk)
+	clients.Installed(t, "Flight SQL by JDBC", "javac", jdk)
+	driver := clients.Find(t, "FLIGHT SQL BY JDBC", "jdbc/flight-sql-jdbc-driver-18.3.0.jar")
 	p := start(t, keyed(t), sqlProtocols()...)
 	wantSession(t, "flight-jdbc.txt", nil, java, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8",
 		"--add-opens=java.base/java.nio=ALL-UNNAMED", "-Djava.util.logging.config.file=/dev/null", // Arrow's allocator logs its choice

@@ -91,25 +91,12 @@ func libpq(t *testing.T, p *program, key string) []string {
 	}
 }
 
-// notShort skips the test with -short: with the race detector, clients in Go do what other
-// programs do.
+// notShort skips the test with -short.
 func notShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("-short: other programs")
+		t.Skip("-short: it takes long")
 	}
-}
-
-// needs skips the test, loudly, where a program is missing, which a package of
-// Debian has.
-func needs(t *testing.T, what, program, pkg string) string {
-	t.Helper()
-	notShort(t)
-	path, err := exec.LookPath(program)
-	if err != nil {
-		t.Skipf("%s IS NOT TESTED: there is no %s here: install %s", what, program, pkg)
-	}
-	return path
 }
 
 // session runs a client to its end and returns its status and what it wrote.

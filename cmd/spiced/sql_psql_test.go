@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // psql is the program and what tells it where the server is.
@@ -18,7 +20,7 @@ type psql struct {
 
 func newPSQL(t *testing.T, p *program, key string) psql {
 	t.Helper()
-	return psql{t, needs(t, "PSQL", "psql", "postgresql-client"), append(libpq(t, p, key), "PSQL_PAGER=")}
+	return psql{t, clients.Installed(t, "PSQL", "psql", "postgresql-client"), append(libpq(t, p, key), "PSQL_PAGER=")}
 }
 
 // run runs commands, each as by -c, and returns what psql wrote.
@@ -51,6 +53,7 @@ func (q psql) want(command string, lines ...string) {
 // what they answer.
 func TestPSQL(t *testing.T) {
 	t.Parallel()
+	clients.Need(t, "PSQL")
 	p := startSQL(t)
 	q := newPSQL(t, p, readerKey)
 	wantSession(t, "psql.txt", q.env, q.path, "-X", "-q", "-a", "-f", "psql.sql")
@@ -60,6 +63,7 @@ func TestPSQL(t *testing.T) {
 // the version's, so that only what is ours is compared.
 func TestPSQLDescribes(t *testing.T) {
 	t.Parallel()
+	clients.Need(t, "PSQL")
 	p := startSQL(t)
 	q := newPSQL(t, p, readerKey)
 	for command, lines := range map[string][]string{
@@ -93,6 +97,7 @@ func TestPSQLDescribes(t *testing.T) {
 // TestPSQLBinds has the parameters that psql sends since version 16.
 func TestPSQLBinds(t *testing.T) {
 	t.Parallel()
+	clients.Need(t, "PSQL")
 	p := startSQL(t)
 	q := newPSQL(t, p, readerKey)
 	script := filepath.Join(folder(t, "bind.sql", `SELECT twice($1) AS n, $2::VARCHAR AS s \bind 21 x \g`), "bind.sql")
@@ -108,6 +113,7 @@ func TestPSQLBinds(t *testing.T) {
 // TestPSQLCancels a statement, as by Ctrl-C.
 func TestPSQLCancels(t *testing.T) {
 	t.Parallel()
+	clients.Need(t, "PSQL")
 	p := startSQL(t)
 	q := newPSQL(t, p, readerKey)
 	cmd := exec.Command(q.path, "-X", "-c", endless)
@@ -129,6 +135,7 @@ func TestPSQLCancels(t *testing.T) {
 
 func TestPSQLNeedsAKey(t *testing.T) {
 	t.Parallel()
+	clients.Need(t, "PSQL")
 	p := startSQL(t)
 	for _, key := range []string{"", "reader-key-012345678", readerKey + "0"} {
 		status, out := newPSQL(t, p, key).run("SELECT 1")

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
@@ -93,9 +94,10 @@ func duckFile(t *testing.T, path string, statements ...string) {
 // realPostgres starts a PostgreSQL server with an empty database.
 func realPostgres(t *testing.T) *pgx.Conn {
 	t.Helper()
+	clients.Need(t, "A REAL POSTGRESQL")
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if testing.Short() || len(found) == 0 {
-		t.Skip("A REAL POSTGRESQL IS NOT TESTED: -short, or there is none in /usr/lib/postgresql: install postgresql")
+	if len(found) == 0 {
+		t.Skip("A REAL POSTGRESQL IS NOT TESTED: there is none in /usr/lib/postgresql: install postgresql")
 	}
 	bin := found[len(found)-1]
 	dir, err := os.MkdirTemp("", "spiced-pg-")

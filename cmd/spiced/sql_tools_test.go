@@ -3,29 +3,13 @@ package main
 import (
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
-
-// toolsEnv is the folder of the programs that .ci/run installs for these tests:
-// python, dbt and schemathesis, virtual environments with requirements-python.txt and so
-// on of testdata/sqlclients.
-const toolsEnv = "SPICED_TEST_CLIENTS"
-
-// tool skips the test, loudly, where a program of toolsEnv is missing.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	notShort(t)
-	program := filepath.Join(os.Getenv(toolsEnv), filepath.FromSlash(name))
-	if _, err := os.Stat(program); os.Getenv(toolsEnv) == "" || err != nil {
-		t.Skipf("NOT TESTED: %s: set %s to the folder that .ci/run makes", name, toolsEnv)
-	}
-	return program
-}
 
 // keyedPod is a Spicepod with tables that have constraints.
 const keyedPod = "version: v1\nkind: Spicepod\nname: keyed\n" + `runtime:
@@ -73,7 +57,7 @@ func TestPythonTools(t *testing.T) {
 	for _, which := range []string{"pg8000", "sqlalchemy", "pandas", "polars", "adbc", "pyarrow", "pgcli"} {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()
-			python := tool(t, "python/bin/python")
+			python := clients.Find(t, "PYTHON", "python/bin/python")
 			p := start(t, keyed(t), sqlProtocols()...)
 			env := append(libpq(t, p, writerKey), "FLIGHT="+p.address("flight"))
 			wantSession(t, which+".txt", env, python, "tools.py", which)
@@ -91,7 +75,7 @@ const dbtProfile = `shop:
 // models: it would create tables.
 func TestDBT(t *testing.T) {
 	t.Parallel()
-	dbt := tool(t, "dbt/bin/dbt")
+	dbt := clients.Find(t, "DBT", "dbt/bin/dbt")
 	p := start(t, keyed(t), sqlProtocols()...)
 	host, port, err := net.SplitHostPort(p.address("postgres"))
 	if err != nil {

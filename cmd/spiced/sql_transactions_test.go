@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // startTransactions serves the shop, and a second file of DuckDB that may be written.
@@ -44,20 +45,20 @@ func TestSQLTransactions(t *testing.T) {
 	}
 	t.Run("sqlalchemy", func(t *testing.T) {
 		t.Parallel()
-		python := tool(t, "python/bin/python")
+		python := clients.Find(t, "PYTHON", "python/bin/python")
 		p := startTransactions(t)
 		wantSession(t, "transactions-sqlalchemy.txt", libpq(t, p, writerKey), python, "transactions.py", "sqlalchemy")
 	})
 	t.Run("adbc", func(t *testing.T) {
 		t.Parallel()
-		python := tool(t, "python/bin/python")
+		python := clients.Find(t, "PYTHON", "python/bin/python")
 		p := startTransactions(t)
 		wantSession(t, "transactions-adbc.txt", append(libpq(t, p, writerKey), "FLIGHT="+p.address("flight")), python, "transactions.py", "adbc")
 	})
 	t.Run("jdbc", func(t *testing.T) {
 		t.Parallel()
-		java := needs(t, "JDBC", "java", jdk)
-		needs(t, "JDBC", "javac", jdk)
+		java := clients.Installed(t, "JDBC", "java", jdk)
+		clients.Installed(t, "JDBC", "javac", jdk)
 		if _, err := os.Stat(jdbcDriver); err != nil {
 			t.Skipf("JDBC IS NOT TESTED: install libpostgresql-jdbc-java: %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/internal/test/pypitest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
@@ -361,9 +362,7 @@ func TestInstallersSeeNoSecrets(t *testing.T) {
 // TestTheExampleOfTheSeed installs numpy and pandas from the package index of Python: once on a
 // machine, in the user's cache folder, because it takes half a minute.
 func TestTheExampleOfTheSeed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it downloads 30 MB")
-	}
+	clients.Need(t, "THE PACKAGE INDEX OF PYTHON")
 	needsPython(t)
 	cache, err := os.UserCacheDir()
 	if err != nil {

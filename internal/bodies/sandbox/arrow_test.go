@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,15 +12,13 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 // withPyarrow returns an interpreter that has pyarrow.
 func withPyarrow(t *testing.T) sandbox.Interpreter {
 	t.Helper()
-	path := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "python/bin/python")
-	if exec.Command(path, "-c", "import pyarrow").Run() != nil {
-		t.Skip("PYARROW IS NOT TESTED: there is no python/bin/python with pyarrow in the folder that SPICED_TEST_CLIENTS names")
-	}
+	path := clients.Find(t, "PYARROW", "python/bin/python")
 	python, err := sandbox.FindPython(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

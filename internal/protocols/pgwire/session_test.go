@@ -20,6 +20,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire"
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/selfsigned"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
@@ -197,10 +198,7 @@ func (f *fixture) refused(params string) error {
 }
 
 func TestPsql(t *testing.T) {
-	psql, err := exec.LookPath("psql")
-	if err != nil {
-		t.Skip("psql is not installed")
-	}
+	psql := clients.Installed(t, "PSQL", "psql", "postgresql-client")
 	f := serve(t, nil)
 	cmd := exec.CommandContext(f.context(), psql, "-X", "-A", "-t", "-v", "ON_ERROR_STOP=0", f.dsn(""))
 	cmd.Stdin = strings.NewReader("SELECT twice(21), NULL, 'x';\n\\set FETCH_COUNT 3\nSELECT id FROM numbers ORDER BY id LIMIT 4;\n\\unset FETCH_COUNT\nSELECT nösuch\n  ;\nSELECT $1::INTEGER + 1 \\bind 41 \\g\n\\echo :SERVER_VERSION_NAME\n")

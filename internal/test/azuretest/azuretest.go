@@ -11,7 +11,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
@@ -45,10 +45,7 @@ type Server struct {
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	azurite := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "azurite/node_modules/.bin/azurite-blob")
-	if _, err := os.Stat(azurite); err != nil {
-		t.Skip("AZURE STORAGE IS NOT TESTED: there is no azurite/node_modules/.bin/azurite-blob in the folder that SPICED_TEST_CLIENTS names")
-	}
+	azurite := clients.Find(t, "AZURE STORAGE", "azurite/node_modules/.bin/azurite-blob")
 	s := &Server{t: t, Address: reserve.Address(t)}
 	s.URL = "http://" + s.Address + "/" + Account
 	c := exec.Command(azurite, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(reserve.Port(s.Address)), "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent")

@@ -10,8 +10,9 @@ import (
 	_ "embed"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/clients"
 )
 
 //go:embed lake.py
@@ -21,10 +22,7 @@ var script string
 // environment. It returns what the function prints.
 func Write(t testing.TB, function, folder string, environment ...string) string {
 	t.Helper()
-	program := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "lakes/bin/python")
-	if _, err := os.Stat(program); err != nil {
-		t.Skip("DELTA LAKE AND ICEBERG ARE NOT TESTED: there is no lakes/bin/python in the folder that SPICED_TEST_CLIENTS names")
-	}
+	program := clients.Find(t, "THE WRITING OF DELTA LAKE AND ICEBERG", "lakes/bin/python")
 	var out, errs bytes.Buffer
 	c := exec.CommandContext(t.Context(), program, "-c", script, function, folder)
 	c.Env = append(os.Environ(), environment...)

@@ -1,5 +1,5 @@
 // Package mysqltest starts MariaDB servers for tests, on 127.0.0.1 and with files of their
-// own. A test skips, saying so, where MariaDB is not installed.
+// own. A test skips, saying so, where MariaDB is not installed, or package clients skips it.
 //
 //	server := mysqltest.Start(t)
 //	server.Exec("CREATE TABLE orders (id bigint)", "GRANT SELECT ON test.orders TO reader")
@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
@@ -47,6 +48,7 @@ type Server struct {
 // Start starts a server that ends with the test. Options are those of its command line.
 func Start(t testing.TB, options ...string) *Server {
 	t.Helper()
+	clients.Need(t, "MARIADB")
 	for _, program := range []string{"mariadbd", "mariadb-install-db", "mariadb"} {
 		if find(program) == "" {
 			t.Skip("MYSQL IS NOT TESTED AS A SOURCE: install mariadb-server")

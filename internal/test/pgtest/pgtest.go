@@ -1,5 +1,5 @@
 // Package pgtest starts PostgreSQL servers for tests, on 127.0.0.1 and with files of their
-// own. A test skips, saying so, where PostgreSQL is not installed.
+// own. A test skips, saying so, where PostgreSQL is not installed, or package clients skips it.
 //
 //	server := pgtest.Start(t)
 //	server.Exec("CREATE TABLE orders (id bigint)", "GRANT SELECT ON orders TO reader")
@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
@@ -42,6 +43,7 @@ type Server struct {
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	clients.Need(t, "POSTGRESQL")
 	s := &Server{t: t, bin: programs(), Port: reserve.Port(reserve.Address(t))}
 	if s.bin == "" {
 		t.Skip("POSTGRESQL IS NOT TESTED AS A SOURCE: install postgresql")

@@ -11,9 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/spiced-sql/spiced/internal/test/clients"
 	"github.com/spiced-sql/spiced/internal/test/program"
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
@@ -39,10 +38,7 @@ type Server struct {
 // Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	moto := filepath.Join(os.Getenv("SPICED_TEST_CLIENTS"), "moto/bin/moto_server")
-	if _, err := os.Stat(moto); err != nil {
-		t.Skip("S3 IS NOT TESTED: there is no moto/bin/moto_server in the folder that SPICED_TEST_CLIENTS names")
-	}
+	moto := clients.Find(t, "S3", "moto/bin/moto_server")
 	s := &Server{t: t, address: reserve.Address(t)}
 	s.URL = "http://" + s.address
 	s.process = program.Start(t, exec.Command(moto, "-H", "127.0.0.1", "-p", strconv.Itoa(reserve.Port(s.address))), program.Listens(s.address))
