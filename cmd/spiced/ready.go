@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -38,7 +40,9 @@ func newReady(std streams) *cobra.Command {
 	return cmd
 }
 
-// readiness returns what the server answers; an error unless it is ready.
+// readiness returns what the server answers; an error unless it is ready. A server of this
+// machine that serves TLS is asked over TLS, whatever its certificate: the health check of an
+// image does not know the name in it, and the request has nothing secret.
 func readiness(ctx context.Context, address string) (string, error) {
 	u, err := repl.ServerURL(address)
 	if err != nil {
@@ -46,19 +50,35 @@ func readiness(ctx context.Context, address string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
+	status, text, err := askReady(ctx, u)
+	if err == nil && status == http.StatusBadRequest && u.Scheme == "http" && isLoopback(u.Hostname()) {
+		u.Scheme = "https"
+		status, text, err = askReady(ctx, u)
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", u.JoinPath("v1", "ready"), httpx.Cause(err))
+	case status != http.StatusOK:
+		return "", fmt.Errorf("%s: %d %s: %s", u.JoinPath("v1", "ready"), status, http.StatusText(status), text)
+	}
+	return text, nil
+}
+
+// askReady returns the status and the beginning of the text that a server answers.
+func askReady(ctx context.Context, u *url.URL) (status int, text string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("v1", "ready").String(), nil)
 	if err != nil {
-		return "", err
+		return 0, "", err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	if isLoopback(u.Hostname()) {
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return "", fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", req.URL, httpx.Cause(err))
+		return 0, "", err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-	text := strings.TrimSpace(string(body))
-	if err != nil || resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", req.URL, resp.Status, text)
-	}
-	return text, nil
+	return resp.StatusCode, strings.TrimSpace(string(body)), err
 }

@@ -214,6 +214,12 @@ func TestTheCertificateIsReplacedAtSIGHUP(t *testing.T) {
 	if err != nil || name != "first" || header.Get("Strict-Transport-Security") == "" {
 		t.Fatalf("%s, %v, %v", name, header, err)
 	}
+	for _, address := range []string{p.url, "http" + strings.TrimPrefix(p.url, "https")} { // health checks have no authority's certificate
+		p.eventually("to answer spiced ready at "+address, func() bool {
+			text, err := readiness(t.Context(), address)
+			return err == nil && text == "ready"
+		})
+	}
 	_, _, second := certificate(t, dir, "second")
 	p.signal(syscall.SIGHUP)
 	p.eventually("to show the other certificate", func() bool {
