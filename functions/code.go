@@ -13,11 +13,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// schemes are where bodies may run.
-var schemes = []string{"sql", "exec", "wasm", "http", "https"}
-
 // IsSQL reports whether the body is SQL.
-func (f *Function) IsSQL() bool { return f.Declared.Scheme() == "sql" }
+func (f *Function) IsSQL() bool { return f.Declared.IsSQL() }
 
 // SQL is the body as SQL: of a function that is not SQL, a call of what runs it.
 func (f *Function) SQL() string {
@@ -159,7 +156,7 @@ func (u *unit) reported() spicepod.Problems {
 // withLimits returns the declaration with the limits of statements that runtime.tools.limits
 // sets for all functions that are not SQL.
 func withLimits(d *spicepod.Function, all spicepod.Limits) *spicepod.Function {
-	if d.Scheme() == "sql" {
+	if d.IsSQL() {
 		return d
 	}
 	own := *d

@@ -3,7 +3,6 @@ package functions
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -144,22 +143,19 @@ func (r *reader) returns(f *Function, d *spicepod.Function) {
 
 // unused refuses keys that have no effect where the body runs.
 func (r *reader) unused(d *spicepod.Function) {
-	scheme := d.Scheme()
-	exec, module, service := scheme == "exec", scheme == "wasm", scheme == "http" || scheme == "https"
 	for _, key := range []struct {
-		path    string
+		name    string
 		written bool
-		used    bool
 	}{
-		{".sandbox", d.Sandbox != "", exec || module},
-		{".dependencies", len(d.Dependencies) > 0, exec},
-		{".secrets", len(d.Secrets) > 0, exec || module},
-		{".entrypoint", d.Entrypoint != "", exec || module},
-		{".body", d.Body != "" && d.BodyRef == "", !service},
-		{".body_ref", d.BodyRef != "", !service},
+		{"sandbox", d.Sandbox != ""},
+		{"dependencies", len(d.Dependencies) > 0},
+		{"secrets", len(d.Secrets) > 0},
+		{"entrypoint", d.Entrypoint != ""},
+		{"body", d.Body != "" && d.BodyRef == ""},
+		{"body_ref", d.BodyRef != ""},
 	} {
-		if key.written && !key.used && slices.Contains(schemes, scheme) {
-			r.fail(key.path, "remove it", "%s has no effect on a function from %s", key.path[1:], scheme)
+		if key.written && d.BodyKind != nil && !d.BodyKind.Takes(key.name) {
+			r.fail("."+key.name, "remove it", "%s has no effect on a function from %s", key.name, d.Scheme())
 		}
 	}
 }
@@ -187,10 +183,10 @@ func (r *reader) source(d *spicepod.Function) {
 		p.Component = "function " + r.name
 		r.problems = append(r.problems, p)
 	}
-	switch scheme := d.Scheme(); {
-	case !slices.Contains(schemes, scheme):
-		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`%s`}.", scheme, strings.Join(schemes, "`, `"))
-	case scheme != "sql": // what runs it checks it
+	switch {
+	case d.BodyKind == nil:
+		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`%s`}.", d.Scheme(), strings.Join(r.pod.BodySchemes(), "`, `"))
+	case !d.IsSQL(): // what runs it checks it
 	case d.Body == "" && d.BodyRef == "":
 		r.fail("", "add body: with one SQL expression", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.")
 	case len(d.Body) > MaxBody:

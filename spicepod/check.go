@@ -140,15 +140,15 @@ func (d *decoder) checkFunction(f *Function, o *object) {
 			"a name is 1 to 64 letters, digits, _ or -, that is "+functionName.String())
 	}
 	body, ref := o.value("body"), o.value("body_ref")
-	if f.Scheme() == "wasm" {
-		d.readModule(f, o)
+	if f.BodyKind = d.bodyKind(f.Scheme()); f.BodyKind != nil && f.BodyKind.FileParam != "" {
+		d.readFileParam(f, o)
 	}
 	switch {
 	case body != nil && ref != nil:
 		d.failPath("body_ref", "`body:` and `body_ref:` are mutually exclusive; provide exactly one.", "")
-	case f.Scheme() == "sql" && IsModule(f.Body):
+	case f.IsSQL() && IsModule(f.Body):
 		d.failPath("body_ref", "the file is a WebAssembly module, not SQL", "write from: wasm")
-	case f.Scheme() != "sql" || body != nil && !isBlankText(body) || ref != nil && !isBlankText(ref):
+	case !f.IsSQL() || body != nil && !isBlankText(body) || ref != nil && !isBlankText(ref):
 	case slices.Contains(o.meant, "body") || slices.Contains(o.meant, "body_ref"):
 	case body != nil || ref != nil:
 		d.failPath("body", "the body is empty", "write one SQL expression, or a SELECT for kind: table")

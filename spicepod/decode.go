@@ -28,6 +28,7 @@ type decoder struct {
 	component int // components so far
 	texts     []pendingText
 	variables map[string]string // of LoadText
+	bodies    []BodyKind        // that are served
 	parts     map[string]*part  // by absolute path
 	partBytes int
 }

@@ -110,7 +110,7 @@ func (l *dependencies) cycle(file string) string {
 func (l *dependencies) load(file string) {
 	dir := filepath.Dir(file)
 	own := &decoder{
-		dir: dir, home: l.home, within: real(dir), types: l.types, parts: map[string]*part{}, problems: l.problems, full: l.full,
+		dir: dir, home: l.home, within: real(dir), types: l.types, parts: map[string]*part{}, problems: l.problems, full: l.full, bodies: l.bodies,
 		expanded: l.expanded, component: l.component, partBytes: l.partBytes,
 		index: &index{refs: l.index.refs, texts: l.index.texts, files: l.index.files, unset: map[string][]Unset{}},
 	}
@@ -146,7 +146,7 @@ func (l *dependencies) take(pod *Pod) {
 		}
 	}
 	for i, f := range pod.Functions {
-		if f.Scheme() == "exec" {
+		if f.BodyKind.InProcess() {
 			l.decoder.add(pod.Problem(fmt.Sprintf("functions[%d].from", i), "a dependency starts no process", "declare the function in the Spicepod itself"))
 		}
 	}

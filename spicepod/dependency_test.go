@@ -98,7 +98,7 @@ func TestDependencyFaults(t *testing.T) {
 			if err := os.Symlink(filepath.Join(outside, "passwd"), filepath.Join(dir, "other", "link")); err != nil {
 				t.Fatal(err)
 			}
-			pod, err := Load(dir)
+			pod, err := Load(dir, testBodies...)
 			text := ""
 			if err != nil {
 				text = err.Error()

@@ -71,6 +71,9 @@ type Function struct {
 	Entrypoint   string   `yaml:"entrypoint" doc:"The function of the code that a call runs. Without it: the function's name."`
 	Async        bool     `yaml:"async" default:"false" doc:"Whether a call may also run as a job: POST to :invoke with Prefer: respond-async answers 202. See docs/bodies.md."`
 
+	// BodyKind is the kind of the body; nil: none that is served.
+	BodyKind *BodyKind `yaml:"-"`
+
 	// Environment differs when the sandbox of the body, or any code in it, does: see
 	// [Pod.WithEnvironments].
 	Environment string `yaml:"-"`

@@ -16,9 +16,9 @@ import (
 
 // Load reads the Spicepod at path: a folder, in which it looks for spicepod.yaml and then
 // spicepod.yml, or a file. An error is always Problems: all structural problems, in file
-// order. The Pod is nil then.
-func Load(path string) (*Pod, error) {
-	pod, _, err := LoadFiles(path)
+// order. The Pod is nil then. bodies are the kinds of bodies that are served besides SQL.
+func Load(path string, bodies ...BodyKind) (*Pod, error) {
+	pod, _, err := LoadFiles(path, bodies...)
 	return pod, err
 }
 
@@ -26,7 +26,7 @@ func Load(path string) (*Pod, error) {
 // files of ref, body_ref and sql_ref, .env and .env.local, even if they do not exist. It
 // returns them when the load fails, too: a watcher can wait until the broken one is fixed.
 // They are absolute and sorted.
-func LoadFiles(path string) (*Pod, []string, error) {
+func LoadFiles(path string, bodies ...BodyKind) (*Pod, []string, error) {
 	file, err := findFile(path)
 	if err != nil {
 		missing := []string{file}
@@ -38,7 +38,7 @@ func LoadFiles(path string) (*Pod, []string, error) {
 			Hint: "give the path of a Spicepod, or of a folder with a spicepod.yaml",
 		}}
 	}
-	d := newDecoder(file)
+	d := newDecoder(file, bodies)
 	d.index.files[file] = true
 	for _, name := range []string{".env", ".env.local"} {
 		d.index.files[filepath.Join(d.dir, name)] = true
@@ -61,8 +61,8 @@ func LoadFiles(path string) (*Pod, []string, error) {
 
 // LoadText is [Load] of a text that the file at path, which is absolute, could have. The
 // variables are added to those of .env.local.
-func LoadText(path, text string, variables map[string]string) (*Pod, error) {
-	d := newDecoder(path)
+func LoadText(path, text string, variables map[string]string, bodies ...BodyKind) (*Pod, error) {
+	d := newDecoder(path, bodies)
 	d.variables = variables
 	pod := d.decode(path, text)
 	d.complete(pod)
@@ -87,8 +87,8 @@ func (d *decoder) complete(pod *Pod) {
 	pod.remarkRetention()
 }
 
-func newDecoder(file string) *decoder {
-	return &decoder{dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}}
+func newDecoder(file string, bodies []BodyKind) *decoder {
+	return &decoder{dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}, bodies: bodies}
 }
 
 // findFile returns the absolute path of the Spicepod at path. With an error, the path is
@@ -143,7 +143,7 @@ func (d *decoder) decode(file, raw string) *Pod {
 		return nil
 	}
 	d.index.root = located{root, d.src}
-	pod := &Pod{Dir: d.dir, File: file, index: d.index}
+	pod := &Pod{Dir: d.dir, File: file, index: d.index, bodies: d.bodies}
 	if root.Kind != yaml.MappingNode {
 		d.fail(root, "a Spicepod is a mapping, not "+describeNode(root), "begin with version: v1, kind: Spicepod and name: …, each on a line")
 		return nil

@@ -36,7 +36,7 @@ func TestFunctionAsDeclared(t *testing.T) {
 	}
 	notRequired := false
 	want := Function{
-		Name: "haversine_km", From: "sql", Enabled: true, Description: "Great-circle distance in kilometres.",
+		Name: "haversine_km", From: "sql", BodyKind: &sqlBody, Enabled: true, Description: "Great-circle distance in kilometres.",
 		Kind: KindScalar, Volatility: Immutable, Version: "0.1.0",
 		Signature: Signature{
 			Args: []Arg{

@@ -1,6 +1,7 @@
 package spicepod
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -34,35 +35,35 @@ func partLimit(path string) int64 {
 	return MaxPartBytes
 }
 
-// readModule reads the file of params.module, Spice's name of body_ref in a function from
-// wasm, as its body.
-func (d *decoder) readModule(f *Function, o *object) {
-	node := moduleOf(target(o.value("params")))
+// readFileParam reads the file that a param of the function names, in place of body_ref, as its
+// body.
+func (d *decoder) readFileParam(f *Function, o *object) {
+	key := f.BodyKind.FileParam
+	node := paramNode(target(o.value("params")), key)
 	if node == nil {
 		return
 	}
-	name, err := f.Params.String("module")
+	name, err := f.Params.String(key)
 	switch {
 	case err != nil || name == "": // reported when the params are read
 	case o.value("body") != nil || o.value("body_ref") != nil:
-		d.failPath("params.module", "WASM function has both `params.module` and `body` or `body_ref`; provide exactly one",
-			"the table that a module reads is passed in the call: declare it in signature.tables")
+		d.failPath(ParamPath(key)[1:], fmt.Sprintf("%s function has both `params.%s` and `body` or `body_ref`; provide exactly one", strings.ToUpper(f.Scheme()), key), f.BodyKind.BothHint)
 	default:
 		d.push("params")
-		d.push("module")
+		d.push(key)
 		d.textFile(node, name, reflect.ValueOf(&f.Body).Elem())
 		d.pop()
 		d.pop()
 	}
 }
 
-// moduleOf returns the value of the key module.
-func moduleOf(params *yaml.Node) *yaml.Node {
+// paramNode returns the value of a param.
+func paramNode(params *yaml.Node, key string) *yaml.Node {
 	if params == nil || params.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(params.Content); i += 2 {
-		if keyText(params.Content[i]) == "module" {
+		if keyText(params.Content[i]) == key {
 			return params.Content[i+1]
 		}
 	}

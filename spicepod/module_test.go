@@ -8,6 +8,9 @@ import (
 	"testing"
 )
 
+// testBodies are as the kinds of bodies exec and wasm have them.
+var testBodies = []BodyKind{{Schemes: []string{"exec"}, Process: true}, {Schemes: []string{"wasm"}, FileParam: "module"}}
+
 // TestModules loads functions whose bodies are WebAssembly modules: their bytes are kept.
 func TestModules(t *testing.T) {
 	module := "\x00asm\x01\x00\x00\x00\xFF\xFE\r\n\x00"
@@ -36,7 +39,7 @@ func TestModules(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			pod, err := Load(dir)
+			pod, err := Load(dir, testBodies...)
 			var problems Problems
 			switch {
 			case c.want == "" && err != nil:

@@ -50,7 +50,7 @@ func TestFilesOutsideOfTheFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, start := range []string{dir, linked} { // a Spicepod may be behind a link
-				pod, err := Load(start)
+				pod, err := Load(start, testBodies...)
 				text := ""
 				if err != nil {
 					text = err.Error()

@@ -48,6 +48,7 @@ type Pod struct {
 	index  *index
 	tables []int // of the last datasets, which are tables of catalogs: indexes in Catalogs
 
+	bodies       []BodyKind // that are served
 	dependencies []*dependency
 	faults       Problems
 }

@@ -3,7 +3,6 @@ package spicepod
 import (
 	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -93,23 +92,6 @@ func (d *decoder) checkSandbox(s *Sandbox) {
 
 // DefaultSandbox is the name of the sandbox that always exists.
 const DefaultSandbox = "default"
-
-// InSandbox returns the functions from exec that run in a sandbox; "" is the default one.
-func (p *Pod) InSandbox(name string) (list []Function) {
-	for _, f := range p.Functions {
-		if f.Scheme() == "exec" && strings.EqualFold(orDefault(f.Sandbox), orDefault(name)) {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-func orDefault(sandbox string) string {
-	if sandbox == "" {
-		return DefaultSandbox
-	}
-	return sandbox
-}
 
 // NewSandbox returns a sandbox with the defaults of its keys.
 func NewSandbox() Sandbox {

@@ -81,7 +81,7 @@ Exit status: 0 success, 1 the source cannot be read or the Spicepod has a fault,
 
 // addDataset is `spiced dataset add`.
 func addDataset(ctx context.Context, std streams, args []string, f addFlags) (err error) {
-	pod, err := spicepod.Load(f.dir)
+	pod, err := spicepod.Load(f.dir, runtime.Bodies...)
 	if lacksPod(f.dir, err) && !f.dryRun {
 		undo, started := startPod(f.dir)
 		if started != nil {
@@ -92,7 +92,7 @@ func addDataset(ctx context.Context, std streams, args []string, f addFlags) (er
 				undo()
 			}
 		}()
-		pod, err = spicepod.Load(f.dir)
+		pod, err = spicepod.Load(f.dir, runtime.Bodies...)
 	}
 	if err != nil {
 		return withoutPod(f.dir, err)
@@ -195,7 +195,7 @@ func (a *addition) edit() error {
 	} else if err != nil {
 		return a.refuse(fmt.Sprintf("%s: %s", filepath.Base(a.pod.File), err), "insert what --dry-run prints")
 	}
-	if _, err = spicepod.LoadText(a.pod.File, a.edited, a.variables.values()); err != nil {
+	if _, err = spicepod.LoadText(a.pod.File, a.edited, a.variables.values(), runtime.Bodies...); err != nil {
 		return err
 	}
 	if marked {
@@ -230,7 +230,7 @@ func (a *addition) try(ctx context.Context, std streams, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	pod, err := spicepod.LoadText(a.pod.File, text, a.variables.values())
+	pod, err := spicepod.LoadText(a.pod.File, text, a.variables.values(), runtime.Bodies...)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -38,7 +39,7 @@ runtime.extensions.directory of the Spicepod in DIR, if one is given, or where D
 		RunE: func(_ *cobra.Command, args []string) error {
 			directory := ""
 			if len(args) > 0 {
-				pod, err := spicepod.Load(args[0])
+				pod, err := spicepod.Load(args[0], runtime.Bodies...)
 				if err != nil {
 					return err
 				}

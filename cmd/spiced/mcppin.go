@@ -11,6 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/peers/mcplock"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -34,7 +35,7 @@ Exit status: 0 success, 1 a server is not available and nothing was written, 2 u
 }
 
 func pin(ctx context.Context, std streams, path string, dryRun bool) error {
-	pod, err := spicepod.Load(path)
+	pod, err := spicepod.Load(path, runtime.Bodies...)
 	if err != nil {
 		return err
 	}

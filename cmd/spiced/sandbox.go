@@ -231,7 +231,7 @@ func (f *sandboxFlags) sandboxes(ctx context.Context, std streams, name string) 
 
 // compile reads the Spicepod and prints what is wrong with its sandboxes.
 func (f *sandboxFlags) compile(ctx context.Context, std streams) (*environment.Set, *environment.Store, error) {
-	pod, err := spicepod.Load(f.dir)
+	pod, err := spicepod.Load(f.dir, runtime.Bodies...)
 	if err != nil {
 		return nil, nil, withoutPod(f.dir, err)
 	}
@@ -254,7 +254,7 @@ func (f *sandboxFlags) build(ctx context.Context, std streams, name string) erro
 	if f.url != "" {
 		return f.buildThere(ctx, std, name)
 	}
-	pod, err := spicepod.Load(f.dir)
+	pod, err := spicepod.Load(f.dir, runtime.Bodies...)
 	if err != nil {
 		return withoutPod(f.dir, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/eval"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -152,7 +153,7 @@ func (f searchEvalFlags) options() (o eval.Options, done func(), err error) {
 		o.Settings.Vector = 0
 		return o, done, nil
 	}
-	pod, err := spicepod.Load(f.pod)
+	pod, err := spicepod.Load(f.pod, runtime.Bodies...)
 	if err != nil {
 		return o, done, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 	"github.com/spiced-sql/spiced/internal/test/podtest"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
 )
 
@@ -99,6 +100,9 @@ func open(t testing.TB, declared string, c *code, isolated bool) *world {
 	return openBody(t, declared, c, isolated)
 }
 
+// codeKind is a kind of bodies.
+var codeKind = spicepod.BodyKind{Schemes: []string{"exec"}, Keys: []string{"body"}}
+
 func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world {
 	t.Helper()
 	pool, err := isolate.New(isolate.Options{Command: []string{os.Args[0]}, Env: []string{workerVariable + "=1"}, Workers: 1, Memory: -1})
@@ -113,7 +117,7 @@ func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world 
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	pod := podtest.Load(t, "functions:\n"+declared)
+	pod := podtest.Load(t, "functions:\n"+declared, codeKind)
 	compiled, problems := functions.Compile(t.Context(), db, pod, nil, nil)
 	if problems.HasErrors() {
 		t.Fatal(problems)
@@ -469,7 +473,7 @@ func TestLimitsOfAll(t *testing.T) {
 	t.Cleanup(db.Close)
 	const signature = "signature: {args: [{name: x, type: int64}], returns: int64}"
 	pod := podtest.Load(t, "runtime: {tools: {limits: {max_calls: 7, batch_rows: 5}}}\nfunctions:\n- {name: code, from: exec, body: x, "+signature+"}\n- {name: slow, from: exec, body: x, limits: {timeout: 10m, max_calls: 9, batch_rows: 3}, "+signature+"}\n"+
-		"tools:\n- {name: tool, from: 'tool:a__b', as_sql: true, "+signature+"}\n")
+		"tools:\n- {name: tool, from: 'tool:a__b', as_sql: true, "+signature+"}\n", codeKind)
 	declared, problem := udf.DeclareTool(pod, 0, "a__b", nil)
 	if problem != nil {
 		t.Fatal(problem)

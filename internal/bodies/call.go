@@ -86,7 +86,8 @@ func newFunction(s *Set, f *functions.Function, b body.Body) *Function {
 // arguments is called for each row, as random() is.
 func distinct(f *functions.Function) bool {
 	d := f.Declared
-	return !d.Risk.Writes() && d.Scheme() != "wasm" &&
+	cheap := d.BodyKind != nil && d.BodyKind.Cheap
+	return !d.Risk.Writes() && !cheap &&
 		(f.Volatility != spicepod.Volatile || len(f.Code().Args) > 0)
 }
 

@@ -3,40 +3,15 @@ package runtime
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/bodies/environment"
-	"github.com/spiced-sql/spiced/internal/bodies/exec"
-	"github.com/spiced-sql/spiced/internal/bodies/remote"
-	"github.com/spiced-sql/spiced/internal/bodies/wasm"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
-
-// newBody makes the body of a function. The error of a wrong declaration is a
-// [spicepod.Problem] or [spicepod.Problems].
-type newBody func(ctx context.Context, spec body.Spec) (body.Body, error)
-
-// kinds are the kinds of bodies that are not SQL, by scheme.
-func (s *services) kinds(b *build) map[string]newBody {
-	service := func(ctx context.Context, spec body.Spec) (body.Body, error) {
-		return remote.New(ctx, spec, remote.Options{})
-	}
-	return map[string]newBody{
-		"http": service, "https": service,
-		"wasm": func(ctx context.Context, spec body.Spec) (body.Body, error) {
-			return wasm.New(ctx, spec, wasm.Options{Cache: filepath.Join(s.state.dir, "wasm"), Log: s.log})
-		},
-		"exec": func(ctx context.Context, spec body.Spec) (body.Body, error) {
-			return exec.New(ctx, spec, inEnvironment(s.exec, b.environments))
-		},
-	}
-}
 
 // outside is what a generation uses outside of DuckDB.
 type outside struct {
@@ -76,21 +51,23 @@ func makeBodies(ctx context.Context, b *build) {
 
 // makeBody makes the body of one function.
 func makeBody(ctx context.Context, b *build, f *functions.Function) error {
-	if err := sandboxFault(b, f.Name); err != nil {
-		return err
+	code, spec := f.Code(), bodies.SpecOf(f, b.pod)
+	if e, own := b.environments.Of(f.Name); own != nil {
+		if p := own.Fault(); p != nil {
+			return *p
+		}
+		spec.Environment = e
 	}
-	construct := b.s.kinds(b)[f.Declared.Scheme()]
-	if f.Tool() != "" {
-		construct = b.s.toolBody(f)
-	}
-	if construct == nil {
-		return fmt.Errorf("functions from %q are not served by this build", f.Declared.Scheme())
-	}
-	code := f.Code()
 	if err := b.s.db.AddBatches(code.Returns); err != nil {
 		return err
 	}
-	made, err := construct(ctx, bodies.SpecOf(f, b.pod))
+	var made body.Body
+	var err error
+	if f.Tool() != "" {
+		made, err = b.s.newToolBody(f, spec)
+	} else {
+		made, err = b.s.makers[f.Declared.Scheme()].New(ctx, spec)
+	}
 	if err != nil {
 		return err
 	}

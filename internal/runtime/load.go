@@ -96,7 +96,7 @@ type reading struct {
 
 func read(path string) (r *reading, err error) {
 	r = &reading{began: time.Now()}
-	r.pod, r.files, err = spicepod.LoadFiles(path)
+	r.pod, r.files, err = spicepod.LoadFiles(path, Bodies...)
 	return r, err
 }
 

@@ -237,6 +237,6 @@ func (a *attempt) fill(g *Generation) error {
 		fillGeneration(a.tx, g, a.report),
 		fillModels(a.tx, g),
 		fillAgents(a.tx, g),
-		fillSandboxes(a.tx, g, a.s.exec.Shim),
+		fillSandboxes(a.tx, g, a.s.shim),
 	)
 }

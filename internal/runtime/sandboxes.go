@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/bodies"
+	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/bodies/environment"
-	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -24,8 +24,9 @@ const triggerBuilt = "built"
 // code is what runs functions that are not SQL.
 type code struct {
 	bodies    *bodies.Set
+	makers    map[string]body.Maker // by scheme
 	sandboxes *sandboxes
-	exec      exec.Options
+	shim      []string // the command that becomes a worker of a sandbox
 }
 
 // sandboxes installs the packages of sandboxes.
@@ -65,7 +66,7 @@ func (s *sandboxes) close() {
 
 // watched returns the file that a build writes, if the Spicepod has code.
 func (s *sandboxes) watched(pod *spicepod.Pod) []string {
-	if file := s.store.BuiltFile(); pod != nil && file != "" && slices.ContainsFunc(pod.Functions, func(f spicepod.Function) bool { return f.Scheme() == "exec" }) {
+	if file := s.store.BuiltFile(); pod != nil && file != "" && slices.ContainsFunc(pod.Functions, func(f spicepod.Function) bool { return f.BodyKind.InProcess() }) {
 		return []string{file}
 	}
 	return nil
@@ -84,7 +85,7 @@ func prepareSandboxes(ctx, wait context.Context, b *build) {
 	}
 	b.environments = set
 	b.pod = set.Pod().WithEnvironments(func(function string) string {
-		if e, f := set.Of(function); e != nil && f.Declared.Scheme() == "exec" {
+		if e, f := set.Of(function); e != nil && f.Declared.BodyKind.InProcess() {
 			return e.Version()
 		}
 		return ""
@@ -170,30 +171,6 @@ func (s *sandboxes) collect() {
 	})
 }
 
-// sandboxFault returns why the body of a function has nothing to run in, or nil.
-func sandboxFault(b *build, function string) error {
-	_, f := b.environments.Of(function)
-	if f == nil {
-		return nil
-	}
-	if p := f.Fault(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// inEnvironment returns options with which code runs in the environments of a set.
-func inEnvironment(o exec.Options, set *environment.Set) exec.Options {
-	o.Environment = func(_ context.Context, _ *spicepod.Pod, name string) (exec.Environment, error) {
-		e := set.Get(name)
-		if e == nil {
-			return exec.Environment{}, ErrNoSandbox
-		}
-		return exec.Environment{Interpreter: e.Interpreter(), ReadOnly: e.ReadOnly(), Variables: e.Variables()}, nil
-	}
-	return o
-}
-
 // Environments returns those of the current generation.
 func (s *services) Environments() *environment.Set {
 	if g := s.Current(); g != nil {
@@ -229,7 +206,7 @@ func IsolationOf(e *environment.Environment, shim []string) *sandbox.Isolation {
 	switch {
 	case len(e.Functions) > 0 && e.Declared.Runtime == spicepod.RuntimeWASM:
 		return &sandbox.Isolation{On: []string{"WebAssembly"}, Full: true}
-	case slices.ContainsFunc(e.Functions, func(f *environment.Function) bool { return f.Declared.Scheme() == "exec" }):
+	case slices.ContainsFunc(e.Functions, func(f *environment.Function) bool { return f.Declared.BodyKind.InProcess() }):
 		i := sandbox.Probe(shim).Networked(e.Declared.Network == spicepod.NetworkAll)
 		return &i
 	}
@@ -238,14 +215,22 @@ func IsolationOf(e *environment.Environment, shim []string) *sandbox.Isolation {
 
 // Isolation measures how the code of a sandbox is isolated.
 func (s *services) Isolation(e *environment.Environment) *sandbox.Isolation {
-	return IsolationOf(e, s.exec.Shim)
+	return IsolationOf(e, s.shim)
 }
 
 // workers says what the workers of each sandbox do, for metrics.
 func (s *services) workers() map[string]telemetry.SandboxWorkers {
 	all := map[string]telemetry.SandboxWorkers{}
-	for name, w := range s.exec.Pools.Workers() {
-		all[name] = telemetry.SandboxWorkers(w)
+	for _, maker := range s.makers {
+		m, ok := maker.(interface {
+			Workers() map[string]sandbox.Workers
+		})
+		if !ok {
+			continue
+		}
+		for name, w := range m.Workers() {
+			all[name] = telemetry.SandboxWorkers(w)
+		}
 	}
 	return all
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/access/auth"
 	"github.com/spiced-sql/spiced/internal/bodies"
-	"github.com/spiced-sql/spiced/internal/bodies/exec"
+	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/usage"
@@ -122,11 +122,12 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		return nil, fmt.Errorf("open stored results: %w", err)
 	}
 	s.sandboxes = openSandboxes(opts, s.state.dir, s.log, reload)
-	s.exec = exec.Options{Pools: exec.NewPools(), Shim: opts.Sandbox, Log: s.log}
+	host := body.Host{Dir: s.state.dir, Shim: opts.Sandbox, Log: s.log}
 	if s.metrics != nil {
-		s.exec.Metrics = s.metrics
+		host.Metrics = s.metrics
 		s.metrics.WatchSandboxes(s.workers)
 	}
+	s.makers, s.shim = openBodies(host), opts.Sandbox
 	return s, s.openTools(opts, reload)
 }
 

@@ -180,11 +180,9 @@ func nameObstacle(b *build, i int) *spicepod.Problem {
 	return nil
 }
 
-// toolBody makes the body of a function that calls a tool.
-func (s *services) toolBody(f *functions.Function) newBody {
-	return func(_ context.Context, spec body.Spec) (body.Body, error) {
-		return toolcall.New(spec, func(ctx context.Context, arguments json.RawMessage) tools.Result {
-			return s.tools.registry.CallInStatement(ctx, f.Name, f.Tool(), arguments)
-		})
-	}
+// newToolBody makes the body of a function that calls a tool.
+func (s *services) newToolBody(f *functions.Function, spec body.Spec) (body.Body, error) {
+	return toolcall.New(spec, func(ctx context.Context, arguments json.RawMessage) tools.Result {
+		return s.tools.registry.CallInStatement(ctx, f.Name, f.Tool(), arguments)
+	})
 }

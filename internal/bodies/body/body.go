@@ -1,8 +1,8 @@
 // Package body says what the body of a function is that is not SQL: code that takes batches
 // of rows and returns a value for each.
 //
-// The kinds of bodies are packages beside this one. Each makes a [Body] of a [Spec]. The
-// callers of bodies remove duplicate rows, split batches and bound concurrency before.
+// The kinds of bodies are packages next to this one: each has a [Kind], whose [Maker] makes a
+// [Body] of a [Spec]. The callers of bodies remove duplicate rows, split batches and bound concurrency before.
 package body
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/spiced-sql/spiced/internal/bodies/environment"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -29,6 +30,8 @@ type Spec struct {
 	Args *arrow.Schema
 	// Returns is the type of a value: of a table function, a list<struct> of its rows.
 	Returns arrow.DataType
+	// Environment is what code runs in; nil: the body does not belong to a sandbox.
+	Environment *environment.Environment
 	// Checksum changes with everything that affects the result of a call.
 	Checksum string
 }

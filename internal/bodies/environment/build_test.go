@@ -16,7 +16,6 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/test/clients"
-	"github.com/spiced-sql/spiced/internal/test/podtest"
 	"github.com/spiced-sql/spiced/internal/test/pypitest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -77,7 +76,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 			"tiny/__init__.py": "answer = 42\n", "tiny/broken.py": "def (\n", "evil.pth": fmt.Sprintf("import os; open(%q, 'w').close()\n", ran), "tiny.pyi": "",
 		}, "inner>=1")
 		x.Add("inner", "1.0", map[string]string{"inner.py": "x = 1\n"})
-		pod := podtest.Load(t, onePackage)
+		pod := load(t, onePackage)
 		set, problems := Compile(context.Background(), pod, s)
 		e, f := set.Of("f")
 		if e.Built() || len(problems) != 2 { // it is not built; inner may be missing
@@ -120,7 +119,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 			t.Errorf("packages are installed again, or %v", err)
 		}
 		// Another line of code needs no other packages.
-		changed, problems := Compile(context.Background(), podtest.Load(t, onePackage+"      # changed\n"), s)
+		changed, problems := Compile(context.Background(), load(t, onePackage+"      # changed\n"), s)
 		if c, g := changed.Of("f"); !c.Built() || c.Checksum == e.Checksum || g.Checksum == f.Checksum || len(problems) > 0 {
 			t.Errorf("a changed line: built %v, problems %v", c.Built(), problems)
 		}
@@ -141,7 +140,7 @@ func TestInterpretersWithoutPip(t *testing.T) {
 	}
 	python.Pip = ""
 	pypitest.New(t).Add("tiny", "1.2", map[string]string{"tiny.py": ""})
-	set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
+	set, _ := Compile(context.Background(), load(t, onePackage), s)
 	e := set.Get("default")
 	if err := s.Build(context.Background(), e); err != nil {
 		t.Fatal(err)
@@ -166,7 +165,7 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 			{"tiny", "inner", "", "7:20"},
 			{"'inner==1', outer", "inner", "use versions that fit together", "7:20"},
 		} {
-			pod := podtest.Load(t, strings.Replace("functions:\n  - name: f\n    from: exec\n    dependencies: [tiny]\n    signature: { returns: int64 }\n    body: 'def f(): return 1'\n", "[tiny]", "["+c.dependencies+"]", 1))
+			pod := load(t, strings.Replace("functions:\n  - name: f\n    from: exec\n    dependencies: [tiny]\n    signature: { returns: int64 }\n    body: 'def f(): return 1'\n", "[tiny]", "["+c.dependencies+"]", 1))
 			set, _ := Compile(context.Background(), pod, s)
 			e, _ := set.Of("f")
 			var problems spicepod.Problems
@@ -194,7 +193,7 @@ func TestPackagesThatChangeAreRefused(t *testing.T) {
 		x := pypitest.New(t)
 		x.Add("tiny", "1.2", map[string]string{"tiny.py": "answer = 1"})
 		x.Replace("tiny-1.2-py3-none-any.whl", pypitest.Wheel("tiny", "1.2", map[string]string{"tiny.py": "answer = 666"}))
-		set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
+		set, _ := Compile(context.Background(), load(t, onePackage), s)
 		e, _ := set.Of("f")
 		err := s.Build(context.Background(), e)
 		if err == nil || e.Built() {
@@ -214,7 +213,7 @@ func TestIndexesThatCannotBeReached(t *testing.T) {
 		t.Setenv("UV_DEFAULT_INDEX", os.Getenv("PIP_INDEX_URL"))
 		t.Setenv("UV_HTTP_RETRIES", "0")
 		t.Setenv("PIP_RETRIES", "1")
-		set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
+		set, _ := Compile(context.Background(), load(t, onePackage), s)
 		e, _ := set.Of("f")
 		err := s.Build(context.Background(), e)
 		if err == nil || !strings.Contains(err.Error(), "the package index could not be reached") || strings.Contains(err.Error(), "hunter2") {
@@ -231,7 +230,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 	s := newStore(t)
 	other := NewStore(filepath.Dir(s.dir))
 	t.Cleanup(other.Close)
-	pod := podtest.Load(t, onePackage)
+	pod := load(t, onePackage)
 	first, _ := Compile(context.Background(), pod, s)
 	second, _ := Compile(context.Background(), pod, other)
 	var group sync.WaitGroup
@@ -259,7 +258,7 @@ func TestBuildsEndWithTheirStore(t *testing.T) {
 	x.Add("tiny", "1.2", map[string]string{"tiny.py": ""})
 	x.Block()
 	s := NewStore(t.TempDir())
-	set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
+	set, _ := Compile(context.Background(), load(t, onePackage), s)
 	e := set.Get("default")
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := make(chan error)
@@ -286,7 +285,7 @@ func TestOldPackagesAreRemoved(t *testing.T) {
 	if removed := s.Collect(); removed != nil {
 		t.Errorf("removed %q of nothing", removed)
 	}
-	set, _ := Compile(context.Background(), podtest.Load(t, onePackage), s)
+	set, _ := Compile(context.Background(), load(t, onePackage), s)
 	e := set.Get("default")
 	if err := s.Build(context.Background(), e); err != nil {
 		t.Fatal(err)
@@ -317,14 +316,14 @@ func TestOldPackagesAreRemoved(t *testing.T) {
 	}
 	user := NewStore(filepath.Dir(s.dir))
 	t.Cleanup(user.Close)
-	Compile(context.Background(), podtest.Load(t, onePackage), user)
+	Compile(context.Background(), load(t, onePackage), user)
 	age()
 	if removed := s.Collect(); len(removed) > 0 {
 		t.Errorf("removed %q, which another process uses", removed)
 	}
 	user.Close()
 	other := NewStore(filepath.Dir(s.dir))
-	Compile(context.Background(), podtest.Load(t, onePackage), other) // uses it, a moment ago
+	Compile(context.Background(), load(t, onePackage), other) // uses it, a moment ago
 	other.Close()
 	if removed := s.Collect(); len(removed) > 0 {
 		t.Errorf("removed %q, which was used a moment ago", removed)
@@ -376,7 +375,7 @@ func TestTheExampleOfTheSeed(t *testing.T) {
 	t.Setenv("ANALYTICS_TOKEN", "token")
 	s := NewStore(filepath.Join(cache, "spiced", "test-environments"))
 	t.Cleanup(s.Close)
-	pod := podtest.Load(t, analytics)
+	pod := load(t, analytics)
 	set, _ := Compile(context.Background(), pod, s)
 	if err := s.Build(context.Background(), set.Get("analytics")); err != nil {
 		t.Fatal(err)

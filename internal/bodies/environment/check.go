@@ -70,7 +70,7 @@ func (c *compiler) check(ctx context.Context) {
 	for _, e := range c.set.list {
 		var code []*Function
 		for _, f := range e.Functions {
-			if f.Declared.Scheme() == schemeExec && e.Declared.Runtime == spicepod.RuntimePython && strings.TrimSpace(f.Declared.Body) != "" {
+			if f.runtime == spicepod.RuntimePython && strings.TrimSpace(f.Declared.Body) != "" {
 				code = append(code, f)
 			}
 		}

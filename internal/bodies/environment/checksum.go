@@ -37,9 +37,9 @@ func (s sum) list(parts []string) {
 func (s sum) hex() string { return hex.EncodeToString(s.Sum(nil)) }
 
 // checksum covers the code, the requirements and the declaration of what a call runs.
-func (f *Function) checksum(runtime spicepod.SandboxRuntime) string {
+func (f *Function) checksum() string {
 	params := fmt.Sprintf("%#v", f.Declared.Params) // as written: without the values of secrets
-	s := newSum("function", string(runtime), f.Declared.Scheme(), source(f.Declared), f.Entrypoint, string(f.Declared.Kind), params, spicepod.Fingerprint(f.Declared.Signature))
+	s := newSum("function", string(f.runtime), f.Declared.Scheme(), source(f.Declared), f.Entrypoint, string(f.Declared.Kind), params, spicepod.Fingerprint(f.Declared.Signature))
 	s.list(f.Dependencies)
 	s.list(f.Secrets)
 	return s.hex()[:digits]

@@ -48,7 +48,7 @@ func (c *compiler) decorators(ctx context.Context) {
 	mentioned := false
 	for i := range c.pod.Functions {
 		d := &c.pod.Functions[i]
-		if !d.Enabled || d.Scheme() != schemeExec || strings.TrimSpace(d.Body) == "" || strings.HasPrefix(d.Body, "#!") {
+		if !d.Enabled || !d.BodyKind.InProcess() || strings.TrimSpace(d.Body) == "" || strings.HasPrefix(d.Body, "#!") {
 			continue
 		}
 		mentioned = mentioned || strings.Contains(d.Body, shimmed)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/spiced-sql/spiced/internal/test/podtest"
 )
 
 // decoratedCode is a function with a decorator that says everything.
@@ -34,7 +32,7 @@ func TestDecoratorsFillIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("ANALYTICS_TOKEN", "tok-0123456789")
-	set, problems := Compile(context.Background(), podtest.LoadIn(t, dir, `sandboxes: [{ name: analytics, secrets: [ANALYTICS_TOKEN] }]
+	set, problems := Compile(context.Background(), loadIn(t, dir, `sandboxes: [{ name: analytics, secrets: [ANALYTICS_TOKEN] }]
 functions:
   - { name: analyze, from: exec, body_ref: code.py, sandbox: analytics, signature: { args: [{ name: user_id, type: utf8 }], returns: int64 } }
 `), newStore(t))
@@ -81,7 +79,7 @@ func TestDecoratorsContradict(t *testing.T) {
 		line = strings.Replace(line, c.old, c.new, 1)
 		t.Setenv("ANALYTICS_TOKEN", "tok-0123456789")
 		t.Setenv("DB_URL", "postgres://db")
-		_, problems := Compile(context.Background(), podtest.LoadIn(t, dir, "sandboxes: [{ name: analytics }]\nfunctions:\n"+line), newStore(t))
+		_, problems := Compile(context.Background(), loadIn(t, dir, "sandboxes: [{ name: analytics }]\nfunctions:\n"+line), newStore(t))
 		got := problems.Error()
 		if c.want == "" && strings.Contains(got, "@tool") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.new, got)
@@ -123,7 +121,7 @@ def one(): return 1
 	if err := os.WriteFile(filepath.Join(dir, "code.py"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := Compile(context.Background(), podtest.LoadIn(t, dir, `sandboxes: [{ name: Analytics }]
+	_, problems := Compile(context.Background(), loadIn(t, dir, `sandboxes: [{ name: Analytics }]
 functions:
   - { name: one, from: exec, body_ref: code.py, signature: { returns: int64 } }
 `), newStore(t))

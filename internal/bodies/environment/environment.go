@@ -29,15 +29,10 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// The schemes of `from:` whose functions belong to a sandbox.
-const (
-	schemeExec = "exec"
-	schemeWASM = "wasm"
-)
-
 // Set are the environments of a Spicepod, one for each sandbox. A nil Set is empty.
 type Set struct {
 	list []*Environment // by name
+	lost []*Function    // whose sandbox is not declared
 	pod  *spicepod.Pod
 }
 
@@ -80,6 +75,13 @@ func (s *Set) Of(function string) (*Environment, *Function) {
 		for _, f := range e.Functions {
 			if strings.EqualFold(f.Name, function) {
 				return e, f
+			}
+		}
+	}
+	if s != nil {
+		for _, f := range s.lost {
+			if strings.EqualFold(f.Name, function) {
+				return nil, f
 			}
 		}
 	}
@@ -129,6 +131,7 @@ type Function struct {
 	Problems spicepod.Problems
 
 	requirements requirements
+	runtime      spicepod.SandboxRuntime // of the code
 }
 
 // Fault returns the first problem because of which the function cannot be called, or nil.
@@ -198,8 +201,7 @@ func (c *compiler) sandboxes() {
 // function adds a function to its sandbox.
 func (c *compiler) function(i int) {
 	d := &c.pod.Functions[i]
-	scheme := d.Scheme()
-	if !d.Enabled || scheme != schemeExec && scheme != schemeWASM {
+	if !d.Enabled || !d.BodyKind.Sandboxed() {
 		return
 	}
 	f := &Function{Name: d.Name, Path: fmt.Sprintf("functions[%d]", i), Declared: d, Entrypoint: cmp.Or(d.Entrypoint, d.Name)}
@@ -209,21 +211,20 @@ func (c *compiler) function(i int) {
 	if e == nil {
 		entry.Fail(".sandbox", nearest.Hint(name, c.set.Names(), "declare it under sandboxes, or use one of "+strings.Join(c.set.Names(), ", ")), "there is no sandbox %q", name)
 		c.problems = append(c.problems, entry.Problems...)
+		f.Problems = entry.Problems
+		c.set.lost = append(c.set.lost, f)
 		return
 	}
-	runtime := e.Declared.Runtime
-	if scheme == schemeWASM {
-		runtime = spicepod.RuntimeWASM
-	}
+	f.runtime = cmp.Or(d.BodyKind.Runtime, e.Declared.Runtime)
 	readNames(&entry, d.Secrets)
-	f.requirements = readRequirements(&entry, d.Dependencies, runtime)
+	f.requirements = readRequirements(&entry, d.Dependencies, f.runtime)
 	unread := len(c.pod.Unset(f.Path)) > 0 // reported where the function is compiled
-	if scheme == schemeExec && strings.TrimSpace(d.Body) == "" && !unread && runtime == spicepod.RuntimePython {
+	if strings.TrimSpace(d.Body) == "" && !unread && f.runtime == spicepod.RuntimePython {
 		entry.Fail("", "add body: or body_ref: with a definition of "+f.Entrypoint, "the function has no code")
 	}
 	f.Dependencies, f.Secrets = f.requirements.texts(), sortedSet(d.Secrets)
 	f.Problems = append(entry.Problems, c.decorated[i]...)
-	f.Checksum = f.checksum(runtime)
+	f.Checksum = f.checksum()
 	e.Functions = append(e.Functions, f)
 }
 
@@ -322,7 +323,7 @@ func (c *compiler) finish(e *Environment) {
 		switch {
 		case e.fault != nil:
 			entry.Problems = append(entry.Problems, entry.Problem(".sandbox", "", "").Waits(e.fault.Component, "runs in"))
-		case unbuilt && f.Declared.Scheme() == schemeExec && f.Fault() == nil:
+		case unbuilt && f.runtime == spicepod.RuntimePython && f.Fault() == nil:
 			entry.Fail(".sandbox", e.BuildHint(), "the packages of its sandbox %q are not installed", e.Name)
 		}
 		f.Problems = append(f.Problems, entry.Problems...)

@@ -18,6 +18,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// bodies are as the kinds of bodies exec and wasm have them.
+var bodies = []spicepod.BodyKind{
+	{Schemes: []string{"exec"}, Keys: []string{"sandbox"}, Process: true},
+	{Schemes: []string{"wasm"}, Keys: []string{"sandbox"}, Runtime: spicepod.RuntimeWASM},
+}
+
+func load(t *testing.T, sections string) *spicepod.Pod {
+	t.Helper()
+	return podtest.Load(t, sections, bodies...)
+}
+
+func loadIn(t *testing.T, dir, sections string) *spicepod.Pod {
+	t.Helper()
+	return podtest.LoadIn(t, dir, sections, bodies...)
+}
+
 // newStore returns a store in a folder of its own.
 func newStore(t *testing.T) *Store {
 	t.Helper()
@@ -29,7 +45,7 @@ func newStore(t *testing.T) *Store {
 // compile compiles a Spicepod with a store of its own.
 func compile(t *testing.T, sections string) (*Set, spicepod.Problems) {
 	t.Helper()
-	return Compile(context.Background(), podtest.Load(t, sections), newStore(t))
+	return Compile(context.Background(), load(t, sections), newStore(t))
 }
 
 // function returns a function with code.
@@ -110,7 +126,7 @@ func TestFaultsOfDeclarations(t *testing.T) {
 		{"dependencies of a command", "- { name: s, runtime: command, dependencies: [six] }", "    sandbox: s\n", "dependencies are packages of Python, and this runs command", "leave dependencies out", "5:46", "sandbox s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pod := podtest.Load(t, "sandboxes:\n"+c.sandboxes+"\nfunctions:\n  - name: other\n    from: exec\n    signature: { returns: int64 }\n    body: 'def other(): return 1'\n"+function("twice", c.more, twice))
+			pod := load(t, "sandboxes:\n"+c.sandboxes+"\nfunctions:\n  - name: other\n    from: exec\n    signature: { returns: int64 }\n    body: 'def other(): return 1'\n"+function("twice", c.more, twice))
 			set, problems := Compile(context.Background(), pod, store)
 			i := slices.IndexFunc(problems, func(p spicepod.Problem) bool {
 				return p.Component == c.component && strings.Contains(p.Message, c.message)
@@ -127,7 +143,7 @@ func TestFaultsOfDeclarations(t *testing.T) {
 					t.Errorf("a secret is shown: %v", p)
 				}
 			}
-			if _, f := set.Of("twice"); f != nil && f.Fault() == nil {
+			if _, f := set.Of("twice"); f == nil || f.Fault() == nil {
 				t.Error("the function has no fault")
 			}
 			if _, f := set.Of("other"); f == nil || f.Fault() != nil {
@@ -149,7 +165,7 @@ func TestChecksums(t *testing.T) {
 		for i := range 4 {
 			name := fmt.Sprint("f", i)
 			pod.Functions = append(pod.Functions, spicepod.Function{
-				Name: name, From: "exec", Enabled: true, Sandbox: "s", Body: "def " + name + "(): pass", Dependencies: []string{fmt.Sprint("p", i), "a"}, Secrets: []string{"Z"},
+				Name: name, From: "exec", BodyKind: &bodies[0], Enabled: true, Sandbox: "s", Body: "def " + name + "(): pass", Dependencies: []string{fmt.Sprint("p", i), "a"}, Secrets: []string{"Z"},
 				Signature: spicepod.Signature{Returns: spicepod.Returns{Type: "int64"}},
 			})
 		}
@@ -224,7 +240,7 @@ func TestVersions(t *testing.T) {
 	sections := "sandboxes:\n  - { name: s, runtime: command, secrets: [SPICED_T_TOKEN] }\n"
 	store := newStore(t)
 	version := func() string {
-		set, _ := Compile(context.Background(), podtest.Load(t, sections), store)
+		set, _ := Compile(context.Background(), load(t, sections), store)
 		return set.Get("s").Version()
 	}
 	unset := version()
@@ -238,7 +254,7 @@ func TestVersions(t *testing.T) {
 		t.Error("another value of a secret has the same version")
 	}
 	other := newStore(t)
-	set, _ := Compile(context.Background(), podtest.Load(t, sections), other)
+	set, _ := Compile(context.Background(), load(t, sections), other)
 	if set.Get("s").Version() == version() {
 		t.Error("versions of two runs are the same: they would show secrets that can be guessed")
 	}
@@ -280,7 +296,7 @@ func TestCodeIsChecked(t *testing.T) {
 	for i, c := range cases {
 		sections += function(fmt.Sprint("f", i), "    entrypoint: run\n", c.code)
 	}
-	pod := podtest.Load(t, sections)
+	pod := load(t, sections)
 	set, _ := Compile(context.Background(), pod, newStore(t))
 	for i, c := range cases {
 		_, f := set.Of(fmt.Sprint("f", i))
@@ -323,7 +339,7 @@ func TestProblemsOfCodeInAFileAreInThatFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, problems := Compile(context.Background(), podtest.LoadIn(t, dir, `functions:
+	_, problems := Compile(context.Background(), loadIn(t, dir, `functions:
   - { name: f, from: exec, body_ref: code.py, signature: { returns: int64 } }
   - { name: g, from: exec, body_ref: good.py, signature: { returns: int64 } }
 `), newStore(t))
@@ -380,7 +396,7 @@ func TestCodeIsCheckedOnce(t *testing.T) {
 	needsPython(t)
 	store := newStore(t)
 	good, bad := function("twice", "", twice), function("thrice", "", "def thrice(x): return x *")
-	_, first := Compile(context.Background(), podtest.Load(t, "functions:\n"+good+bad), store)
+	_, first := Compile(context.Background(), load(t, "functions:\n"+good+bad), store)
 	python := store.python.Executable
 	store.python.Executable = filepath.Join(t.TempDir(), "python3") // which parses nothing
 	facts := map[string]checked{}
@@ -388,7 +404,7 @@ func TestCodeIsCheckedOnce(t *testing.T) {
 		facts[newSum(store.python.Executable, store.python.Version, code).hex()] = store.facts[newSum(python, store.python.Version, code).hex()]
 	}
 	store.facts = facts
-	_, again := Compile(context.Background(), podtest.Load(t, "functions:\n"+bad+good), store)
+	_, again := Compile(context.Background(), load(t, "functions:\n"+bad+good), store)
 	if len(first) != 1 || len(again) != 1 || first[0].Message != again[0].Message {
 		t.Errorf("first %v, then %v", first, again)
 	}

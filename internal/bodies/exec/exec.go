@@ -31,25 +31,29 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Options are what bodies are made with.
-type Options struct {
+// Kind is the kind of bodies from exec.
+var Kind = body.Kind{
+	BodyKind: spicepod.BodyKind{
+		Schemes: []string{"exec"}, Process: true,
+		Keys: []string{"body", "body_ref", "sandbox", "dependencies", "secrets", "entrypoint"},
+	},
+	Open: func(h body.Host) body.Maker {
+		return &Maker{Pools: NewPools(), Shim: h.Shim, Metrics: h.Metrics, Log: h.Log}
+	},
+}
+
+// Maker makes bodies.
+type Maker struct {
 	Pools *Pools
 	Shim  []string // the command that runs [sandbox.Main]
 	Log   *slog.Logger
 	// Metrics counts what the workers do; nil: none.
 	Metrics sandbox.Metrics
 	Load    time.Duration // until the code of a function is loaded; 0: 10 s
-	// Environment returns what the code of a sandbox runs with. Without it, Python is the
-	// system's, without packages, and secrets are variables of this process.
-	Environment func(ctx context.Context, pod *spicepod.Pod, sandbox string) (Environment, error)
 }
 
-// Environment is what the code of a sandbox runs with.
-type Environment struct {
-	Interpreter string   // of Python
-	ReadOnly    []string // what it reads, beside the system's folders
-	Variables   []string // the secrets, as NAME=value
-}
+// Workers says what the workers of each sandbox do, by its name.
+func (maker *Maker) Workers() map[string]sandbox.Workers { return maker.Pools.Workers() }
 
 // code is a body.
 type code struct {
@@ -62,16 +66,16 @@ var _ body.Parallel = (*code)(nil)
 
 // New makes the body of a function: it starts a worker and executes the code. The error
 // about a declaration or the code is a [spicepod.Problem].
-func New(ctx context.Context, spec body.Spec, o Options) (body.Body, error) {
-	m := &maker{
-		Options: o, spec: spec,
+func (maker *Maker) New(ctx context.Context, spec body.Spec) (body.Body, error) {
+	m := &draft{
+		Maker: maker, spec: spec, sandbox: spec.Environment.Declared,
 		entry: &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params},
 	}
 	function, err := m.declared()
 	if err != nil {
 		return nil, err
 	}
-	made, err := m.open(ctx, function)
+	made, err := m.open(function)
 	if err != nil {
 		return nil, err
 	}
@@ -84,26 +88,22 @@ func New(ctx context.Context, spec body.Spec, o Options) (body.Body, error) {
 	return made, nil
 }
 
-// maker makes one body.
-type maker struct {
-	Options
+// draft is one body that is made.
+type draft struct {
+	*Maker
 	spec    body.Spec
 	entry   *spicepod.Entry
 	sandbox spicepod.Sandbox
-	path    string // of the sandbox in the pod, "" if it has no entry
-	arrow   bool   // rows and values are Arrow IPC streams
+	arrow   bool // rows and values are Arrow IPC streams
 }
 
-func (m *maker) problem(path, hint, format string, args ...any) error {
+func (m *draft) problem(path, hint, format string, args ...any) error {
 	return *m.entry.Problem(path, hint, format, args...)
 }
 
 // declared checks the declaration.
-func (m *maker) declared() (*sandbox.Function, error) {
+func (m *draft) declared() (*sandbox.Function, error) {
 	d := &m.spec.Declared
-	if err := m.findSandbox(); err != nil {
-		return nil, err
-	}
 	lines := m.sandbox.Runtime == spicepod.RuntimeCommand
 	switch {
 	case m.sandbox.Runtime == spicepod.RuntimeWASM:
@@ -139,29 +139,8 @@ func (m *maker) declared() (*sandbox.Function, error) {
 	return f, nil
 }
 
-// findSandbox finds the entry of the sandbox.
-func (m *maker) findSandbox() error {
-	name := m.spec.Declared.Sandbox
-	if name == "" {
-		name = spicepod.DefaultSandbox
-	}
-	var names []string
-	for i, s := range m.spec.Pod.Sandboxes {
-		if strings.EqualFold(s.Name, name) {
-			m.sandbox, m.path = s, fmt.Sprintf("sandboxes[%d]", i)
-			return nil
-		}
-		names = append(names, s.Name)
-	}
-	if strings.EqualFold(name, spicepod.DefaultSandbox) {
-		m.sandbox = spicepod.Sandbox{Name: spicepod.DefaultSandbox, Runtime: spicepod.RuntimePython, Network: spicepod.NetworkNone, Isolation: spicepod.IsolationRequired}
-		return nil
-	}
-	return m.problem(".sandbox", nearest.Hint(name, names, "declare it in sandboxes"), "there is no sandbox %q", name)
-}
-
 // file is the name of the code in Python. Functions with the same file share its module.
-func (m *maker) file() string {
+func (m *draft) file() string {
 	if at := m.spec.Pod.TextAt(m.spec.Path+".body", 0); m.spec.Declared.BodyRef != "" && at.File != "" {
 		return at.File
 	}
@@ -169,7 +148,7 @@ func (m *maker) file() string {
 }
 
 // lineOffset is the byte at which a line of the code begins.
-func (m *maker) lineOffset(line int) int {
+func (m *draft) lineOffset(line int) int {
 	offset := 0
 	for range line - 1 {
 		i := strings.IndexByte(m.spec.Declared.Body[offset:], '\n')
@@ -182,7 +161,7 @@ func (m *maker) lineOffset(line int) int {
 }
 
 // where is the position of a line of the code, for messages.
-func (m *maker) where(line int) string {
+func (m *draft) where(line int) string {
 	at := m.spec.Pod.TextAt(m.spec.Path+".body", m.lineOffset(line))
 	if at.File == "" || at.Line == 0 {
 		return fmt.Sprintf("line %d of the code", line)
@@ -191,7 +170,7 @@ func (m *maker) where(line int) string {
 }
 
 // loadProblem is the problem of code that does not load.
-func (m *maker) loadProblem(err error) error {
+func (m *draft) loadProblem(err error) error {
 	var code *sandbox.CodeError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/bodies/environment"
 	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
@@ -32,22 +33,38 @@ func TestMain(m *testing.M) {
 }
 
 // made makes the body of a function of one int64 in a pod with these functions.
-func made(t *testing.T, o exec.Options, pod *spicepod.Pod, i int) (body.Body, error) {
+func made(t *testing.T, o *exec.Maker, pod *spicepod.Pod, i int) (body.Body, error) {
 	t.Helper()
 	f := pod.Functions[i]
-	return exec.New(t.Context(), body.Spec{
-		Pod: pod, Path: fmt.Sprintf("functions[%d]", i), Declared: f, Returns: arrow.PrimitiveTypes.Int64,
+	e := environmentOf(t, pod, f.Name)
+	f.Environment = e.Version()
+	return o.New(t.Context(), body.Spec{
+		Pod: pod, Path: fmt.Sprintf("functions[%d]", i), Declared: f, Environment: e, Returns: arrow.PrimitiveTypes.Int64,
 		Args: arrow.NewSchema([]arrow.Field{{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil),
-	}, o)
+	})
+}
+
+// store is that of all environments: their versions differ between stores.
+var store = environment.NewStore("")
+
+// environmentOf returns the environment of a function, whatever is wrong with it.
+func environmentOf(t *testing.T, pod *spicepod.Pod, function string) *environment.Environment {
+	t.Helper()
+	set, problems := environment.Compile(t.Context(), pod, store)
+	e, _ := set.Of(function)
+	if e == nil {
+		t.Fatal(problems)
+	}
+	return e
 }
 
 func function(name, code string) spicepod.Function {
-	return spicepod.Function{Name: name, From: "exec", Body: code, Signature: spicepod.Signature{
+	return spicepod.Function{Name: name, From: "exec", Enabled: true, BodyKind: &exec.Kind.BodyKind, Body: code, Signature: spicepod.Signature{
 		Args: []spicepod.Arg{{Name: "x", Type: "int64"}}, Returns: spicepod.Returns{Type: "int64"},
 	}}
 }
 
-func options(t *testing.T) exec.Options {
+func options(t *testing.T) *exec.Maker {
 	t.Helper()
 	if _, err := sandbox.FindPython(t.Context(), ""); err != nil {
 		t.Skip(err)
@@ -55,7 +72,7 @@ func options(t *testing.T) exec.Options {
 	if !sandbox.Probe([]string{os.Args[0]}).Full {
 		t.Skip("this system cannot isolate code")
 	}
-	return exec.Options{Pools: exec.NewPools(), Shim: []string{os.Args[0]}}
+	return &exec.Maker{Pools: exec.NewPools(), Shim: []string{os.Args[0]}}
 }
 
 func callOf(t *testing.T, b body.Body, values string) (string, error) {
@@ -127,7 +144,7 @@ functions:
           assert (rows, l, s, m) == ([{"j": {"b": 1}}], [[1], None], {"a": {}}, {"k": [2]}), (rows, l, s, m)
           return [{"n": 1, "j": {"ü": [1.5]}}, {"n": None, "j": None}]
 `
-	loaded, err := spicepod.LoadText("spicepod.yaml", pod, nil)
+	loaded, err := spicepod.LoadText("spicepod.yaml", pod, nil, exec.Kind.BodyKind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +163,10 @@ functions:
 		}
 	}
 	schema := arrow.NewSchema(args, nil)
-	b, err := exec.New(t.Context(), body.Spec{
-		Pod: loaded, Path: "functions[0]", Declared: loaded.Functions[0], Args: schema,
+	b, err := options(t).New(t.Context(), body.Spec{
+		Pod: loaded, Path: "functions[0]", Declared: loaded.Functions[0], Environment: environmentOf(t, loaded, "f"), Args: schema,
 		Returns: arrow.ListOf(arrow.StructOf(field("n", arrow.PrimitiveTypes.Int64), field("j", text))),
-	}, options(t))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,9 +202,7 @@ func TestDeclarations(t *testing.T) {
 		want   string
 	}{
 		{"no code", func(p *spicepod.Pod) { p.Functions[0].Body = " " }, "the function has no code (write the code in body, or the file in body_ref)"},
-		{"an unknown sandbox", func(p *spicepod.Pod) { p.Functions[0].Sandbox = "analitics" }, `there is no sandbox "analitics"`},
 		{"wasm", func(p *spicepod.Pod) { p.Sandboxes[0].Runtime = spicepod.RuntimeWASM }, "sandbox default is for wasm (write from: wasm)"},
-		{"a missing secret", func(p *spicepod.Pod) { p.Functions[0].Secrets = []string{"SPICED_TEST_NONE"} }, "missing_secret: the variable SPICED_TEST_NONE is not set"},
 		{"a syntax error", func(p *spicepod.Pod) { p.Functions[0].Body = "def f(x):\n  return (" }, "syntax error: '(' was never closed"},
 		{"another entry point", func(p *spicepod.Pod) { p.Functions[0].Body = "def g(x): return x" }, "the code has no function f (write entrypoint: with one of g)"},
 		{"a script without interpreter", func(p *spicepod.Pod) { p.Sandboxes[0].Runtime = spicepod.RuntimeCommand }, "the script does not name its interpreter (begin it with a line such as #!/bin/sh)"},
@@ -225,7 +240,7 @@ func TestDeclarations(t *testing.T) {
 
 // An endless loop at the top of the code is named with its place.
 func TestLoadTakesTooLong(t *testing.T) {
-	pod, err := spicepod.LoadText("spicepod.yaml", "version: v1\nkind: Spicepod\nname: t\nruntime: { functions: { enabled: true } }\nfunctions:\n  - name: f\n    from: exec\n    signature: { args: [{ name: x, type: int64 }], returns: int64 }\n    body: |\n      while True: pass\n", nil)
+	pod, err := spicepod.LoadText("spicepod.yaml", "version: v1\nkind: Spicepod\nname: t\nruntime: { functions: { enabled: true } }\nfunctions:\n  - name: f\n    from: exec\n    signature: { args: [{ name: x, type: int64 }], returns: int64 }\n    body: |\n      while True: pass\n", nil, exec.Kind.BodyKind)
 	if err != nil {
 		t.Fatal(err)
 	}

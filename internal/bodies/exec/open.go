@@ -1,18 +1,14 @@
 package exec
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 	"github.com/spiced-sql/spiced/internal/kit/arrowipc"
@@ -31,7 +27,7 @@ var pythonParams = []spicepod.Param{formatParam}
 var formatParam = spicepod.Param{Name: "format", Type: spicepod.ParamText, Doc: "How rows and values are passed: json, the default of a command; or arrow, as Arrow IPC streams, of Python as arrays of pyarrow."}
 
 // streams reports whether the function asks for Arrow IPC streams.
-func (m *maker) streams() bool {
+func (m *draft) streams() bool {
 	switch format := m.entry.Text("format"); {
 	case format == "arrow":
 		if part := arrowipc.Unreadable(m.spec.Returns); part != nil {
@@ -45,15 +41,11 @@ func (m *maker) streams() bool {
 }
 
 // open acquires the pool of the function's sandbox.
-func (m *maker) open(ctx context.Context, f *sandbox.Function) (*code, error) {
+func (m *draft) open(f *sandbox.Function) (*code, error) {
 	if m.Pools == nil {
 		return nil, errNoPools
 	}
-	environment, err := m.environment(ctx)
-	if err != nil {
-		return nil, err
-	}
-	o := m.options(environment)
+	o := m.options()
 	if m.sandbox.Runtime == spicepod.RuntimeCommand {
 		if err := m.command(&o); err != nil {
 			return nil, err
@@ -71,61 +63,23 @@ func (m *maker) open(ctx context.Context, f *sandbox.Function) (*code, error) {
 	return &code{lease: l, function: f, where: m.where}, nil
 }
 
-func (m *maker) options(e Environment) sandbox.Options {
-	limits := m.sandbox.Limits
+func (m *draft) options() sandbox.Options {
+	e, limits := m.spec.Environment, m.sandbox.Limits
 	o := sandbox.Options{
-		Name: m.sandbox.Name, Command: sandbox.PythonCommand(e.Interpreter), ReadOnly: e.ReadOnly, Env: e.Variables,
+		Name: m.sandbox.Name, Command: sandbox.PythonCommand(e.Interpreter()), ReadOnly: e.ReadOnly(), Env: e.Variables(),
 		Memory: int64(limits.Memory), CPU: limits.CPU, Processes: limits.Processes, Workers: limits.Workers, Output: int64(limits.Output),
 		Network: m.sandbox.Network == spicepod.NetworkAll, Required: m.sandbox.Isolation != spicepod.IsolationBestEffort,
 		Shim: m.Shim, Metrics: m.Metrics, Log: m.Log, Load: m.Load,
 	}
-	for _, v := range e.Variables {
+	for _, v := range o.Env {
 		_, value, _ := strings.Cut(v, "=")
 		o.Secrets = append(o.Secrets, value)
 	}
 	return o
 }
 
-// environment is that of the sandbox.
-func (m *maker) environment(ctx context.Context) (Environment, error) {
-	if m.Environment != nil {
-		return m.Options.Environment(ctx, m.spec.Pod, m.sandbox.Name)
-	}
-	var e Environment
-	names := map[string]bool{}
-	for _, f := range m.spec.Pod.InSandbox(m.sandbox.Name) {
-		for _, n := range append(slices.Clone(f.Secrets), m.sandbox.Secrets...) {
-			names[n] = true
-		}
-		if n := len(f.Dependencies) + len(m.sandbox.Dependencies); n > 0 {
-			return e, m.problem(".dependencies", "", "packages are not served by this build")
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		value, ok := os.LookupEnv(n)
-		if !ok {
-			return e, m.problem(".secrets", "set it in the environment of spiced", "missing_secret: the variable %s is not set", n)
-		}
-		e.Variables = append(e.Variables, n+"="+value)
-	}
-	if m.sandbox.Runtime != spicepod.RuntimePython {
-		return e, nil
-	}
-	python, err := systemPython()
-	if err != nil {
-		return e, m.problem(".sandbox", "", "%s", err)
-	}
-	e.Interpreter, e.ReadOnly = python.Path, python.ReadOnly
-	return e, nil
-}
-
-// systemPython is the interpreter in PATH.
-var systemPython = sync.OnceValues(func() (sandbox.Interpreter, error) {
-	return sandbox.FindPython(context.Background(), "")
-})
-
 // command sets the program of a function in a sandbox of runtime command.
-func (m *maker) command(o *sandbox.Options) error {
+func (m *draft) command(o *sandbox.Options) error {
 	o.Lines, o.Arrow = true, m.arrow
 	if m.spec.Declared.Body != "" {
 		if !strings.HasPrefix(m.spec.Declared.Body, "#!") {
@@ -158,7 +112,7 @@ func (m *maker) command(o *sandbox.Options) error {
 }
 
 // key is the same for what may share workers: the same settings, variables and code.
-func (m *maker) key(o *sandbox.Options) string {
+func (m *draft) key(o *sandbox.Options) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %v %+v %t\n", o.Command, o.ReadOnly, o.Env, o.Network, m.sandbox.Limits, o.Required)
 	if o.Lines {
@@ -166,8 +120,5 @@ func (m *maker) key(o *sandbox.Options) string {
 		return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 	}
 	fmt.Fprintln(h, m.spec.Declared.Environment)
-	if m.Environment == nil {
-		fmt.Fprintln(h, spicepod.Fingerprint(m.spec.Pod.InSandbox(m.sandbox.Name)))
-	}
 	return fmt.Sprintf("%s %x", m.sandbox.Name, h.Sum(nil))
 }

@@ -66,7 +66,7 @@ func (p *Pools) acquire(key string, make func() (*sandbox.Pool, error)) (*lease,
 	return l, nil
 }
 
-var errNoPools = errors.New("exec: Options.Pools is nil")
+var errNoPools = errors.New("exec: Maker.Pools is nil")
 
 // release ends a use. The last one closes the pool.
 func (l *lease) release() {

@@ -10,7 +10,7 @@ import (
 )
 
 // types sets the types of a declaration that the signature has.
-func (m *maker) types(d *sandbox.Declaration) {
+func (m *draft) types(d *sandbox.Declaration) {
 	signature := m.spec.Declared.Signature
 	for i, t := range signature.Tables {
 		d.ArgTypes = append(d.ArgTypes, m.rowsOf(fmt.Sprintf(".signature.tables[%d].columns", i), t.Columns))
@@ -26,7 +26,7 @@ func (m *maker) types(d *sandbox.Declaration) {
 	}
 }
 
-func (m *maker) typeOf(path, declared string) sandbox.Type {
+func (m *draft) typeOf(path, declared string) sandbox.Type {
 	t, err := functions.ParseType(declared)
 	if err != nil {
 		m.entry.Fail(path, "", "%s", err)
@@ -38,7 +38,7 @@ func (m *maker) typeOf(path, declared string) sandbox.Type {
 }
 
 // rowsOf is the type of the rows of a table.
-func (m *maker) rowsOf(path string, columns []spicepod.Column) sandbox.Type {
+func (m *draft) rowsOf(path string, columns []spicepod.Column) sandbox.Type {
 	row := sandbox.Type{}
 	for i, c := range columns {
 		row.Parts = append(row.Parts, m.typeOf(fmt.Sprintf("%s[%d].type", path, i), c.Type))

@@ -7,7 +7,7 @@
 // A function with table inputs is called as a table function is, with
 // "tables":{"t":[…]} beside "args"; a scalar one gets {"values":[x]}.
 //
-//	b, err := remote.New(ctx, spec, remote.Options{})
+//	b, err := remote.Maker{}.New(ctx, spec)
 //	values, err := b.Call(ctx, batch)
 //
 // Addresses that are not public are refused unless the function allows them: see [guard].
@@ -40,8 +40,14 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Options are for tests; the zero value is for all others.
-type Options struct {
+// Kind is the kind of bodies that are services.
+var Kind = body.Kind{
+	BodyKind: spicepod.BodyKind{Schemes: []string{"http", "https"}},
+	Open:     func(body.Host) body.Maker { return Maker{} },
+}
+
+// Maker makes bodies. Its fields are for tests.
+type Maker struct {
 	// Lookup resolves a host; nil: the resolver of the system.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Roots are the authorities of certificates; nil: those of the system.
@@ -74,7 +80,7 @@ var _ body.Body = (*Service)(nil)
 
 // New makes the body of a function. An error about the declaration is
 // [spicepod.Problems].
-func New(_ context.Context, spec body.Spec, o Options) (body.Body, error) {
+func (maker Maker) New(_ context.Context, spec body.Spec) (body.Body, error) {
 	declared := spec.Declared
 	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + declared.Name, Params: declared.Params}
 	s := &Service{
@@ -83,7 +89,7 @@ func New(_ context.Context, spec body.Spec, o Options) (body.Body, error) {
 	}
 	s.target = readTarget(e, declared.From)
 	s.set = readSettings(e, s.table)
-	g := s.set.guard(o.Lookup)
+	g := s.set.guard(maker.Lookup)
 	if why := g.literal(s.target); why != nil {
 		e.Fail(".from", "", "%s", why)
 	}
@@ -93,16 +99,16 @@ func New(_ context.Context, spec body.Spec, o Options) (body.Body, error) {
 	}
 	s.redact = httpx.Redaction([]string{s.set.bearer})
 	s.slots = make(chan struct{}, s.set.concurrency)
-	s.client = &http.Client{CheckRedirect: httpx.CheckRedirect, Transport: transport(s.set, g, o)}
+	s.client = &http.Client{CheckRedirect: httpx.CheckRedirect, Transport: transport(s.set, g, maker)}
 	return s, nil
 }
 
 // transport returns one that ignores the proxies of the environment: a proxy would resolve
 // names itself, and the guard could not see their addresses.
-func transport(set settings, g guard, o Options) *http.Transport {
+func transport(set settings, g guard, maker Maker) *http.Transport {
 	return &http.Transport{
 		DialContext:            g.dial,
-		TLSClientConfig:        &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        &tls.Config{RootCAs: maker.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		MaxConnsPerHost:        set.concurrency,

@@ -79,17 +79,17 @@ const addOne = "signature: { args: [{ name: x, type: int64 }], returns: int64 }"
 // declare is a pod with one function.
 func declare(t testing.TB, from, params, rest string) *spicepod.Pod {
 	t.Helper()
-	return podtest.Load(t, fmt.Sprintf("functions:\n  - name: f\n    from: %q\n    params: { %s }\n    %s\n", from, params, rest))
+	return podtest.Load(t, fmt.Sprintf("functions:\n  - name: f\n    from: %q\n    params: { %s }\n    %s\n", from, params, rest), Kind.BodyKind)
 }
 
 func open(t testing.TB, from, params, rest string) *Service {
 	t.Helper()
-	return openWith(t, from, params, rest, Options{})
+	return openWith(t, from, params, rest, Maker{})
 }
 
-func openWith(t testing.TB, from, params, rest string, o Options) *Service {
+func openWith(t testing.TB, from, params, rest string, o Maker) *Service {
 	t.Helper()
-	b, err := New(t.Context(), specOf(t, declare(t, from, params, rest)), o)
+	b, err := o.New(t.Context(), specOf(t, declare(t, from, params, rest)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +521,7 @@ func TestTLS(t *testing.T) {
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	if got, err := call(t, openWith(t, server.URL, local, addOne, Options{Roots: roots}), `[3]`); got != "[6]" {
+	if got, err := call(t, openWith(t, server.URL, local, addOne, Maker{Roots: roots}), `[3]`); got != "[6]" {
 		t.Errorf("%s %v", got, err)
 	}
 	if _, err := call(t, open(t, server.URL, local, addOne), `[3]`); err == nil || !strings.Contains(err.Error(), "request failed: tls: failed to verify certificate") {
@@ -533,7 +533,7 @@ func TestTLS(t *testing.T) {
 		http.Redirect(w, r, "http://"+r.Host+"/", http.StatusTemporaryRedirect)
 	})
 	roots.AddCert(downgrade.Certificate())
-	if _, err := call(t, openWith(t, downgrade.URL, local, addOne, Options{Roots: roots}), `[3]`); err == nil || !strings.Contains(err.Error(), "redirects from https to http") {
+	if _, err := call(t, openWith(t, downgrade.URL, local, addOne, Maker{Roots: roots}), `[3]`); err == nil || !strings.Contains(err.Error(), "redirects from https to http") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -618,12 +618,12 @@ func TestNamesAreResolvedOnce(t *testing.T) {
 		}
 		return answers, nil
 	}
-	s := openWith(t, "http://geo.example:"+port, local, addOne, Options{Lookup: lookup})
+	s := openWith(t, "http://geo.example:"+port, local, addOne, Maker{Lookup: lookup})
 	if got, err := call(t, s, `[1]`); got != "[2]" {
 		t.Errorf("%s %v", got, err)
 	}
 	lookups.Store(0)
-	s = openWith(t, "http://geo.example:"+port, "max_retries: 0", addOne, Options{Lookup: lookup})
+	s = openWith(t, "http://geo.example:"+port, "max_retries: 0", addOne, Maker{Lookup: lookup})
 	const want = `remote function 'f' request failed: host "geo.example" is not at a public address: 10.0.0.1 is private, 127.0.0.1 is loopback. ` +
 		`To allow it, list its network in params.allowed_endpoint_ranges; params.allow_private: true allows private networks; a metadata service must be listed by its address`
 	if _, err := call(t, s, `[1]`); err == nil || err.Error() != want {
@@ -642,7 +642,7 @@ func TestLookupFails(t *testing.T) {
 			}
 			return addrs, nil
 		}
-		s := openWith(t, "http://geo.example", "max_retries: 1", addOne, Options{Lookup: lookup})
+		s := openWith(t, "http://geo.example", "max_retries: 1", addOne, Maker{Lookup: lookup})
 		_, err := call(t, s, `[1]`)
 		if err == nil || !strings.Contains(err.Error(), "no such host") && !strings.Contains(err.Error(), "the host has no address") {
 			t.Errorf("error %v", err)
@@ -675,7 +675,7 @@ func TestFaultyDeclarations(t *testing.T) {
 		{"http://h", "batchsize: 5", addOne, `unknown param "batchsize" of a function from a URL`, ".params.batchsize"},
 		{"http://h", "", "signature: { args: [{ name: x, type: 'union(n int64)' }], returns: int64 }", `has no form in JSON, which requests to a service are`, ".signature.args[0].type"},
 	} {
-		_, err := New(t.Context(), specOf(t, declare(t, c.from, c.params, c.rest)), Options{})
+		_, err := Maker{}.New(t.Context(), specOf(t, declare(t, c.from, c.params, c.rest)))
 		var list spicepod.Problems
 		if !errors.As(err, &list) {
 			t.Errorf("%s %s: %v, want %s", c.from, c.params, err, c.want)

@@ -19,7 +19,6 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/spiced-sql/spiced/internal/bodies/body"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -47,21 +46,11 @@ type command struct {
 
 // findSandbox returns the command of a function whose sandbox has the runtime wasm, nil for
 // one without a sandbox.
-func (d *declared) findSandbox(lookup func(string) (string, bool)) *command {
-	name := d.spec.Declared.Sandbox
-	i := slices.IndexFunc(d.Pod.Sandboxes, func(s spicepod.Sandbox) bool { return strings.EqualFold(s.Name, name) })
-	switch {
-	case name == "":
-		return nil
-	case i < 0:
-		var names []string
-		for _, s := range d.Pod.Sandboxes {
-			names = append(names, s.Name)
-		}
-		d.Fail(".sandbox", nearest.Hint(name, names, "declare it in sandboxes"), "there is no sandbox %q", name)
+func (d *declared) findSandbox() *command {
+	if d.spec.Declared.Sandbox == "" {
 		return nil
 	}
-	s := d.Pod.Sandboxes[i]
+	s := d.spec.Environment.Declared
 	if s.Runtime != spicepod.RuntimeWASM {
 		d.Fail(".sandbox", "set its runtime: wasm for a command with WASI, or leave sandbox out for a module without imports",
 			"functions from wasm run in sandboxes of runtime wasm; sandbox %s is for %s", s.Name, s.Runtime)
@@ -69,12 +58,12 @@ func (d *declared) findSandbox(lookup func(string) (string, bool)) *command {
 	}
 	c := &command{name: s.Name, memory: s.Limits.Memory, cpu: s.Limits.CPU, output: int(s.Limits.Output), secrets: map[string]string{}}
 	var pairs []string
-	for _, key := range slices.Concat(s.Secrets, d.spec.Declared.Secrets) {
-		value, ok := lookup(key)
-		if !ok {
-			d.Fail(".sandbox", "set the environment variable", "missing_secret: the environment variable %s is not set", key)
-			continue
+	for j, key := range slices.Concat(s.Secrets, d.spec.Declared.Secrets) {
+		path := d.Path
+		if j < len(s.Secrets) {
+			path = d.spec.Environment.Path
 		}
+		value := d.Pod.Variable(path, key).Value.Reveal() // it is set: environments have been checked
 		if c.secrets[key] = value; value != "" {
 			pairs = append(pairs, value, "***")
 		}

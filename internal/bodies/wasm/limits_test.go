@@ -94,7 +94,7 @@ func TestLimits(t *testing.T) {
 // TestLimitsAtLoad: the error is at the reference to the module.
 func TestLimitsAtLoad(t *testing.T) {
 	p := pod(t, "functions:\n- {name: f, from: wasm, body_ref: locals.wasm, entrypoint: run, "+number+"}\n")
-	_, err := New(t.Context(), specOf(t, p, 0), Options{})
+	_, err := made(t, specOf(t, p, 0), Maker{})
 	const want = "5:35: function f: failed to compile WASM module 'locals.wasm': function 0 has 4000000001 locals; at most 50000 are allowed"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
@@ -113,11 +113,11 @@ func TestWithinLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := spicepod.Load(filepath.Join(dir, "spicepod.yaml"))
+	p, err := spicepod.Load(filepath.Join(dir, "spicepod.yaml"), Kind.BodyKind)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := New(t.Context(), specOf(t, p, 0), Options{})
+	b, err := made(t, specOf(t, p, 0), Maker{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestProblemsOfLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := pod(t, "functions:\n- {name: f, from: wasm, "+c.declaration+"}\n")
-			b, err := New(t.Context(), specOf(t, p, 0), Options{})
+			b, err := made(t, specOf(t, p, 0), Maker{})
 			var problems spicepod.Problems
 			if !errors.As(err, &problems) {
 				t.Fatalf("got %v, %v", b, err)
@@ -67,7 +67,7 @@ func TestCache(t *testing.T) {
 	folder := t.TempDir()
 	open := func() {
 		t.Helper()
-		b, err := New(t.Context(), spec, Options{Cache: folder})
+		b, err := made(t, spec, Maker{Cache: folder})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestCacheThatCannotBeUsed(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b, err := New(t.Context(), spec, Options{Cache: file})
+	b, err := made(t, spec, Maker{Cache: file})
 	if err != nil {
 		t.Fatal(err)
 	}

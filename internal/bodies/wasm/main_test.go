@@ -14,6 +14,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/bodies/environment"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/test/arrowtest"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -38,7 +39,9 @@ func pod(t testing.TB, text string) *spicepod.Pod {
 			t.Fatal(err)
 		}
 	}
-	for name, data := range broken() {
+	files := broken()
+	files[".env"] = []byte("KEY=hunter2\nOTHER=no\n")
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +50,7 @@ func pod(t testing.TB, text string) *spicepod.Pod {
 	if err := os.WriteFile(file, []byte("version: v1\nkind: Spicepod\nname: test\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := spicepod.Load(file)
+	p, err := spicepod.Load(file, Kind.BodyKind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +85,11 @@ func specOf(t testing.TB, p *spicepod.Pod, i int) body.Spec {
 	t.Helper()
 	f := p.Functions[i]
 	spec := body.Spec{Pod: p, Path: fmt.Sprintf("functions[%d]", i), Declared: f, Checksum: spicepod.Fingerprint(f)}
+	for i, s := range p.Sandboxes {
+		if s.Name == f.Sandbox {
+			spec.Environment = &environment.Environment{Name: s.Name, Declared: s, Path: fmt.Sprintf("sandboxes[%d]", i)}
+		}
+	}
 	var fields []arrow.Field
 	for _, table := range f.Signature.Tables {
 		fields = append(fields, arrow.Field{Name: table.Name, Type: rows(t, table.Columns), Nullable: true})
@@ -116,10 +124,18 @@ func rows(t testing.TB, columns []spicepod.Column) arrow.DataType {
 	return arrow.ListOf(arrow.StructOf(fields...))
 }
 
+// made makes the body of a function.
+func made(t testing.TB, spec body.Spec, m Maker) (*Body, error) {
+	t.Helper()
+	b, err := m.New(t.Context(), spec)
+	own, _ := b.(*Body)
+	return own, err
+}
+
 // function is a function of the tests: its declaration in one line, without its name.
 func function(t testing.TB, declaration string) *Body {
 	t.Helper()
-	b, err := New(t.Context(), specOf(t, pod(t, "functions:\n- {name: f, from: wasm, "+declaration+"}\n"), 0), Options{})
+	b, err := made(t, specOf(t, pod(t, "functions:\n- {name: f, from: wasm, "+declaration+"}\n"), 0), Maker{})
 	if err != nil {
 		t.Fatal(err)
 	}

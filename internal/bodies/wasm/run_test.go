@@ -77,7 +77,7 @@ func TestGarbageCollection(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	b, err := New(t.Context(), specOf(t, pod(t, "functions:\n- {name: f, from: wasm, body_ref: numbers.wasm, entrypoint: spin, "+endless+number+"}\n"), 0), Options{Instances: 1})
+	b, err := made(t, specOf(t, pod(t, "functions:\n- {name: f, from: wasm, body_ref: numbers.wasm, entrypoint: spin, "+endless+number+"}\n"), 0), Maker{Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package wasm runs bodies that are WebAssembly modules: functions with `from: wasm`.
 //
-//	b, err := wasm.New(ctx, spec, wasm.Options{Cache: folder})
+//	b, err := wasm.Maker{Cache: folder}.New(ctx, spec)
 //	…
 //	values, err := b.Call(ctx, batch)
 //
@@ -21,7 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -37,13 +37,20 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Options are what a body needs of the runtime.
-type Options struct {
+// Kind is the kind of bodies from wasm.
+var Kind = body.Kind{
+	BodyKind: spicepod.BodyKind{
+		Schemes: []string{"wasm"}, Runtime: spicepod.RuntimeWASM, Cheap: true,
+		Keys:      []string{"body", "body_ref", "sandbox", "secrets", "entrypoint"},
+		FileParam: "module", BothHint: "the table that a module reads is passed in the call: declare it in signature.tables",
+	},
+	Open: func(h body.Host) body.Maker { return Maker{Cache: filepath.Join(h.Dir, "wasm"), Log: h.Log} },
+}
+
+// Maker makes bodies of modules.
+type Maker struct {
 	// Cache is the folder of compiled modules; "" compiles at each load.
 	Cache string
-	// Secret returns the value of an environment variable for a command; nil looks at those
-	// of this process.
-	Secret func(name string) (string, bool)
 	// Log gets what is wrong with the cache; nil logs nothing.
 	Log *slog.Logger
 	// Instances is how many calls run at once, at most; 0 means two for each processor.
@@ -106,13 +113,10 @@ type Body struct {
 var _ body.Body = (*Body)(nil)
 
 // New compiles the module of a function. The error of a declaration is [spicepod.Problems].
-func New(ctx context.Context, spec body.Spec, opts Options) (*Body, error) {
+func (maker Maker) New(ctx context.Context, spec body.Spec) (body.Body, error) {
 	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params}
 	d := declared{Entry: e, spec: spec}
-	if opts.Secret == nil {
-		opts.Secret = os.LookupEnv
-	}
-	b := d.read(opts.Secret)
+	b := d.read()
 	if b == nil {
 		return nil, e.Problems
 	}
@@ -120,19 +124,19 @@ func New(ctx context.Context, spec body.Spec, opts Options) (*Body, error) {
 	if e.Fault() != nil {
 		return nil, e.Problems
 	}
-	if b.slots = make(chan struct{}, instances(opts)); pooled && m.memories > 0 {
+	if b.slots = make(chan struct{}, instances(maker)); pooled && m.memories > 0 {
 		b.memories = &memories{size: b.limits.memory, most: cap(b.slots)}
 	}
-	if err := b.compile(ctx, code, opts); err != nil {
+	if err := b.compile(ctx, code, maker); err != nil {
 		d.Fail(d.at(), "", "failed to compile WASM module '%s': %s", d.file(), cause(err))
 		return nil, e.Problems
 	}
 	return b, nil
 }
 
-func instances(opts Options) int {
-	if opts.Instances > 0 {
-		return opts.Instances
+func instances(maker Maker) int {
+	if maker.Instances > 0 {
+		return maker.Instances
 	}
 	return 2 * runtime.GOMAXPROCS(0)
 }
@@ -202,7 +206,7 @@ func (d *declared) file() string {
 }
 
 // read reads the params. It returns nil after a problem.
-func (d *declared) read(secret func(string) (string, bool)) *Body {
+func (d *declared) read() *Body {
 	for _, key := range []string{"source", "language", "input_table"} {
 		if d.Params.Has(key) {
 			d.FailParam(key, notServed[key], "params.%s is not served", key)
@@ -211,7 +215,7 @@ func (d *declared) read(secret func(string) (string, bool)) *Body {
 	}
 	d.CheckReferences()
 	d.Known("a function from wasm", Params)
-	c := d.findSandbox(secret)
+	c := d.findSandbox()
 	otherwise, size := defaultFuel, d.Size("max_memory_bytes", maxMemory)
 	switch {
 	case size > 0:
@@ -392,18 +396,18 @@ func (d *declared) checkArrow(m *module) {
 }
 
 // compile compiles a module for calls, with the cache if that can be used.
-func (b *Body) compile(ctx context.Context, code []byte, opts Options) error {
-	if opts.Cache == "" {
+func (b *Body) compile(ctx context.Context, code []byte, maker Maker) error {
+	if maker.Cache == "" {
 		return b.prepare(ctx, code)
 	}
-	damage := b.compileCached(ctx, code, opts.Cache)
+	damage := b.compileCached(ctx, code, maker.Cache)
 	if damage == nil {
 		return nil
 	}
 	b.cache = nil
 	err := b.prepare(ctx, code)
-	if err == nil && opts.Log != nil {
-		opts.Log.Warn("the cache of compiled WebAssembly modules cannot be used", "folder", opts.Cache, "error", damage)
+	if err == nil && maker.Log != nil {
+		maker.Log.Warn("the cache of compiled WebAssembly modules cannot be used", "folder", maker.Cache, "error", damage)
 	}
 	return err
 }

@@ -1,0 +1,32 @@
+package runtime
+
+import (
+	"github.com/spiced-sql/spiced/internal/bodies/body"
+	"github.com/spiced-sql/spiced/internal/bodies/exec"
+	"github.com/spiced-sql/spiced/internal/bodies/remote"
+	"github.com/spiced-sql/spiced/internal/bodies/wasm"
+	"github.com/spiced-sql/spiced/spicepod"
+)
+
+// bodyKinds are the kinds of bodies of functions that are not SQL.
+var bodyKinds = []body.Kind{exec.Kind, wasm.Kind, remote.Kind}
+
+// Bodies are what functions may declare, for [spicepod.Load].
+var Bodies = func() (list []spicepod.BodyKind) {
+	for _, k := range bodyKinds {
+		list = append(list, k.BodyKind)
+	}
+	return list
+}()
+
+// openBodies returns the makers of bodies, by scheme.
+func openBodies(h body.Host) map[string]body.Maker {
+	makers := map[string]body.Maker{}
+	for _, k := range bodyKinds {
+		maker := k.Open(h)
+		for _, scheme := range k.Schemes {
+			makers[scheme] = maker
+		}
+	}
+	return makers
+}
