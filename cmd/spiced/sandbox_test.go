@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ functions:
 // needsIsolation skips the test where functions with from: exec cannot run.
 func needsIsolation(t *testing.T) {
 	t.Helper()
-	if _, err := sandbox.FindPython(t.Context(), ""); err != nil {
+	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
 	if exe, err := os.Executable(); err != nil || !sandbox.Probe([]string{exe, sandboxCommand}).Full {

@@ -16,10 +16,10 @@ import (
 )
 
 // withPyarrow returns an interpreter that has pyarrow.
-func withPyarrow(t *testing.T) sandbox.Interpreter {
+func withPyarrow(t *testing.T) interpreter {
 	t.Helper()
 	path := clients.Find(t, "PYARROW", "python/bin/python")
-	python, err := sandbox.FindPython(t.Context(), path)
+	python, err := findPython(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ while True:
 `
 
 // arrowPool has a program that answers with the value of a function's body.
-func arrowPool(t *testing.T, python sandbox.Interpreter, body string) *sandbox.Pool {
+func arrowPool(t *testing.T, python interpreter, body string) *sandbox.Pool {
 	t.Helper()
 	return newPool(t, sandbox.Options{
 		Name: "arrow", Lines: true, Arrow: true, Shim: options(t).Shim, Workers: 1, ReadOnly: python.ReadOnly, Output: 1 << 20,

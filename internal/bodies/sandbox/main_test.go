@@ -30,7 +30,7 @@ const patience = 60 * time.Second
 // options are those of a pool of Python workers.
 func options(t testing.TB) sandbox.Options {
 	t.Helper()
-	python, err := sandbox.FindPython(t.Context(), "")
+	python, err := findPython(t.Context(), "")
 	if err != nil {
 		t.Skip(err)
 	}
