@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -72,7 +73,7 @@ func FuzzChange(f *testing.F) {
 			t.Errorf("offset %d of %d", e.Offset, len(sql))
 		}
 		if after := contents(t, db); after != rows {
-			if err != nil || !changes(sql, sqltree.Scan(sql)) {
+			if err != nil || !dml.Begins(sql, sqltree.Scan(sql)) {
 				t.Errorf("orders has changed: %s (%v)", after, err)
 			}
 			reset(t, db)
@@ -93,20 +94,22 @@ func FuzzParseChange(f *testing.F) {
 	for _, a := range append(all["readers"], all["changes"]...) {
 		f.Add(a.sql)
 	}
-	b := &Builtins{reserved: set("select where set from")}
+	reserved := set("select where set from")
 	f.Fuzz(func(t *testing.T, sql string) {
 		tokens := sqltree.Scan(sql)
 		text := sqltree.Plain(sql, tokens)
-		if !changes(text, tokens) {
+		if !dml.Begins(text, tokens) {
 			return
 		}
-		ch, err := b.parseChange(text, tokens)
+		ch, err := dml.Parse(text, tokens, reserved)
 		if err != nil {
-			asError(t, err)
+			if e := (*dml.Error)(nil); !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(text) {
+				t.Errorf("%T %v", err, err)
+			}
 			return
 		}
 		end := 0
-		for _, s := range append(append([]sqltree.Span{ch.rows}, ch.values...), ch.where, ch.returning) {
+		for _, s := range append(append([]sqltree.Span{ch.Rows}, ch.Values...), ch.Where, ch.Returning) {
 			if s == (sqltree.Span{}) {
 				continue
 			}
@@ -119,8 +122,8 @@ func FuzzParseChange(f *testing.F) {
 				t.Errorf("%q is open at its end", text[s.Start:s.End])
 			}
 		}
-		if ch.verb == VerbUpdate && (len(ch.set) == 0 || len(ch.set) != len(ch.values)) {
-			t.Errorf("%d columns, %d values", len(ch.set), len(ch.values))
+		if ch.Verb == dml.VerbUpdate && (len(ch.Set) == 0 || len(ch.Set) != len(ch.Values)) {
+			t.Errorf("%d columns, %d values", len(ch.Set), len(ch.Values))
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/plural"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -72,7 +73,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 	if err != nil {
 		return nil, err
 	}
-	if explain == "" && changes(sql, tokens) {
+	if explain == "" && dml.Begins(sql, tokens) {
 		v, err := db.judgeChange(ctx, c, cat, req, names, text, h)
 		if err != nil {
 			return nil, moveError(err, sql, relocate)
@@ -337,7 +338,7 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 	case "INSERT", "UPDATE", "DELETE":
 		hint = "run it as a separate statement"
 	case "WITH":
-		if at, verb := changeInside(text, tokens); verb != "" {
+		if at, verb := dml.Inside(text, tokens); verb != "" {
 			return NewError(errcode.Refused, "put the WITH into its query", "WITH … %s is refused", verb).at(text, at)
 		}
 		return refusePivot(text, tokens, syntax)

@@ -12,6 +12,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -227,7 +228,7 @@ func (p *producer) plan() (pending mapping.PendingResult, s *stmt, err error) {
 	}()
 	if p.req.Trusted {
 		p.verdict = &verdict{text: p.req.SQL, origin: func(offset int) int { return offset }}
-		p.verdict.write = p.req.describe && changes(p.req.SQL, sqltree.Scan(p.req.SQL)) // see source.typed
+		p.verdict.write = p.req.describe && dml.Begins(p.req.SQL, sqltree.Scan(p.req.SQL)) // see source.typed
 	} else if p.verdict, err = p.db.judge(p.rows.ctx, p.c.conn, p.catalog, p.req, &p.held); err != nil {
 		return pending, nil, err
 	}

@@ -275,7 +275,7 @@ func logicalMembers(fields []Field, create func([]mapping.LogicalType, []string)
 func Literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // Identifier renders s as a quoted SQL identifier.
-func Identifier(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+func Identifier(s string) string { return sqltree.Identifier(s) }
 
 // Qualified renders a name in one of the runtime's schemas.
 func Qualified(schema, name string) string {

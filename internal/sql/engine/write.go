@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,14 +11,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/plural"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
-
-// json_serialize_sql takes SELECT only, so a small grammar of tokens parses an
-// INSERT, UPDATE or DELETE (see [parseChange]). Its parts, the query or the
-// expressions, are judged as parts of a SELECT. The statement that DuckDB gets is
-// composed of these judged parts and of quoted names. What the grammar does not
-// know is refused.
 
 // Writable reports whether statements with [Request.Write] may change the
 // relation.
@@ -39,12 +35,33 @@ const (
 	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
 	hintNotBase  = "only a dataset from duckdb:, mysql: or postgres:, or a table of such a catalog, with access: read_write can be written"
 	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
-	hintChange   = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …, each with RETURNING … if wanted"
 )
 
-// changes reports whether the statement begins with INSERT, UPDATE or DELETE.
-func changes(text string, tokens []sqltree.Token) bool {
-	return sqltree.Are(text, tokens, 0, "insert") || sqltree.Are(text, tokens, 0, "update") || sqltree.Are(text, tokens, 0, "delete")
+// change is a statement that changes rows of a relation, by the name that is declared.
+type change struct {
+	*dml.Statement
+	relation Relation // set by base
+}
+
+// fromDML converts an error of package dml about the statement text.
+func fromDML(err error, text string) error {
+	var e *dml.Error
+	if errors.As(err, &e) {
+		return NewError(e.Code, e.Hint, "%s", e.Message).at(text, e.Offset)
+	}
+	return err
+}
+
+// Remaining parses a DELETE by the grammar of writes, and returns a SELECT of the rows that it
+// leaves, with a function from offsets in that to those in text. The query is for the
+// caller to judge: only the grammar is checked.
+func (db *DB) Remaining(text string) (query string, origin func(int) int, err error) {
+	tokens, err := db.checkText(text)
+	if err != nil {
+		return "", nil, err
+	}
+	query, origin, err = dml.Remaining(text, tokens, db.builtins.reserved)
+	return query, origin, fromDML(err, text)
 }
 
 // judgeChange is judge for a text that changes rows. Offsets in the verdict and
@@ -54,10 +71,11 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if !req.Write {
 		return nil, NewError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
-	ch, err := db.builtins.parseChange(text, tokens)
+	statement, err := dml.Parse(text, tokens, db.builtins.reserved)
 	if err != nil {
-		return nil, err
+		return nil, fromDML(err, text)
 	}
+	ch := &change{Statement: statement}
 	table, err := ch.base(text, cat, names)
 	if err != nil {
 		return nil, err
@@ -69,8 +87,9 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if err := ch.checkColumns(c, cat, text, table); err != nil {
 		return nil, err
 	}
-	query, parts := ch.query(text)
-	relocate := func(offset int) int { return offsetIn(parts, offset, ch.target.Offset) }
+	query, parts := ch.Query(text, Qualified(ch.relation.Schema, ch.relation.Name))
+	judged := &judgedChange{Judged: dml.Judged{Text: text, Parts: parts}, names: names}
+	relocate := func(offset int) int { return judged.Offset(offset, ch.Target.Offset) }
 	st, edits, wrote, err := db.examine(ctx, c, names, query, inPart, nil, h)
 	if err == nil {
 		err = db.CheckCTEs(query, st, names)
@@ -78,31 +97,31 @@ func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Reques
 	if err != nil {
 		return nil, moveError(err, text, relocate)
 	}
-	edits, ok := sqltree.Merge(edits, ch.unqualify(query, st, names, parts))
-	if !ok {
-		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.target.Offset)
+	var ok bool
+	if judged.Edits, ok = sqltree.Merge(edits, ch.Unqualify(query, st, parts, ch.named(names))); !ok {
+		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.Target.Offset)
 	}
-	out := &assembler{text: text, parts: parts, edits: edits}
+	out := judged.assembler()
 	if len(numbers) > 0 && ch.costly(st, parts) {
 		return db.judgeNumbered(ctx, c, cat, req, names, text, numbers, h)
 	}
-	if !ch.compose(out, table) {
+	if !ch.Compose(out, table) {
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
-			at(text, ch.target.Offset)
+			at(text, ch.Target.Offset)
 	}
-	judged := &judgedParts{text: text, parts: parts, edits: edits, statement: st, names: names}
+	judged.tree = st
 	st, hidden := withoutHidden(st, names)
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
-		text: out.b.String(), origin: out.origin, traits: db.traits(query, st, cat),
-		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table), returning: ch.returning != (sqltree.Span{})}, parameters: parameters{types: wrote.types},
+		text: out.Text(), origin: out.Origin, traits: db.traits(query, st, cat),
+		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table), returning: ch.Returning != (sqltree.Span{})}, parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
 	if cat.contents.Open != nil {
 		v.waits = cat.waits(st)
 	}
 	if w := cat.contents.Targets[ch.relation].Writer; w != nil {
-		judged.statement = st
+		judged.tree = st
 		v.outside, err = db.judgeOutside(ctx, c, ch, w, judged, h)
 	}
 	if err == nil {
@@ -135,40 +154,23 @@ func (v *verdict) moved(relocate func(int) int) *verdict {
 	return &out
 }
 
-// changeInside returns the position at which a text that begins with WITH
-// continues with a statement that changes rows, and the verb of that.
-func changeInside(text string, tokens []sqltree.Token) (at int, verb string) {
-	depth := 0
-	for i, t := range tokens {
-		switch {
-		case t.Is(text, "("):
-			depth++
-		case t.Is(text, ")"):
-			depth--
-		case depth == 0 && (changes(text, tokens[i:]) || sqltree.Are(text, tokens, i, "merge")):
-			return t.Start, strings.ToUpper(t.Text(text))
-		}
-	}
-	return -1, ""
-}
-
 // base returns the table that the statement changes.
 func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
-	if err := checkRelation(text, ch.target, names); err != nil {
+	if err := checkRelation(text, ch.Target, names); err != nil {
 		return "", err
 	}
-	r, _ := names.Relation(ch.target.Catalog, ch.target.Schema, ch.target.Name)
+	r, _ := names.Relation(ch.Target.Catalog, ch.Target.Schema, ch.Target.Name)
 	if cat.contents.Open != nil { // only then is it known whether it can be written
 		if open := cat.contents.Open(Reading{Relations: []Relation{r}}); open != nil {
 			return "", &unopenedError{open}
 		}
 	}
-	if ch.alias == "" {
-		ch.alias = r.Name
+	if ch.Alias == "" {
+		ch.Alias = r.Name
 	}
 	ch.relation = r
 	fail := func(hint, format string) (string, error) {
-		return "", NewError(errcode.Refused, hint, format, r.Name).at(text, ch.target.Offset)
+		return "", NewError(errcode.Refused, hint, format, r.Name).at(text, ch.Target.Offset)
 	}
 	switch {
 	case cat.contents.Targets[r].ReadOnly != "":
@@ -181,10 +183,22 @@ func (ch *change) base(text string, cat *Catalog, names Names) (string, error) {
 	return cat.contents.Targets[r].Table, nil
 }
 
+// named returns a function that reports whether a path of names means the table of the statement,
+// for [dml.Statement.Unqualify].
+func (ch *change) named(names Names) func(path []string) bool {
+	if ch.Alias != ch.relation.Name {
+		return nil
+	}
+	return func(path []string) bool {
+		r, ok := names.Relation(pathOf(path))
+		return ok && r == ch.relation
+	}
+}
+
 // checkColumns refuses columns that the table does not have. DuckDB's error
 // would name a table that the caller does not know.
 func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error {
-	named := slices.Concat(ch.columns, ch.keys, ch.set)
+	named := slices.Concat(ch.Columns, ch.Keys, ch.Set)
 	if len(named) == 0 {
 		return nil
 	}
@@ -206,129 +220,6 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 		return e.at(text, t.Start)
 	}
 	return nil
-}
-
-// part is a judged part of a change: text[Span], at offset at of the SELECT that
-// was judged.
-type part struct {
-	sqltree.Span
-	at int
-}
-
-func (p part) len() int { return p.End - p.Start }
-
-// offsetIn maps an offset of the judged SELECT to the text; an offset outside the
-// parts becomes other.
-func offsetIn(parts []part, offset, other int) int {
-	for _, p := range parts {
-		if offset >= p.at && offset <= p.at+p.len() {
-			return p.Start + offset - p.at
-		}
-	}
-	return other
-}
-
-// query returns a SELECT with the parts of the change: the query of an INSERT, or
-// the values, the condition and what RETURNING lists, over the relation. The parts
-// that may have parameters are in the order of the text.
-func (ch *change) query(text string) (string, []part) {
-	if ch.rows != (sqltree.Span{}) && ch.conflict != ConflictUpdate && ch.returning == (sqltree.Span{}) {
-		return text[ch.rows.Start:ch.rows.End], []part{{ch.rows, 0}}
-	}
-	var b strings.Builder
-	var parts []part
-	add := func(before string, s sqltree.Span, after string) {
-		if s != (sqltree.Span{}) {
-			b.WriteString(before)
-			parts = append(parts, part{s, b.Len()})
-			b.WriteString(text[s.Start:s.End] + after)
-		}
-	}
-	b.WriteString("SELECT 1")
-	add(", ", ch.returning, "\n")
-	relation := Qualified(ch.relation.Schema, ch.relation.Name) + " AS "
-	b.WriteString(" FROM ")
-	add("(", ch.rows, "\n) AS \"rows\", ")
-	b.WriteString(relation + Identifier(ch.alias))
-	if ch.conflict == ConflictUpdate {
-		b.WriteString(", " + relation + excluded)
-	}
-	b.WriteString(" WHERE true")
-	for _, s := range ch.values {
-		add(" AND (", s, "\n) IS NULL")
-	}
-	add(" AND (", ch.where, "\n)")
-	return b.String(), parts
-}
-
-// excluded is the name of the row that an INSERT could not add.
-const excluded = "excluded"
-
-// compose composes the statement that DuckDB gets. It reports false when an edit
-// of the judged SELECT is in none of the parts.
-func (ch *change) compose(out *assembler, table string) bool {
-	switch ch.verb {
-	case VerbInsert:
-		ch.composeInsert(out, table)
-	case VerbUpdate:
-		out.own("UPDATE " + table + " AS " + Identifier(ch.alias) + " SET ")
-		ch.composeSet(out)
-	case VerbDelete:
-		out.own("DELETE FROM " + table + " AS " + Identifier(ch.alias))
-	}
-	if out.rows != "" && ch.verb != VerbInsert {
-		out.own(map[Verb]string{VerbUpdate: " FROM", VerbDelete: " USING"}[ch.verb] + " (" + out.rows + ") AS __spiced_rows WHERE " +
-			Identifier(ch.alias) + ".rowid = __spiced_rows.__spiced_row")
-	} else if ch.where != (sqltree.Span{}) {
-		out.within(" WHERE (", ch.where, ")")
-	}
-	if ch.returning != (sqltree.Span{}) {
-		out.within(" RETURNING ", ch.returning, "")
-	}
-	return out.used == len(out.edits)
-}
-
-func (ch *change) composeInsert(out *assembler, table string) {
-	out.own("INSERT INTO " + table + " AS " + Identifier(ch.alias))
-	if ch.byName {
-		out.own(" BY NAME")
-	}
-	out.names(out.text, ch.columns)
-	if ch.rows == (sqltree.Span{}) {
-		out.own(" DEFAULT VALUES")
-	} else if out.rows != "" {
-		out.own(" (" + out.rows + ")")
-	} else {
-		out.within(" (", ch.rows, ")")
-	}
-	if ch.conflict == ConflictFails {
-		return
-	}
-	out.own(" ON CONFLICT")
-	out.names(out.text, ch.keys)
-	out.own(" " + string(ch.conflict))
-	if ch.conflict == ConflictUpdate {
-		out.own(" SET ")
-		ch.composeSet(out)
-	}
-}
-
-func (ch *change) composeSet(out *assembler) {
-	for i, c := range ch.set {
-		if i > 0 {
-			out.own(", ")
-		}
-		out.name(out.text, c)
-		if ch.values[i] == (sqltree.Span{}) {
-			out.own(" = DEFAULT")
-			continue
-		}
-		if out.rows != "" && ch.verb == VerbUpdate {
-			out.own(" = __spiced_rows." + valueName(i))
-			continue
-		}
-		out.within(" = (", ch.values[i], ")")
-	}
 }
 
 // begin begins a transaction, unless one is open.

@@ -3,10 +3,10 @@ package engine
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -23,15 +23,15 @@ import (
 
 // source is the part of a write that a worker computes.
 type source struct {
-	query phase
+	query dml.Phase
 	// plain is the query without casts to the types of the columns. It runs if DuckDB refuses
 	// the other one, so that the write fails with DuckDB's own words.
-	plain phase
+	plain dml.Phase
 	// typed is an INSERT of plain into a table with the columns of the target, which describes
 	// the parameters; rest is the write with no rows, which describes what it returns.
-	typed, rest phase
+	typed, rest dml.Phase
 	into        *Dependency // the table of typed
-	write       phase       // over the rows of a stream, which is called streamed
+	write       dml.Phase   // over the rows of a stream, which is called streamed
 	rows        *Dependency // the rows of the target, of an UPDATE or DELETE
 	target      Relation
 	spans       []sqltree.Span // of the statement, that the worker computes
@@ -46,8 +46,8 @@ func (s *source) moved(relocate func(int) int) *source {
 		return nil
 	}
 	out := *s
-	for _, p := range []*phase{&out.query, &out.plain, &out.typed, &out.rest, &out.write} {
-		*p = p.moved(relocate)
+	for _, p := range []*dml.Phase{&out.query, &out.plain, &out.typed, &out.rest, &out.write} {
+		*p = p.Moved(relocate)
 	}
 	out.spans = slices.Clone(s.spans)
 	for i, span := range s.spans {
@@ -71,130 +71,67 @@ func (s *source) has(offset int) bool {
 }
 
 // costly reports whether a worker has to compute parts of the change.
-func (ch *change) costly(st *sqltree.Statement, parts []part) bool {
-	return slices.ContainsFunc(st.Costly, func(c sqltree.Costly) bool { return ch.computed(c, parts) })
-}
-
-// computed reports whether a part of the judged SELECT is in what a worker computes if
-// something in it is costly: the rows of an INSERT, the values and the condition of an UPDATE or
-// DELETE.
-func (ch *change) computed(c sqltree.Costly, parts []part) bool {
-	return slices.ContainsFunc(parts, func(p part) bool {
-		if ch.verb == VerbInsert && p.Span != ch.rows || p.Span == ch.returning {
-			return false
-		}
-		return len(parts) == 1 && ch.verb == VerbInsert || c.Offset >= p.at && c.Offset <= p.at+p.len()
-	})
+func (ch *change) costly(st *sqltree.Statement, parts []dml.Part) bool {
+	return slices.ContainsFunc(st.Costly, func(c sqltree.Costly) bool { return ch.Computed(c, parts) })
 }
 
 // judgeSource finds the costly parts of a judged change, and what a worker computes of it.
-func (v *verdict) judgeSource(c *conn, cat *Catalog, ch *change, table string, j *judgedParts) error {
+func (v *verdict) judgeSource(c *conn, cat *Catalog, ch *change, table string, j *judgedChange) error {
 	inside := func(offset int) bool {
-		return offset < 0 || slices.ContainsFunc(j.parts, func(p part) bool { return offset >= p.at && offset <= p.at+p.len() })
+		return offset < 0 || slices.ContainsFunc(j.Parts, func(p dml.Part) bool { return p.Has(offset) })
 	}
-	moves := v.outside == nil && ch.costly(j.statement, j.parts)
+	moves := v.outside == nil && ch.costly(j.tree, j.Parts)
 	var all, columns []Column
 	if moves {
 		var err error
-		if all, columns, err = c.written(cat, ch, table, j.text); err != nil {
+		if all, columns, err = c.written(cat, ch, table, j.Text); err != nil {
 			return err
 		}
 		if i := slices.IndexFunc(columns, unreadable); i >= 0 { // no worker can send its values
-			moves, v.stays = false, append(v.stays, sqltree.Costly{What: columns[i].Type.String(), Offset: ch.target.Offset})
+			moves, v.stays = false, append(v.stays, sqltree.Costly{What: columns[i].Type.String(), Offset: ch.Target.Offset})
 		}
 	}
-	for _, costly := range j.statement.Costly {
+	for _, costly := range j.tree.Costly {
 		if f := cat.Function(costly.What); costly.What == "" || f != nil && !f.Costly {
 			continue // a query, which can be interrupted, or a call of a function that is as simple as its arguments
 		}
-		if inside(costly.Offset) && !(moves && ch.computed(costly, j.parts)) {
-			costly.Offset = offsetIn(j.parts, costly.Offset, ch.target.Offset)
+		if inside(costly.Offset) && !(moves && ch.Computed(costly, j.Parts)) {
+			costly.Offset = j.Offset(costly.Offset, ch.Target.Offset)
 			v.stays = append(v.stays, costly)
 		}
 	}
 	if !moves {
 		return nil
 	}
-	st, err := ch.computedStatement(c, j)
-	if err != nil {
-		return err
+	st := j.tree
+	if ch.Verb != dml.VerbInsert || len(j.Parts) > 1 {
+		var err error
+		if st, err = parse(c, ch.ComputedQuery(j.Text, Qualified(ch.relation.Schema, ch.relation.Name)), j.names); err != nil {
+			return err
+		}
 	}
-	s := &source{target: ch.relation, spans: ch.computedSpans(), needs: workerNeeds{dependencies: cat.dependencies(st), conditions: cat.conditions(st)}}
+	s := &source{target: ch.relation, spans: ch.ComputedSpans(), needs: workerNeeds{dependencies: cat.dependencies(st), conditions: cat.conditions(st)}}
 	if s.needs.dependencies == nil {
 		return nil // only without the runtime's catalog, as in tests
 	}
 	into := standIn(ch.relation, "written")
 	s.into = NewDependency("written "+into, []string{"CREATE OR REPLACE TABLE " + into + " (" + definitions(all) + ")"}, []string{"DROP TABLE IF EXISTS " + into})
-	if ch.verb == VerbInsert {
+	if ch.Verb == dml.VerbInsert {
 		if err := s.composeRows(ch, columns, j); err != nil {
 			return err
 		}
 	} else {
-		if err := ch.checkWholeRows(st, all, j.text); err != nil {
-			return err
+		columnNames := make([]string, len(all))
+		for i, column := range all {
+			columnNames[i] = column.Name
+		}
+		if err := ch.CheckWholeRows(j.Text, ch.relation.Name, columnNames, st); err != nil {
+			return fromDML(err, j.Text)
 		}
 		s.composeChanges(ch, table, all, columns, j)
 	}
 	s.compose(ch, table, j)
 	v.source = s
-	return nil
-}
-
-// computedSpans are the parts that a worker computes.
-func (ch *change) computedSpans() []sqltree.Span {
-	if ch.verb == VerbInsert {
-		return []sqltree.Span{ch.rows}
-	}
-	return slices.DeleteFunc(append(slices.Clone(ch.values), ch.where), func(s sqltree.Span) bool { return s == sqltree.Span{} })
-}
-
-// computedStatement parses what a worker computes.
-func (ch *change) computedStatement(c *conn, j *judgedParts) (*sqltree.Statement, error) {
-	if ch.verb == VerbInsert && len(j.parts) == 1 {
-		return j.statement, nil
-	}
-	if ch.verb == VerbInsert {
-		return parse(c, j.text[ch.rows.Start:ch.rows.End], j.names)
-	}
-	sql := "SELECT 1"
-	for _, v := range ch.values {
-		if v != (sqltree.Span{}) {
-			sql += ", (" + j.text[v.Start:v.End] + "\n)"
-		}
-	}
-	sql += " FROM " + Qualified(ch.relation.Schema, ch.relation.Name) + " AS " + Identifier(ch.alias)
-	if ch.where != (sqltree.Span{}) {
-		sql += " WHERE (" + j.text[ch.where.Start:ch.where.End] + "\n)"
-	}
-	return parse(c, sql, j.names)
-}
-
-// checkWholeRows refuses expressions over all columns of a row, to which a worker adds its rowid.
-func (ch *change) checkWholeRows(st *sqltree.Statement, columns []Column, text string) error {
-	refuse := func(at int) error {
-		return NewError(errcode.Refused, "name the columns", "an expression over all columns of a row is refused in a part of a write that a worker computes").at(text, at)
-	}
-	named := func(name string) bool {
-		return slices.ContainsFunc(columns, func(c Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(name) })
-	}
-	if named("rowid") {
-		return NewError(errcode.Refused, "compute the values first, in a SELECT", "table %q has a column \"rowid\", so no worker can compute what the statement writes to it", ch.relation.Name).at(text, ch.target.Offset)
-	}
-	for _, c := range st.Columns {
-		if len(c.Parts) == 1 && sqltree.Fold(c.Parts[0]) == sqltree.Fold(ch.alias) && !named(ch.alias) {
-			return refuse(ch.target.Offset)
-		}
-	}
-	for _, span := range ch.computedSpans() {
-		part := text[span.Start:span.End]
-		tokens := sqltree.Scan(part)
-		for i, t := range tokens {
-			star := t.Is(part, "*") && i > 0 && (tokens[i-1].Is(part, "(") && !(i > 1 && sqltree.Are(part, tokens, i-2, "count")) || tokens[i-1].Is(part, ","))
-			if star || sqltree.Are(part, tokens, i, "columns") && i+1 < len(tokens) && tokens[i+1].Is(part, "(") {
-				return refuse(span.Start + t.Start)
-			}
-		}
-	}
 	return nil
 }
 
@@ -204,10 +141,10 @@ func (c *conn) written(cat *Catalog, ch *change, table, text string) (all, colum
 	if err != nil {
 		return nil, nil, publicError(err, "")
 	}
-	named := ch.columns
+	named := ch.Columns
 	switch {
-	case ch.verb != VerbInsert:
-		named = ch.set
+	case ch.Verb != dml.VerbInsert:
+		named = ch.Set
 	case len(named) == 0:
 		return s.columns, s.columns, nil
 	}
@@ -219,131 +156,98 @@ func (c *conn) written(cat *Catalog, ch *change, table, text string) (all, colum
 }
 
 // composeRows writes the query of an INSERT.
-func (s *source) composeRows(ch *change, columns []Column, j *judgedParts) error {
-	if rows := valueRows(j.text, ch.rows); rows != nil && !ch.byName {
+func (s *source) composeRows(ch *change, columns []Column, j *judgedChange) error {
+	if rows := ch.ValueRows(j.Text); rows != nil && !ch.ByName {
 		return s.composeValues(rows, columns, j)
 	}
 	plain := j.assembler()
-	plain.part(ch.rows)
-	s.plain = plain.phase()
+	plain.Part(ch.Rows)
+	s.plain = plain.Phase()
 	s.query = s.plain
-	if !ch.byName {
+	if !ch.ByName {
 		query := j.assembler()
-		query.within("SELECT * REPLACE ("+casts(columns)+") FROM (", ch.rows, ") AS __spiced_rows("+names(columns)+")")
-		s.query = query.phase()
+		query.Within("SELECT * REPLACE ("+casts(columns)+") FROM (", ch.Rows, ") AS __spiced_rows("+names(columns)+")")
+		s.query = query.Phase()
 	}
 	return nil
 }
 
 // composeValues is composeRows for VALUES. An INSERT casts each of its values to the type of the
 // column, while in a query the values of a column are first cast to one type of them all.
-func (s *source) composeValues(rows [][]sqltree.Span, columns []Column, j *judgedParts) error {
+func (s *source) composeValues(rows [][]sqltree.Span, columns []Column, j *judgedChange) error {
 	a := j.assembler()
 	before := "VALUES ("
 	for _, row := range rows {
 		for i, v := range row {
 			switch {
-			case strings.EqualFold(j.text[v.Start:v.End], "default"):
+			case strings.EqualFold(j.Text[v.Start:v.End], "default"):
 				return NewError(errcode.Refused, "insert the row in a statement of its own, or leave the column out",
-					"DEFAULT is refused in rows that a worker computes: one of them has more than constants and simple functions").at(j.text, v.Start)
+					"DEFAULT is refused in rows that a worker computes: one of them has more than constants and simple functions").at(j.Text, v.Start)
 			case i < len(columns):
-				a.within(before+"CAST((", v, ") AS "+columns[i].Type.String()+")")
+				a.Within(before+"CAST((", v, ") AS "+columns[i].Type.String()+")")
 			default:
-				a.within(before, v, "")
+				a.Within(before, v, "")
 			}
 			before = ", "
 		}
 		before = "), ("
 	}
-	a.own(")")
-	s.query = a.phase()
+	a.Own(")")
+	s.query = a.Phase()
 	s.plain = s.query
 	return nil
 }
 
-// valueRows returns the values of each row of a query that is VALUES (…), …; else nil.
-func valueRows(text string, query sqltree.Span) (rows [][]sqltree.Span) {
-	part := text[query.Start:query.End]
-	tokens := sqltree.Scan(part)
-	if !sqltree.Are(part, tokens, 0, "values") {
-		return nil
-	}
-	var row []sqltree.Span
-	depth, start := 0, 0
-	for i, t := range tokens[1:] {
-		symbol := t.Kind == sqltree.Symbol
-		switch word := t.Text(part); {
-		case depth == 0 && (!symbol || word != "(" && (word != "," || !tokens[i].Is(part, ")"))):
-			return nil
-		case symbol && strings.Contains("([{", word):
-			if depth++; depth == 1 {
-				row, start = nil, t.End
-			}
-		case symbol && depth == 1 && (word == "," || word == ")"):
-			row = append(row, sqltree.Span{Start: query.Start + start, End: query.Start + tokens[i].End})
-			if start = t.End; word == ")" {
-				rows, depth = append(rows, row), 0
-			}
-		case symbol && strings.Contains(")]}", word):
-			depth--
-		}
-	}
-	return rows
-}
-
 // composeChanges writes the query of the rows that an UPDATE or DELETE changes, each with its
 // rowid and its values.
-func (s *source) composeChanges(ch *change, table string, all, columns []Column, j *judgedParts) {
+func (s *source) composeChanges(ch *change, table string, all, columns []Column, j *judgedChange) {
 	view := standIn(ch.relation, "rows")
 	t := &SnapshotTable{
 		Name: "rows " + view, Relation: ch.relation, From: "(SELECT *, rowid FROM " + table + ")",
 		Columns: append(slices.Clone(all), Column{"rowid", &Type{ID: BigInt}}),
 	}
 	s.rows = NewTable("rows "+view, t, []string{"CREATE OR REPLACE VIEW " + view + " AS SELECT * FROM " + t.Stream()}, []string{"DROP VIEW IF EXISTS " + view})
-	compose := func(cast bool) phase {
+	compose := func(cast bool) dml.Phase {
 		a := j.assembler()
-		a.own("SELECT " + Identifier(ch.alias) + ".rowid AS __spiced_row")
-		for i, v := range ch.values {
+		a.Own("SELECT " + Identifier(ch.Alias) + ".rowid AS " + dml.RowID)
+		for i, v := range ch.Values {
 			switch {
 			case v == sqltree.Span{}:
 			case cast:
-				a.within(", CAST((", v, ") AS "+columns[i].Type.String()+") AS "+valueName(i))
+				a.Within(", CAST((", v, ") AS "+columns[i].Type.String()+") AS "+dml.ValueColumn(i))
 			default:
-				a.within(", (", v, ") AS "+valueName(i))
+				a.Within(", (", v, ") AS "+dml.ValueColumn(i))
 			}
 		}
-		a.own(" FROM " + view + " AS " + Identifier(ch.alias))
-		if ch.where != (sqltree.Span{}) {
-			a.within(" WHERE (", ch.where, ")")
+		a.Own(" FROM " + view + " AS " + Identifier(ch.Alias))
+		if ch.Where != (sqltree.Span{}) {
+			a.Within(" WHERE (", ch.Where, ")")
 		}
-		return a.phase()
+		return a.Phase()
 	}
 	s.query, s.plain = compose(true), compose(false)
 }
 
-// valueName is the column of the value of SET's column i.
-func valueName(i int) string { return "__spiced_value_" + strconv.Itoa(i) }
-
 // compose writes the other texts.
-func (s *source) compose(ch *change, table string, j *judgedParts) {
-	described := *ch
-	described.conflict, described.returning = ConflictFails, sqltree.Span{}
+func (s *source) compose(ch *change, table string, j *judgedChange) {
+	described := *ch.Statement
+	described.Conflict, described.Returning = dml.ConflictFails, sqltree.Span{}
 	typed := j.assembler()
-	described.compose(typed, standIn(ch.relation, "written"))
-	s.typed = typed.phase()
-	described = *ch
-	if ch.verb == VerbInsert {
-		described.rows, described.columns, described.byName = sqltree.Span{}, nil, false
+	described.Compose(typed, standIn(ch.relation, "written"))
+	s.typed = typed.Phase()
+	described = *ch.Statement
+	if ch.Verb == dml.VerbInsert {
+		described.Rows, described.Columns, described.ByName = sqltree.Span{}, nil, false
 	} else {
-		described.values, described.where = make([]sqltree.Span, len(ch.values)), sqltree.Span{}
+		described.Values, described.Where = make([]sqltree.Span, len(ch.Values)), sqltree.Span{}
 	}
 	rest := j.assembler()
-	described.compose(rest, table)
-	s.rest = rest.phase()
+	described.Compose(rest, table)
+	s.rest = rest.Phase()
 	write := j.assembler()
-	write.rows = "SELECT * FROM " + streamed
-	ch.compose(write, table)
-	s.write = write.phase()
+	write.Streamed = "SELECT * FROM " + streamed
+	ch.Compose(write, table)
+	s.write = write.Phase()
 }
 
 func casts(columns []Column) string {

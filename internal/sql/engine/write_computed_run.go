@@ -11,6 +11,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 )
 
 // supplied reports whether a worker computes the rows of the write.
@@ -25,7 +26,7 @@ func (p *producer) supply() (err error) {
 	}
 	judged, s := p.verdict, p.verdict.source
 	read, err := p.compute(s.query)
-	if unbound(err) && s.query.text != s.plain.text {
+	if unbound(err) && s.query.Text != s.plain.Text {
 		p.end() // the transaction of its snapshot
 		read, err = p.compute(s.plain)
 	}
@@ -69,9 +70,9 @@ func unbound(err error) bool {
 }
 
 // as returns a verdict on a phase of the write.
-func (v *verdict) as(ph phase) *verdict {
+func (v *verdict) as(ph dml.Phase) *verdict {
 	out := *v
-	out.text, out.origin, out.workerNeeds = ph.text, ph.origin, v.source.needs
+	out.text, out.origin, out.workerNeeds = ph.Text, ph.Origin, v.source.needs
 	return &out
 }
 
@@ -81,7 +82,7 @@ func (p *producer) planSupplied() (pending mapping.PendingResult, s *stmt, err e
 		return pending, nil, p.explain(err)
 	}
 	if err = s.checkResult(true); err == nil {
-		err = s.bind(p.verdict.source.write.values(p.req.Params))
+		err = s.bind(phaseParams(p.verdict.source.write, p.req.Params))
 	}
 	if err != nil {
 		return pending, s, p.explain(err)
@@ -97,7 +98,7 @@ func (p *producer) planSupplied() (pending mapping.PendingResult, s *stmt, err e
 
 // computed are the rows of a worker for a write.
 type computed struct {
-	query  phase
+	query  dml.Phase
 	rows   RemoteRows
 	opened bool
 	err    error // of the rows
@@ -105,11 +106,11 @@ type computed struct {
 
 // compute begins a query in a worker. If it reads what only this process can read, all of its
 // rows are there when it returns.
-func (p *producer) compute(q phase) (*computed, error) {
+func (p *producer) compute(q dml.Phase) (*computed, error) {
 	judged := p.verdict
 	defer func() { p.verdict = judged }()
 	p.verdict = judged.as(q)
-	job, tables := p.job(q.values(p.req.Params)), p.tables()
+	job, tables := p.job(phaseParams(q, p.req.Params)), p.tables()
 	job.Limits = Limits{Timeout: p.rows.limits.Timeout}
 	if job.Whole = len(tables) > 0; job.Whole {
 		job.Snapshot = func() (s *Snapshot, err error) {
@@ -169,12 +170,12 @@ func (p *producer) describeSupplied() error {
 		return err
 	}
 	p.verdict = judged.as(s.rest)
-	rest, err := p.c.prepare(s.rest.text, p.catalog.serial, noRevision)
+	rest, err := p.c.prepare(s.rest.Text, p.catalog.serial, noRevision)
 	if err != nil {
 		return p.explain(err)
 	}
 	d := rest.description(judged)
-	d.Params = slices.Concat(s.typed.given(about.Params), s.rest.given(d.Params))
+	d.Params = slices.Concat(namedByStatement(s.typed, about.Params), namedByStatement(s.rest, d.Params))
 	slices.SortStableFunc(d.Params, func(a, b Param) int { return numberOf(a.Name) - numberOf(b.Name) })
 	d.Params = slices.CompactFunc(d.Params, func(a, b Param) bool { return a.Name == b.Name })
 	p.rows.described = d.with(p.declared)
@@ -182,7 +183,7 @@ func (p *producer) describeSupplied() error {
 }
 
 // describeRemote describes a phase in a worker.
-func (p *producer) describeRemote(ph phase, more ...*Dependency) (*Description, error) {
+func (p *producer) describeRemote(ph dml.Phase, more ...*Dependency) (*Description, error) {
 	judged := p.verdict
 	defer func() { p.verdict = judged }()
 	p.verdict = judged.as(ph)
@@ -196,12 +197,12 @@ func (p *producer) describeRemote(ph phase, more ...*Dependency) (*Description, 
 	return remote.Description(), nil
 }
 
-// given returns the parameters of the phase as the statement names them.
-func (p phase) given(params []Param) []Param {
+// namedByStatement returns the parameters of the phase as the statement names them.
+func namedByStatement(ph dml.Phase, params []Param) []Param {
 	out := slices.Clone(params)
 	for i := range out {
-		if n := numberOf(out[i].Name); n >= 1 && n <= len(p.params) {
-			out[i].Name = strconv.Itoa(p.params[n-1])
+		if n := numberOf(out[i].Name); n >= 1 && n <= len(ph.Params) {
+			out[i].Name = strconv.Itoa(ph.Params[n-1])
 		}
 	}
 	return out

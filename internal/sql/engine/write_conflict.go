@@ -2,370 +2,79 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// What DO UPDATE sets depends on rows that only the server of the table has: it evaluates
-// the expressions, which are parsed here by a small grammar, never text of the caller.
-// What has no column in it is a constant, which DuckDB evaluates.
-//
-//	expr:    expr {OR | AND | = | <> | != | < | > | <= | >= | || | + | - | *} expr
-//	         NOT expr    expr IS [NOT] NULL    expr IS [NOT] DISTINCT FROM expr
-//	         {coalesce | greatest | least} (expr, …)    (expr)    column    constant
-//	column:  [excluded. | table.] name
-
-// Expr is an expression over the columns of a row and of the row that an INSERT could
-// not add.
-type Expr struct {
-	Op Op
-	// Column is the column of [OpColumn] and [OpExcluded]; of [OpValue], the column whose
-	// type the value has or is compared with, if there is one.
-	Column string
-	Args   []*Expr
-
-	Text *string // of [OpValue]
-	Type string  // of [OpValue], in DuckDB; "": that of the column
-}
-
-// Op is an operator or function, as SQL writes it in upper case, or one of the leaves.
-type Op string
-
-// The leaves of expressions, and the operators with one operand.
-const (
-	OpColumn    Op = "column"
-	OpExcluded  Op = "excluded"
-	OpValue     Op = "value"
-	OpNot       Op = "NOT"
-	OpIsNull    Op = "IS NULL"
-	OpIsNotNull Op = "IS NOT NULL"
-)
-
-// binding has the operators with two operands and how strongly each binds.
-var binding = map[Op]int{
-	"OR": 1, "AND": 2, "IS DISTINCT FROM": 4, "IS NOT DISTINCT FROM": 4,
-	"=": 5, "<>": 5, "<": 5, ">": 5, "<=": 5, ">=": 5, "||": 6, "+": 7, "-": 7, "*": 8,
-}
-
-const (
-	bindsNot        = 3
-	bindsIs         = 4
-	bindsComparison = 5
-)
-
-// Function reports whether the operator is written as a function.
-func (o Op) Function() bool { return o == "COALESCE" || o == "GREATEST" || o == "LEAST" }
-
-const hintConflict = "columns, excluded.…, constants, + - * ||, comparisons, AND, OR, NOT, IS NULL, coalesce, greatest and least can be used; compute others in the query of the INSERT"
-
-// conflictParser parses the expressions of DO UPDATE.
-type conflictParser struct {
-	sqltree.Cursor
-	judged  *judgedParts
-	table   *OutsideTable
-	columns []int // offsets of columns in the text
-	spans   []sqltree.Span
-	values  []*Expr // for spans
-}
-
 // judgeConflict parses what ON CONFLICT does.
-func (db *DB) judgeConflict(ctx context.Context, c *conn, o *outside, ch *change, table *OutsideTable, j *judgedParts, h *held) error {
-	for _, t := range ch.keys {
-		o.change.Target = append(o.change.Target, table.column(t.Name(j.text)).Name)
+func (db *DB) judgeConflict(ctx context.Context, c *conn, o *outside, ch *change, table *OutsideTable, j *judgedChange, h *held) error {
+	for _, t := range ch.Keys {
+		o.change.Target = append(o.change.Target, table.column(t.Name(j.Text)).Name)
 	}
-	if ch.conflict != ConflictUpdate {
+	if ch.Conflict != dml.ConflictUpdate {
 		return nil
 	}
-	p := &conflictParser{judged: j, table: table}
-	for _, column := range j.statement.Columns {
-		p.columns = append(p.columns, offsetIn(j.parts, column.Offset, -1))
+	p := &dml.ExprParser{Judged: &j.Judged, Name: func(written string) (string, bool) {
+		c := table.column(written)
+		if c == nil {
+			return "", false
+		}
+		return c.Name, true
+	}}
+	for _, column := range j.tree.Columns {
+		p.Columns = append(p.Columns, j.Offset(column.Offset, -1))
 	}
-	for i, t := range ch.set {
-		a := Assignment{Column: table.column(t.Name(j.text)).Name}
-		if ch.values[i] != (sqltree.Span{}) {
+	for i, t := range ch.Set {
+		a := Assignment{Column: table.column(t.Name(j.Text)).Name}
+		if ch.Values[i] != (sqltree.Span{}) {
 			var err error
-			if a.Value, err = p.parse(ch.values[i], a.Column); err != nil {
-				return err
+			if a.Value, err = p.Parse(ch.Values[i], a.Column); err != nil {
+				return fromDML(err, j.Text)
 			}
 		}
 		o.change.Set = append(o.change.Set, a)
 	}
-	if ch.where != (sqltree.Span{}) {
+	if ch.Where != (sqltree.Span{}) {
 		var err error
-		if o.change.Where, err = p.parse(ch.where, ""); err != nil {
-			return err
+		if o.change.Where, err = p.Parse(ch.Where, ""); err != nil {
+			return fromDML(err, j.Text)
 		}
 	}
-	return db.judgeConstants(ctx, c, o, p, h)
+	return db.judgeConstants(ctx, c, o, p, table, j, h)
 }
 
 // judgeConstants composes the query of the constants. They are parts of judged
 // expressions, and are judged again as what they are alone.
-func (db *DB) judgeConstants(ctx context.Context, c *conn, o *outside, p *conflictParser, h *held) error {
-	if len(p.values) == 0 {
+func (db *DB) judgeConstants(ctx context.Context, c *conn, o *outside, p *dml.ExprParser, table *OutsideTable, j *judgedChange, h *held) error {
+	if len(p.Constants) == 0 {
 		return nil
 	}
 	var query strings.Builder
-	parts := make([]part, len(p.spans))
-	for i, s := range p.spans {
+	parts := make([]dml.Part, len(p.Spans))
+	for i, s := range p.Spans {
 		query.WriteString([]string{"SELECT (", ", ("}[min(i, 1)])
-		parts[i] = part{s, query.Len()}
-		query.WriteString(p.SQL[s.Start:s.End] + "\n)")
+		parts[i] = dml.Part{Span: s, At: query.Len()}
+		query.WriteString(j.Text[s.Start:s.End] + "\n)")
 	}
-	_, edits, _, err := db.examine(ctx, c, p.judged.names, query.String(), inPart, nil, h)
+	constants := &dml.Judged{Text: j.Text, Parts: parts}
+	var err error
+	_, constants.Edits, _, err = db.examine(ctx, c, j.names, query.String(), inPart, nil, h)
 	if err != nil {
-		return moveError(err, p.SQL, func(offset int) int { return offsetIn(parts, offset, p.spans[0].Start) })
+		return moveError(err, j.Text, func(offset int) int { return constants.Offset(offset, p.Spans[0].Start) })
 	}
-	a := &assembler{text: p.SQL, parts: parts, edits: edits}
-	for i, v := range p.values {
-		a.own([]string{"SELECT ", ", "}[min(i, 1)])
+	a := &dml.Assembler{Judged: constants}
+	for i, v := range p.Constants {
+		a.Own([]string{"SELECT ", ", "}[min(i, 1)])
 		if v.Type == "" {
-			p.table.column(v.Column).writtenPart(a, p.spans[i])
-			a.own(", NULL")
+			table.column(v.Column).writtenPart(a, p.Spans[i])
+			a.Own(", NULL")
 			continue
 		}
-		a.within("CAST((", p.spans[i], ") AS VARCHAR), ")
-		a.within("system.main.typeof((", p.spans[i], "))")
+		a.Within("CAST((", p.Spans[i], ") AS VARCHAR), ")
+		a.Within("system.main.typeof((", p.Spans[i], "))")
 	}
-	o.constants, o.values = a.phase(), p.values
+	o.constants, o.values = a.Phase(), p.Constants
 	return nil
-}
-
-// parse parses the expression of a span. Column is the column that it is for, "" for none.
-func (p *conflictParser) parse(s sqltree.Span, column string) (*Expr, error) {
-	var tokens []sqltree.Token
-	for _, t := range sqltree.Scan(p.judged.text) {
-		if t.Start >= s.Start && t.End <= s.End {
-			tokens = append(tokens, t)
-		}
-	}
-	p.Cursor = sqltree.Cursor{SQL: p.judged.text, Tokens: tokens}
-	if p.constant(0, len(tokens)) {
-		v := p.value(0, len(tokens))
-		if v.Column = column; column != "" {
-			v.Type = ""
-		}
-		return v, nil
-	}
-	e, err := p.expression(0)
-	if err == nil && !p.Done() {
-		err = p.refuse()
-	}
-	return e, err
-}
-
-// constant reports whether no column is in the tokens from first to before end.
-func (p *conflictParser) constant(first, end int) bool {
-	s := p.Span(first, end)
-	return !slices.ContainsFunc(p.columns, func(at int) bool { return at < 0 || at >= s.Start && at < s.End })
-}
-
-// value returns the constant of the tokens from first to before end.
-func (p *conflictParser) value(first, end int) *Expr {
-	v := &Expr{Op: OpValue, Type: "?"}
-	p.spans, p.values = append(p.spans, p.Span(first, end)), append(p.values, v)
-	return v
-}
-
-func (p *conflictParser) refuse() error {
-	at := len(p.SQL)
-	if !p.Done() {
-		at = p.Tokens[p.Next].Start
-	} else if len(p.Tokens) > 0 {
-		at = p.Tokens[len(p.Tokens)-1].Start
-	}
-	return NewError(errcode.Refused, hintConflict, "DO UPDATE cannot compute this for a table that is not DuckDB's").at(p.SQL, at)
-}
-
-// expression parses operators that bind more strongly than least.
-func (p *conflictParser) expression(least int) (*Expr, error) {
-	var left *Expr
-	var err error
-	if p.Accept("not") {
-		if left, err = p.expression(bindsNot - 1); err == nil {
-			left = &Expr{Op: OpNot, Args: []*Expr{left}}
-		}
-	} else {
-		left, err = p.operand()
-	}
-	for err == nil {
-		op, tokens := p.operator()
-		binds := binding[op]
-		if op == OpIsNull || op == OpIsNotNull {
-			binds = bindsIs
-		}
-		if binds <= least {
-			break
-		}
-		p.Next += tokens
-		e := &Expr{Op: op, Args: []*Expr{left}}
-		if binding[op] > 0 {
-			var right *Expr
-			if right, err = p.expression(binds); err != nil {
-				break
-			}
-			e.Args = append(e.Args, right)
-			if binds == bindsComparison || binds == bindsIs {
-				e.relate()
-			}
-		}
-		left = e
-	}
-	return left, err
-}
-
-// relate lets the constants among the operands know the column that they are compared
-// with.
-func (e *Expr) relate() {
-	column := ""
-	for _, arg := range e.Args {
-		if arg.Op == OpColumn || arg.Op == OpExcluded {
-			column = arg.Column
-		}
-	}
-	for _, arg := range e.Args {
-		if arg.Op == OpValue {
-			arg.Column = column
-		}
-	}
-}
-
-// operator returns the operator that comes next, and how many tokens it has; "" if there
-// is none.
-func (p *conflictParser) operator() (Op, int) {
-	for _, words := range [][]string{
-		{"is", "not", "distinct", "from"}, {"is", "distinct", "from"}, {"is", "not", "null"}, {"is", "null"}, {"or"}, {"and"},
-	} {
-		if p.Is(p.Next, words...) {
-			return Op(strings.ToUpper(strings.Join(words, " "))), len(words)
-		}
-	}
-	end := p.Next
-	for end < len(p.Tokens) && p.Tokens[end].Kind == sqltree.Symbol && strings.Contains("+-*/<>=~!@#%^&|", p.Text(end)) && (end == p.Next || p.Tokens[end].Start == p.Tokens[end-1].End) {
-		end++
-	}
-	if end == p.Next {
-		return "", 0
-	}
-	s := p.Span(p.Next, end)
-	op := Op(p.SQL[s.Start:s.End])
-	if op == "!=" {
-		op = "<>"
-	}
-	if binding[op] == 0 {
-		return "", 0
-	}
-	return op, end - p.Next
-}
-
-// operand parses a bracket, a function, a column or a constant.
-func (p *conflictParser) operand() (*Expr, error) {
-	first := p.Next
-	switch {
-	case p.Done():
-		return nil, p.refuse()
-	case p.Is(first, "("):
-		return p.bracket(first)
-	case p.Tokens[first].IsName() && p.Is(first+1, "("):
-		end := p.closing(first + 1)
-		if p.constant(first, end) {
-			p.Next = end
-			return p.cast(first)
-		}
-		return p.function()
-	case p.Tokens[first].Kind == sqltree.Number, p.Tokens[first].Kind == sqltree.String, p.Tokens[first].Kind == sqltree.Param, p.Tokens[first].Kind == sqltree.NamedParam,
-		p.Is(first, "null"), p.Is(first, "true"), p.Is(first, "false"):
-		p.Next++
-		return p.cast(first)
-	case p.Is(first, "-") && first+1 < len(p.Tokens) && p.Tokens[first+1].Kind == sqltree.Number:
-		p.Next += 2
-		return p.cast(first)
-	case p.Tokens[first].IsName():
-		return p.column()
-	}
-	return nil, p.refuse()
-}
-
-// bracket parses (expr), or a constant in brackets.
-func (p *conflictParser) bracket(first int) (*Expr, error) {
-	end := p.closing(first)
-	if p.constant(first, end) {
-		p.Next = end
-		return p.cast(first)
-	}
-	p.Next++
-	e, err := p.expression(0)
-	if err == nil && !p.Accept(")") {
-		err = p.refuse()
-	}
-	return e, err
-}
-
-// cast returns the constant from token first on, with ::type if that follows.
-func (p *conflictParser) cast(first int) (*Expr, error) {
-	for p.Accept("::") {
-		if _, ok := p.AcceptName(); !ok {
-			return nil, p.refuse()
-		}
-		if p.Is(p.Next, "(") {
-			p.Next = p.closing(p.Next)
-		}
-	}
-	return p.value(first, p.Next), nil
-}
-
-// closing returns the token after the bracket that token i opens.
-func (p *conflictParser) closing(i int) int {
-	depth := 0
-	for ; i < len(p.Tokens); i++ {
-		if depth += p.Tokens[i].Nesting(p.SQL); depth == 0 {
-			return i + 1
-		}
-	}
-	return i
-}
-
-func (p *conflictParser) function() (*Expr, error) {
-	e := &Expr{Op: Op(strings.ToUpper(p.Tokens[p.Next].Name(p.SQL)))}
-	if !e.Op.Function() {
-		return nil, p.refuse()
-	}
-	p.Next += 2
-	for {
-		arg, err := p.expression(0)
-		if err != nil {
-			return nil, err
-		}
-		e.Args = append(e.Args, arg)
-		switch {
-		case p.Accept(")"):
-			e.relate()
-			return e, nil
-		case !p.Accept(","):
-			return nil, p.refuse()
-		}
-	}
-}
-
-// column parses the name of a column of the row, or of excluded. DuckDB has bound it.
-func (p *conflictParser) column() (*Expr, error) {
-	first := p.Next
-	p.Next++
-	for p.Is(p.Next, ".") && p.Next+1 < len(p.Tokens) && p.Tokens[p.Next+1].IsName() {
-		p.Next += 2
-	}
-	last := p.Next - 1
-	c := p.table.column(p.Tokens[last].Name(p.SQL))
-	if c == nil {
-		p.Next = first
-		return nil, p.refuse()
-	}
-	e := &Expr{Op: OpColumn, Column: c.Name}
-	if last == first+2 && sqltree.Fold(p.Tokens[first].Name(p.SQL)) == excluded {
-		e.Op = OpExcluded
-	}
-	return e, nil
 }

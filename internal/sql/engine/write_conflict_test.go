@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 )
 
 // recorder is a [Writer] that records what it is asked to write.
@@ -57,27 +58,27 @@ func outsider(t testing.TB) (*DB, *recorder) {
 	return db, r
 }
 
-// text writes an expression as SQL does.
-func (e *Expr) text() string {
+// exprText writes an expression as SQL does.
+func exprText(e *dml.Expr) string {
 	if e == nil {
 		return "DEFAULT"
 	}
 	var args []string
 	for _, a := range e.Args {
-		args = append(args, a.text())
+		args = append(args, exprText(a))
 	}
 	switch {
-	case e.Op == OpColumn:
+	case e.Op == dml.OpColumn:
 		return "t." + e.Column
-	case e.Op == OpExcluded:
+	case e.Op == dml.OpExcluded:
 		return "x." + e.Column
-	case e.Op == OpValue && e.Text == nil:
+	case e.Op == dml.OpValue && e.Text == nil:
 		return "NULL"
-	case e.Op == OpValue:
+	case e.Op == dml.OpValue:
 		return "<" + *e.Text + " " + e.Type + " " + e.Column + ">"
 	case e.Op.Function():
 		return string(e.Op) + "(" + strings.Join(args, ", ") + ")"
-	case len(args) == 1 && e.Op == OpNot:
+	case len(args) == 1 && e.Op == dml.OpNot:
 		return "(NOT " + args[0] + ")"
 	case len(args) == 1:
 		return "(" + args[0] + " " + string(e.Op) + ")"
@@ -114,9 +115,9 @@ func TestConflictExpressions(t *testing.T) {
 			continue
 		}
 		rows.Close()
-		got := r.change.Set[0].Value.text()
+		got := exprText(r.change.Set[0].Value)
 		if r.change.Where != nil {
-			got += " WHERE " + r.change.Where.text()
+			got += " WHERE " + exprText(r.change.Where)
 		}
 		if got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.set, got, c.want)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
@@ -39,17 +40,17 @@ type WriteTx interface {
 
 // RowChange is what a [WriteTx] does with rows.
 type RowChange struct {
-	Verb      Verb
+	Verb      dml.Verb
 	Key       []string // columns that identify the rows of an UPDATE or DELETE
 	Columns   []string // that an INSERT or UPDATE sets
 	Default   []string // that an UPDATE sets to their default
 	Returning bool     // all columns of the rows are wanted, of at most MaxRows rows
 	MaxRows   int64
 
-	Conflict Conflict
-	Target   []string // columns of ON CONFLICT; may be empty for [ConflictNothing]
+	Conflict dml.Conflict
+	Target   []string // columns of ON CONFLICT; may be empty for [dml.ConflictNothing]
 	Set      []Assignment
-	Where    *Expr // of DO UPDATE; nil: none
+	Where    *dml.Expr // of DO UPDATE; nil: none
 
 	// Values are those of Key and then those of Columns, a list for each column. None of
 	// an INSERT: one row of defaults.
@@ -59,7 +60,7 @@ type RowChange struct {
 // Assignment is column = value of DO UPDATE. A nil value is DEFAULT.
 type Assignment struct {
 	Column string
-	Value  *Expr
+	Value  *dml.Expr
 }
 
 // Changed is what a change did.
@@ -258,32 +259,29 @@ func (t *OutsideTable) textsFrom(rows [][]*string) (string, error) {
 // outside is a judged change of a table that is not in DuckDB.
 type outside struct {
 	writer    Writer
-	change    RowChange // without values
-	alias     string    // of the table
-	rows      phase     // selects the values; empty: none
-	returning phase     // the beginning of a SELECT of what RETURNING lists
-	constants phase     // selects the constants of DO UPDATE, each with its type; empty: none
-	values    []*Expr   // that the constants are for
+	change    RowChange   // without values
+	alias     string      // of the table
+	rows      dml.Phase   // selects the values; empty: none
+	returning dml.Phase   // the beginning of a SELECT of what RETURNING lists
+	constants dml.Phase   // selects the constants of DO UPDATE, each with its type; empty: none
+	values    []*dml.Expr // that the constants are for
 }
 
 func (o *outside) moved(relocate func(int) int) *outside {
 	out := *o
-	out.rows, out.returning, out.constants = o.rows.moved(relocate), o.returning.moved(relocate), o.constants.moved(relocate)
+	out.rows, out.returning, out.constants = o.rows.Moved(relocate), o.returning.Moved(relocate), o.constants.Moved(relocate)
 	return &out
 }
 
-// judgedParts is the SELECT with the parts of a change that was judged.
-type judgedParts struct {
-	text      string // of the change
-	parts     []part
-	edits     []sqltree.Edit
-	statement *sqltree.Statement
-	names     Names
+// judgedChange is a change that was judged, with the parse tree of its SELECT and the names that it
+// was judged with.
+type judgedChange struct {
+	dml.Judged
+	tree  *sqltree.Statement
+	names Names
 }
 
-func (j *judgedParts) assembler() *assembler {
-	return &assembler{text: j.text, parts: j.parts, edits: j.edits}
-}
+func (j *judgedChange) assembler() *dml.Assembler { return &dml.Assembler{Judged: &j.Judged} }
 
 // judgeNumbered judges a change with its parameters ? as $1, $2, …: its parts run apart.
 func (db *DB) judgeNumbered(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, numbers []sqltree.Edit, h *held) (*verdict, error) {
@@ -301,16 +299,16 @@ const (
 )
 
 // judgeOutside returns how a judged change is done to the table of a writer.
-func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j *judgedParts, h *held) (*outside, error) {
+func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j *judgedChange, h *held) (*outside, error) {
 	table := w.Table()
-	o := &outside{writer: w, alias: ch.alias, change: RowChange{Verb: ch.verb, Conflict: ch.conflict, Returning: ch.returning != sqltree.Span{}}}
+	o := &outside{writer: w, alias: ch.Alias, change: RowChange{Verb: ch.Verb, Conflict: ch.Conflict, Returning: ch.Returning != sqltree.Span{}}}
 	fail := func(hint, format string, args ...any) (*outside, error) {
-		return nil, NewError(errcode.Refused, hint, format, args...).at(j.text, ch.target.Offset)
+		return nil, NewError(errcode.Refused, hint, format, args...).at(j.Text, ch.Target.Offset)
 	}
 	switch {
-	case ch.byName:
+	case ch.ByName:
 		return fail(hintOutside, "INSERT … BY NAME is refused for table %q, which is not DuckDB's", ch.relation.Name)
-	case ch.verb == VerbInsert:
+	case ch.Verb == dml.VerbInsert:
 		if err := o.insert(ch, table, j); err != nil {
 			return nil, err
 		}
@@ -322,7 +320,7 @@ func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j
 			return fail(hintNoKey, "table %q has no key by which rows can be changed", ch.relation.Name)
 		}
 		if at := db.randomCondition(ch, j); at >= 0 {
-			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE", "a condition that changes with each evaluation is refused for table %q, which is not DuckDB's", ch.relation.Name).at(j.text, at)
+			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE", "a condition that changes with each evaluation is refused for table %q, which is not DuckDB's", ch.relation.Name).at(j.Text, at)
 		}
 		o.keyed(ch, table, j)
 	}
@@ -334,27 +332,27 @@ func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j
 	if err := w.Check(&o.change); err != nil {
 		var e *Error
 		if errors.As(err, &e) {
-			return nil, e.at(j.text, ch.target.Offset)
+			return nil, e.at(j.Text, ch.Target.Offset)
 		}
 		return nil, err
 	}
 	if o.change.Returning {
 		a := j.assembler()
-		a.within("SELECT ", ch.returning, "")
-		o.returning = a.phase()
+		a.Within("SELECT ", ch.Returning, "")
+		o.returning = a.Phase()
 	}
 	return o, nil
 }
 
 // insert composes the rows of an INSERT.
-func (o *outside) insert(ch *change, table *OutsideTable, j *judgedParts) error {
-	if ch.rows == (sqltree.Span{}) {
+func (o *outside) insert(ch *change, table *OutsideTable, j *judgedChange) error {
+	if ch.Rows == (sqltree.Span{}) {
 		return nil
 	}
-	for _, c := range ch.columns {
-		o.change.Columns = append(o.change.Columns, table.column(c.Name(j.text)).Name)
+	for _, c := range ch.Columns {
+		o.change.Columns = append(o.change.Columns, table.column(c.Name(j.Text)).Name)
 	}
-	if len(ch.columns) == 0 {
+	if len(ch.Columns) == 0 {
 		for _, c := range table.Columns {
 			if !c.Generated {
 				o.change.Columns = append(o.change.Columns, c.Name)
@@ -362,17 +360,17 @@ func (o *outside) insert(ch *change, table *OutsideTable, j *judgedParts) error 
 		}
 	}
 	a := j.assembler()
-	plain := *ch
-	plain.conflict = ConflictFails
-	plain.composeInsert(a, standInRows(ch.relation))
-	a.own(" RETURNING ")
+	plain := *ch.Statement
+	plain.Conflict = dml.ConflictFails
+	plain.ComposeInsert(a, standInRows(ch.relation))
+	a.Own(" RETURNING ")
 	for i, name := range o.change.Columns {
 		if i > 0 {
-			a.own(", ")
+			a.Own(", ")
 		}
-		a.own(toText(Identifier(name), table.column(name).writtenType()))
+		a.Own(toText(Identifier(name), table.column(name).writtenType()))
 	}
-	o.rows = a.phase()
+	o.rows = a.Phase()
 	return nil
 }
 
@@ -389,42 +387,42 @@ func (c *OutsideColumn) writtenType() *Type {
 }
 
 // keyed composes the keys and the values of an UPDATE or DELETE.
-func (o *outside) keyed(ch *change, table *OutsideTable, j *judgedParts) {
+func (o *outside) keyed(ch *change, table *OutsideTable, j *judgedChange) {
 	a := j.assembler()
 	for i, name := range o.change.Key {
-		a.own([]string{"SELECT ", ", "}[min(i, 1)] + toText(Identifier(ch.alias)+"."+Identifier(name), table.column(name).Type))
+		a.Own([]string{"SELECT ", ", "}[min(i, 1)] + toText(Identifier(ch.Alias)+"."+Identifier(name), table.column(name).Type))
 	}
-	for i, t := range ch.set {
-		c := table.column(t.Name(j.text))
-		if ch.values[i] == (sqltree.Span{}) {
+	for i, t := range ch.Set {
+		c := table.column(t.Name(j.Text))
+		if ch.Values[i] == (sqltree.Span{}) {
 			o.change.Default = append(o.change.Default, c.Name)
 			continue
 		}
 		o.change.Columns = append(o.change.Columns, c.Name)
-		a.own(", ")
-		c.writtenPart(a, ch.values[i])
+		a.Own(", ")
+		c.writtenPart(a, ch.Values[i])
 	}
-	a.own(" FROM " + Qualified(ch.relation.Schema, ch.relation.Name) + " AS " + Identifier(ch.alias))
-	if ch.where != (sqltree.Span{}) {
-		a.within(" WHERE (", ch.where, ")")
+	a.Own(" FROM " + Qualified(ch.relation.Schema, ch.relation.Name) + " AS " + Identifier(ch.Alias))
+	if ch.Where != (sqltree.Span{}) {
+		a.Within(" WHERE (", ch.Where, ")")
 	}
-	o.rows = a.phase()
+	o.rows = a.Phase()
 }
 
 // writtenPart adds the text of a judged value for the column.
-func (c *OutsideColumn) writtenPart(a *assembler, s sqltree.Span) {
+func (c *OutsideColumn) writtenPart(a *dml.Assembler, s sqltree.Span) {
 	const mark = "\x00"
 	t := c.writtenType()
 	before, after, _ := strings.Cut(toText("CAST(("+mark+") AS "+t.String()+")", t), mark)
-	a.within(before, s, after)
+	a.Within(before, s, after)
 }
 
 // randomCondition returns where WHERE calls a function whose value changes with each
 // evaluation, or -1: a condition is evaluated again when the rows are locked.
-func (db *DB) randomCondition(ch *change, j *judgedParts) int {
-	for _, call := range j.statement.Calls {
-		at := offsetIn(j.parts, call.Offset, -1)
-		if at < ch.where.Start || at >= ch.where.End {
+func (db *DB) randomCondition(ch *change, j *judgedChange) int {
+	for _, call := range j.tree.Calls {
+		at := j.Offset(call.Offset, -1)
+		if at < ch.Where.Start || at >= ch.Where.End {
 			continue
 		}
 		if f := declared(call, j.names); f != nil && f.Random || f == nil && db.builtins.Random(call.Name) {

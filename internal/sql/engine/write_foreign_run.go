@@ -11,6 +11,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 )
 
 // A write to a table that is not DuckDB's. DuckDB evaluates the values before the
@@ -29,7 +30,7 @@ const (
 func (p *producer) gather() (err error) {
 	p.gathered = nil
 	o := p.verdict.outside
-	if o.rows.text != "" {
+	if o.rows.Text != "" {
 		p.gathered, err = p.keyedValues(len(o.change.Key) + len(o.change.Columns))
 	}
 	return err
@@ -97,7 +98,7 @@ func (p *producer) rowChange(tx WriteTx) (*RowChange, error) {
 	o := p.verdict.outside
 	change := o.change
 	change.Values = p.gathered
-	if err := p.constants(&change); err != nil || change.Verb == VerbInsert || !change.changes() {
+	if err := p.constants(&change); err != nil || change.Verb == dml.VerbInsert || !change.changes() {
 		return &change, err
 	}
 	locked := map[string]bool{}
@@ -146,14 +147,14 @@ func (r *RowChange) keep(f func(row int) bool) {
 // so that the expressions are copied.
 func (p *producer) constants(change *RowChange) error {
 	o := p.verdict.outside
-	if o.constants.text == "" {
+	if o.constants.Text == "" {
 		return nil
 	}
 	values, err := p.values(o.constants, 2*len(o.values))
 	if err != nil {
 		return err
 	}
-	known := map[*Expr]*Expr{}
+	known := map[*dml.Expr]*dml.Expr{}
 	for i, v := range o.values {
 		copied := *v
 		copied.Text = values[2*i][0]
@@ -164,30 +165,14 @@ func (p *producer) constants(change *RowChange) error {
 	}
 	set := make([]Assignment, len(change.Set))
 	for i, a := range change.Set {
-		set[i] = Assignment{a.Column, a.Value.with(known)}
+		set[i] = Assignment{a.Column, a.Value.With(known)}
 	}
-	change.Set, change.Where = set, change.Where.with(known)
+	change.Set, change.Where = set, change.Where.With(known)
 	return nil
 }
 
-// with returns a copy with other leaves.
-func (e *Expr) with(leaves map[*Expr]*Expr) *Expr {
-	if e == nil {
-		return nil
-	}
-	if leaf := leaves[e]; leaf != nil {
-		return leaf
-	}
-	out := *e
-	out.Args = make([]*Expr, len(e.Args))
-	for i, a := range e.Args {
-		out.Args[i] = a.with(leaves)
-	}
-	return &out
-}
-
 // values returns the texts that a phase selects, a list for each of its columns.
-func (p *producer) values(ph phase, columns int) ([][]*string, error) {
+func (p *producer) values(ph dml.Phase, columns int) ([][]*string, error) {
 	out := make([][]*string, columns)
 	size := 0
 	_, err := p.each(ph, func(c *Chunk) error {
@@ -214,23 +199,42 @@ func (p *producer) values(ph phase, columns int) ([][]*string, error) {
 	return out, err
 }
 
+// phaseParams returns the parameters of a phase.
+func phaseParams(ph dml.Phase, given Params) Params {
+	var out Params
+	for name, v := range given.Named {
+		if slices.ContainsFunc(ph.Names, func(n string) bool { return strings.EqualFold(n, name) }) {
+			if out.Named == nil {
+				out.Named = map[string]any{}
+			}
+			out.Named[name] = v
+		}
+	}
+	for _, n := range ph.Params {
+		if n >= 1 && n <= len(given.Positional) {
+			out.Positional = append(out.Positional, given.Positional[n-1])
+		}
+	}
+	return out
+}
+
 // each runs a phase and calls f with its chunks, and returns its columns.
-func (p *producer) each(ph phase, f func(*Chunk) error) (columns []Column, err error) {
+func (p *producer) each(ph dml.Phase, f func(*Chunk) error) (columns []Column, err error) {
 	fail := func(err error) ([]Column, error) {
 		var e *duckError
 		if p.rows.ctx.Err() == nil && errors.As(err, &e) {
-			return nil, p.explainAt(e, ph.origin)
+			return nil, p.explainAt(e, ph.Origin)
 		}
 		return nil, p.explain(err)
 	}
-	key := stmtKey{p.catalog.serial, ph.text}
+	key := stmtKey{p.catalog.serial, ph.Text}
 	p.c.prepared.Delete(key) // its plan may be that of other rows
-	s, err := p.c.prepare(ph.text, p.catalog.serial, noRevision)
+	s, err := p.c.prepare(ph.Text, p.catalog.serial, noRevision)
 	if err != nil {
 		return fail(err)
 	}
 	defer p.c.prepared.Delete(key)
-	if err = s.bind(ph.values(p.req.Params)); err != nil {
+	if err = s.bind(phaseParams(ph, p.req.Params)); err != nil {
 		return fail(err)
 	}
 	if err := p.runPhase(s, f); err != nil {
@@ -280,14 +284,14 @@ func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
 // outcome returns what the statement returns: the number of rows, or those of RETURNING.
 func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
 	o := p.verdict.outside
-	ph := phase{text: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), origin: func(int) int { return -1 }}
+	ph := dml.Phase{Text: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), Origin: func(int) int { return -1 }}
 	if o.change.Returning {
 		rows, err := o.writer.Table().textsFrom(changed.Rows)
 		if err != nil {
 			return nil, err
 		}
 		ph = o.returning
-		ph.text += " FROM (" + rows + ") AS " + Identifier(o.alias)
+		ph.Text += " FROM (" + rows + ") AS " + Identifier(o.alias)
 	}
 	var chunks []*Chunk
 	var size int64

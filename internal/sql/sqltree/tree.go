@@ -281,6 +281,9 @@ func shapeOf(n node) Shape {
 	return s
 }
 
+// Identifier quotes a name.
+func Identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
 // Fold returns name as DuckDB compares it, quoted or not: ASCII letters are
 // lowered. Folding more would confuse distinct names.
 func Fold(name string) string {

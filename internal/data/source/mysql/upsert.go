@@ -9,6 +9,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -38,7 +39,7 @@ func (t *target) checkUpdate(r *engine.RowChange) error {
 			return fail("leave it out, or use UPDATE", "DO UPDATE cannot set the column %q, by which it finds the row", a.Column)
 		}
 	}
-	expressions := []*engine.Expr{r.Where}
+	expressions := []*dml.Expr{r.Where}
 	for _, a := range r.Set {
 		expressions = append(expressions, a.Value)
 	}
@@ -49,11 +50,11 @@ func (t *target) checkUpdate(r *engine.RowChange) error {
 		}
 		expressions = append(expressions, e.Args...)
 		switch {
-		case e.Op == engine.OpExcluded && !slices.Contains(r.Columns, e.Column):
+		case e.Op == dml.OpExcluded && !slices.Contains(r.Columns, e.Column):
 			return fail("add the column to those of the INSERT", "excluded.%s has no value in this INSERT", e.Column)
 		case (e.Op == "GREATEST" || e.Op == "LEAST") && len(e.Args) > mostCompared:
 			return fail("compute it in the query of the INSERT", "%s has more than %d arguments", strings.ToLower(string(e.Op)), mostCompared)
-		case (e.Op == "+" || e.Op == "-" || e.Op == "*") && slices.ContainsFunc(e.Args, func(arg *engine.Expr) bool { return !t.numeric(arg) }):
+		case (e.Op == "+" || e.Op == "-" || e.Op == "*") && slices.ContainsFunc(e.Args, func(arg *dml.Expr) bool { return !t.numeric(arg) }):
 			return fail("compute others in the query of the INSERT", "DO UPDATE has %s of numbers only", e.Op)
 		}
 	}
@@ -61,34 +62,34 @@ func (t *target) checkUpdate(r *engine.RowChange) error {
 }
 
 // numeric reports whether an expression is a number, as far as that is known.
-func (t *target) numeric(e *engine.Expr) bool {
+func (t *target) numeric(e *dml.Expr) bool {
 	switch e.Op {
-	case engine.OpColumn, engine.OpExcluded:
+	case dml.OpColumn, dml.OpExcluded:
 		return t.column(e.Column).form == number
-	case engine.OpValue, "+", "-", "*":
+	case dml.OpValue, "+", "-", "*":
 		return true
 	case "COALESCE", "GREATEST", "LEAST":
-		return !slices.ContainsFunc(e.Args, func(arg *engine.Expr) bool { return !t.numeric(arg) })
+		return !slices.ContainsFunc(e.Args, func(arg *dml.Expr) bool { return !t.numeric(arg) })
 	}
 	return false
 }
 
 // expression returns an expression of DO UPDATE for a row of the INSERT.
-func (t *target) expression(r *engine.RowChange, row int, e *engine.Expr) string {
+func (t *target) expression(r *engine.RowChange, row int, e *dml.Expr) string {
 	args := make([]string, len(e.Args))
 	for i, a := range e.Args {
 		args[i] = t.expression(r, row, a)
 	}
 	switch e.Op {
-	case engine.OpColumn:
+	case dml.OpColumn:
 		return identifier(e.Column)
-	case engine.OpExcluded:
+	case dml.OpExcluded:
 		return t.column(e.Column).literal(r.Values[slices.Index(r.Columns, e.Column)][row])
-	case engine.OpValue:
+	case dml.OpValue:
 		return t.constant(e)
-	case engine.OpNot:
+	case dml.OpNot:
 		return "(NOT " + args[0] + ")"
-	case engine.OpIsNull, engine.OpIsNotNull:
+	case dml.OpIsNull, dml.OpIsNotNull:
 		return "(" + args[0] + " " + string(e.Op) + ")"
 	case "IS NOT DISTINCT FROM":
 		return "(" + args[0] + " <=> " + args[1] + ")"
@@ -107,7 +108,7 @@ func (t *target) expression(r *engine.RowChange, row int, e *engine.Expr) string
 }
 
 // constant writes a constant of DO UPDATE.
-func (t *target) constant(e *engine.Expr) string {
+func (t *target) constant(e *dml.Expr) string {
 	switch {
 	case e.Text == nil:
 		return "NULL"

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/source/dbproxy"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -30,15 +31,15 @@ func (w *writer) Table() *engine.OutsideTable { return &w.target.OutsideTable }
 func (w *writer) Check(r *engine.RowChange) error {
 	at := w.server.config.address()
 	switch {
-	case r.Conflict == engine.ConflictUpdate && !w.target.returns:
+	case r.Conflict == dml.ConflictUpdate && !w.target.returns:
 		return engine.NewError(errcode.Refused, "UPDATE the rows that are there, and INSERT … ON CONFLICT DO NOTHING the others; MariaDB has what it takes since 10.5",
 			"ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server %s looks at all unique keys, has no WHERE, and assigns one column after the other", at)
-	case r.Conflict == engine.ConflictUpdate:
+	case r.Conflict == dml.ConflictUpdate:
 		return w.target.checkUpdate(r)
-	case r.Verb == engine.VerbInsert && r.Returning && !w.target.returns:
+	case r.Verb == dml.VerbInsert && r.Returning && !w.target.returns:
 		return engine.NewError(errcode.Refused, "leave RETURNING out, and SELECT the rows by their keys; MariaDB has INSERT … RETURNING since 10.5",
 			"INSERT … RETURNING is refused: the MySQL server %s does not have it", at)
-	case r.Verb == engine.VerbUpdate && r.Returning && slices.ContainsFunc(r.Default, func(name string) bool { return slices.Contains(r.Key, name) }):
+	case r.Verb == dml.VerbUpdate && r.Returning && slices.ContainsFunc(r.Default, func(name string) bool { return slices.Contains(r.Key, name) }):
 		return engine.NewError(errcode.Refused, "leave RETURNING out", "UPDATE … RETURNING is refused where a column of the key gets its default")
 	}
 	return nil
@@ -106,11 +107,11 @@ func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.C
 	changed := &engine.Changed{}
 	var err error
 	switch r.Verb {
-	case engine.VerbInsert:
+	case dml.VerbInsert:
 		err = t.insert(ctx, r, changed)
-	case engine.VerbUpdate:
+	case dml.VerbUpdate:
 		err = t.update(ctx, r, changed)
-	case engine.VerbDelete:
+	case dml.VerbDelete:
 		err = t.delete(ctx, r, changed)
 	}
 	return changed, t.explain(err)
@@ -130,11 +131,11 @@ func (t *transaction) insert(ctx context.Context, r *engine.RowChange, changed *
 	if len(r.Values) == 0 {
 		return t.skip(r, exec("INSERT INTO "+t.target.table()+" () VALUES ()"+returning))
 	}
-	if r.Conflict == engine.ConflictUpdate {
+	if r.Conflict == dml.ConflictUpdate {
 		return t.upsert(ctx, r, changed)
 	}
 	before, part := t.target.insert(r)
-	if r.Conflict == engine.ConflictFails {
+	if r.Conflict == dml.ConflictFails {
 		return t.target.batches(len(r.Values[0]), before, part, ", ", returning, exec)
 	}
 	for i := range r.Values[0] { // an INSERT of one row fails alone
@@ -148,7 +149,7 @@ func (t *transaction) insert(ctx context.Context, r *engine.RowChange, changed *
 // skip is the error of an INSERT of one row, unless ON CONFLICT DO NOTHING skips the row.
 func (t *transaction) skip(r *engine.RowChange, err error) error {
 	var e *serverError
-	if r.Conflict != engine.ConflictNothing || !errors.As(err, &e) || e.Number != duplicateEntry {
+	if r.Conflict != dml.ConflictNothing || !errors.As(err, &e) || e.Number != duplicateEntry {
 		return err
 	}
 	if len(r.Target) == 0 {

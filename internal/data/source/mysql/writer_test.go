@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -15,12 +16,12 @@ func TestWhatMySQLHasNot(t *testing.T) {
 		change        engine.RowChange
 		message, hint string
 	}{
-		{engine.RowChange{Verb: engine.VerbInsert}, "", ""},
-		{engine.RowChange{Verb: engine.VerbInsert, Conflict: engine.ConflictNothing}, "", ""},
-		{engine.RowChange{Verb: engine.VerbUpdate, Returning: true}, "", ""},
-		{engine.RowChange{Verb: engine.VerbDelete, Returning: true}, "", ""},
-		{engine.RowChange{Verb: engine.VerbInsert, Returning: true}, "INSERT … RETURNING is refused: the MySQL server db:3306 does not have it", "leave RETURNING out"},
-		{engine.RowChange{Verb: engine.VerbInsert, Conflict: engine.ConflictUpdate}, "ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server db:3306", "UPDATE the rows that are there"},
+		{engine.RowChange{Verb: dml.VerbInsert}, "", ""},
+		{engine.RowChange{Verb: dml.VerbInsert, Conflict: dml.ConflictNothing}, "", ""},
+		{engine.RowChange{Verb: dml.VerbUpdate, Returning: true}, "", ""},
+		{engine.RowChange{Verb: dml.VerbDelete, Returning: true}, "", ""},
+		{engine.RowChange{Verb: dml.VerbInsert, Returning: true}, "INSERT … RETURNING is refused: the MySQL server db:3306 does not have it", "leave RETURNING out"},
+		{engine.RowChange{Verb: dml.VerbInsert, Conflict: dml.ConflictUpdate}, "ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server db:3306", "UPDATE the rows that are there"},
 	} {
 		err := w.Check(&c.change)
 		var e *engine.Error

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
@@ -260,7 +261,7 @@ func (t *target) lock(r *engine.RowChange) *statement {
 		s.printf("%st.%s", []string{" ORDER BY ", ", "}[min(i, 1)], engine.Identifier(name))
 	}
 	strength := "NO KEY UPDATE"
-	if r.Verb == engine.VerbDelete || slices.ContainsFunc(r.Columns, t.isKey) || slices.ContainsFunc(r.Default, t.isKey) {
+	if r.Verb == dml.VerbDelete || slices.ContainsFunc(r.Columns, t.isKey) || slices.ContainsFunc(r.Default, t.isKey) {
 		strength = "UPDATE"
 	}
 	s.printf(" FOR %s OF t", strength)
@@ -275,11 +276,11 @@ func (t *target) isKey(column string) bool {
 func (t *target) statement(r *engine.RowChange) *statement {
 	s := &statement{}
 	switch r.Verb {
-	case engine.VerbInsert:
+	case dml.VerbInsert:
 		t.insert(s, r)
-	case engine.VerbUpdate:
+	case dml.VerbUpdate:
 		t.update(s, r)
-	case engine.VerbDelete:
+	case dml.VerbDelete:
 		s.printf("DELETE FROM %s AS t USING ", t.table())
 		t.rows(s, r.Key, r.Values)
 		t.byKey(s, r.Key)
@@ -305,7 +306,7 @@ func (t *target) insert(s *statement, r *engine.RowChange) {
 		s.printf(" FROM ")
 		t.rows(s, r.Columns, r.Values)
 	}
-	if r.Conflict == engine.ConflictFails {
+	if r.Conflict == dml.ConflictFails {
 		return
 	}
 	s.printf(" ON CONFLICT")
@@ -348,21 +349,21 @@ func (t *target) update(s *statement, r *engine.RowChange) {
 }
 
 // expression returns an expression of DO UPDATE.
-func (t *target) expression(s *statement, e *engine.Expr) string {
+func (t *target) expression(s *statement, e *dml.Expr) string {
 	args := make([]string, len(e.Args))
 	for i, a := range e.Args {
 		args[i] = t.expression(s, a)
 	}
 	switch e.Op {
-	case engine.OpColumn:
+	case dml.OpColumn:
 		return "t." + engine.Identifier(e.Column)
-	case engine.OpExcluded:
+	case dml.OpExcluded:
 		return "excluded." + engine.Identifier(e.Column)
-	case engine.OpValue:
+	case dml.OpValue:
 		return t.constant(s, e)
-	case engine.OpNot:
+	case dml.OpNot:
 		return "(NOT " + args[0] + ")"
-	case engine.OpIsNull, engine.OpIsNotNull:
+	case dml.OpIsNull, dml.OpIsNotNull:
 		return "(" + args[0] + " " + string(e.Op) + ")"
 	}
 	if e.Op.Function() {
@@ -380,7 +381,7 @@ var types = map[string]string{
 }
 
 // constant returns a constant as a parameter.
-func (t *target) constant(s *statement, e *engine.Expr) string {
+func (t *target) constant(s *statement, e *dml.Expr) string {
 	typ, text := types[e.Type], e.Text
 	switch {
 	case e.Column != "" && (e.Type == "" || e.Type == "VARCHAR" || e.Type == `"NULL"`):

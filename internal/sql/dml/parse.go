@@ -1,4 +1,4 @@
-package engine
+package dml
 
 import (
 	"strings"
@@ -7,23 +7,22 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// change is a parsed INSERT, UPDATE or DELETE. The span of a part that the
-// statement does not have is zero.
-type change struct {
-	verb     Verb
-	target   sqltree.Relation // as written
-	relation Relation         // as declared; set by base
-	alias    string
-	byName   bool            // INSERT … BY NAME
-	columns  []sqltree.Token // of INSERT's list
-	rows     sqltree.Span    // the query of an INSERT; zero: DEFAULT VALUES
-	conflict Conflict        // what an INSERT does with rows that are there
-	keys     []sqltree.Token // of ON CONFLICT
-	set      []sqltree.Token // the columns of SET
-	values   []sqltree.Span  // of SET, one for each column; zero: DEFAULT
-	where    sqltree.Span
+// Statement is a parsed INSERT, UPDATE or DELETE. The span of a part that the statement does not
+// have is zero.
+type Statement struct {
+	Verb     Verb
+	Target   sqltree.Relation // as written
+	Alias    string           // "": none was written; the caller sets it to the name of the table
+	ByName   bool             // INSERT … BY NAME
+	Columns  []sqltree.Token  // of INSERT's list
+	Rows     sqltree.Span     // the query of an INSERT; zero: DEFAULT VALUES
+	Conflict Conflict         // what an INSERT does with rows that are there
+	Keys     []sqltree.Token  // of ON CONFLICT
+	Set      []sqltree.Token  // the columns of SET
+	Values   []sqltree.Span   // of SET, one for each column; zero: DEFAULT
+	Where    sqltree.Span
 
-	returning sqltree.Span
+	Returning sqltree.Span
 }
 
 // Conflict is the action of ON CONFLICT.
@@ -46,31 +45,33 @@ const (
 	VerbDelete Verb = "delete"
 )
 
-// changeParser reads the tokens of a change from left to right.
-type changeParser struct {
+// parser reads the tokens of a statement from left to right.
+type parser struct {
 	sqltree.Cursor
-	reserved map[string]bool
-	change   change
+	reserved  map[string]bool
+	statement Statement
 }
 
-// parseChange parses a statement by this grammar, in which a query and an expr
+// Parse parses a statement by this grammar, in which a query and an expr
 // are any tokens with balanced brackets:
 //
 //	INSERT INTO name [AS alias] [BY NAME] [(column, …)] {query | DEFAULT VALUES}
 //		[ON CONFLICT [(column, …)] DO {NOTHING | UPDATE SET column = {expr | DEFAULT}, … [WHERE expr]}] [RETURNING list]
 //	UPDATE name [[AS] alias] SET column = {expr | DEFAULT}, … [WHERE expr] [RETURNING list]
 //	DELETE FROM name [[AS] alias] [WHERE expr] [RETURNING list]
-func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, error) {
+//
+// reserved are the words, in lower case, that no alias has without quotes. Errors are [*Error]s.
+func Parse(text string, tokens []sqltree.Token, reserved map[string]bool) (*Statement, error) {
 	for len(tokens) > 0 && tokens[len(tokens)-1].Is(text, ";") {
 		tokens = tokens[:len(tokens)-1]
 	}
-	p := &changeParser{Cursor: sqltree.Cursor{SQL: text, Tokens: tokens, Next: 1}, reserved: b.reserved}
+	p := &parser{Cursor: sqltree.Cursor{SQL: text, Tokens: tokens, Next: 1}, reserved: reserved}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	p.change.verb = Verb(sqltree.Fold(tokens[0].Text(text)))
+	p.statement.Verb = Verb(sqltree.Fold(tokens[0].Text(text)))
 	var err error
-	switch p.change.verb {
+	switch p.statement.Verb {
 	case VerbInsert:
 		err = p.insert()
 	case VerbUpdate:
@@ -78,12 +79,12 @@ func (b *Builtins) parseChange(text string, tokens []sqltree.Token) (*change, er
 	case VerbDelete:
 		err = p.remove()
 	}
-	return &p.change, err
+	return &p.statement, err
 }
 
 // check refuses a text that is not one statement with every literal and bracket
 // closed, or that has a clause outside the grammar.
-func (p *changeParser) check() error {
+func (p *parser) check() error {
 	if all := sqltree.Scan(p.SQL + "\n;"); !all[len(all)-1].Is(p.SQL+"\n;", ";") {
 		return p.fail(errcode.Parse, len(p.Tokens)-1, "close it", "the statement ends inside a quoted text")
 	}
@@ -115,7 +116,7 @@ func (p *changeParser) check() error {
 }
 
 // checkClause refuses a clause that begins at token i, outside of brackets.
-func (p *changeParser) checkClause(i int) error {
+func (p *parser) checkClause(i int) error {
 	refuse := func(hint, clause string) error {
 		return p.fail(errcode.Refused, i, hint, "%s is refused", clause)
 	}
@@ -134,7 +135,7 @@ func (p *changeParser) checkClause(i int) error {
 	return nil
 }
 
-func (p *changeParser) insert() error {
+func (p *parser) insert() error {
 	if err := p.expect("into"); err != nil {
 		return err
 	}
@@ -150,9 +151,9 @@ func (p *changeParser) insert() error {
 		if err := p.expect("name"); err != nil {
 			return err
 		}
-		p.change.byName = true
+		p.statement.ByName = true
 	}
-	p.change.columns = p.columnList()
+	p.statement.Columns = p.columnList()
 	if p.Accept("default") {
 		if err := p.expect("values"); err != nil {
 			return err
@@ -164,13 +165,13 @@ func (p *changeParser) insert() error {
 	if p.Next == start {
 		return p.unexpected()
 	}
-	p.change.rows = p.Span(start, p.Next)
+	p.statement.Rows = p.Span(start, p.Next)
 	return p.onConflict()
 }
 
 // columnList reads (a, b). A bracket with anything else in it begins the
 // query.
-func (p *changeParser) columnList() (columns []sqltree.Token) {
+func (p *parser) columnList() (columns []sqltree.Token) {
 	if !p.Is(p.Next, "(") {
 		return nil
 	}
@@ -189,18 +190,18 @@ func (p *changeParser) columnList() (columns []sqltree.Token) {
 
 // conflictAt reports whether ON CONFLICT begins at token i. ON conflict (…) of a
 // join is taken for one, too.
-func (p *changeParser) conflictAt(i int) bool {
+func (p *parser) conflictAt(i int) bool {
 	return p.Is(i, "on") && p.Is(i+1, "conflict") && (p.Is(i+2, "do") || p.Is(i+2, "on") || p.Is(i+2, "("))
 }
 
 // onConflict reads an optional ON CONFLICT and RETURNING.
-func (p *changeParser) onConflict() error {
+func (p *parser) onConflict() error {
 	if !p.conflictAt(p.Next) {
 		return p.returning()
 	}
 	p.Next += 2
 	if p.Is(p.Next, "(") {
-		if p.change.keys = p.columnList(); p.change.keys == nil {
+		if p.statement.Keys = p.columnList(); p.statement.Keys == nil {
 			return p.unexpected()
 		}
 	}
@@ -208,18 +209,18 @@ func (p *changeParser) onConflict() error {
 		return err
 	}
 	if p.Accept("nothing") {
-		p.change.conflict = ConflictNothing
+		p.statement.Conflict = ConflictNothing
 		return p.returning()
 	}
 	if err := p.expect("update"); err != nil {
 		return err
 	}
-	p.change.conflict = ConflictUpdate
+	p.statement.Conflict = ConflictUpdate
 	return p.assignments()
 }
 
 // returning reads an optional RETURNING list up to the end of the statement.
-func (p *changeParser) returning() error {
+func (p *parser) returning() error {
 	if !p.returningAt() {
 		return p.end()
 	}
@@ -232,17 +233,17 @@ func (p *changeParser) returning() error {
 			return p.fail(errcode.Refused, i, "write $1, $2, … in the whole statement", "a parameter ? in RETURNING is refused")
 		}
 	}
-	p.change.returning = p.Span(p.Next, len(p.Tokens))
+	p.statement.Returning = p.Span(p.Next, len(p.Tokens))
 	p.Next = len(p.Tokens)
 	return nil
 }
 
 // returningAt reports whether the next token is RETURNING, which is a reserved word.
-func (p *changeParser) returningAt() bool {
+func (p *parser) returningAt() bool {
 	return p.Is(p.Next, "returning") && p.Tokens[p.Next].Kind == sqltree.Ident && !p.Is(p.Next-1, "as") && !p.Is(p.Next-1, ".")
 }
 
-func (p *changeParser) update() error {
+func (p *parser) update() error {
 	if err := p.name(); err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (p *changeParser) update() error {
 }
 
 // assignments reads SET column = {expr | DEFAULT}, … and what may follow.
-func (p *changeParser) assignments() error {
+func (p *parser) assignments() error {
 	if err := p.expect("set"); err != nil {
 		return err
 	}
@@ -269,7 +270,7 @@ func (p *changeParser) assignments() error {
 }
 
 // assignment reads column = expr.
-func (p *changeParser) assignment() error {
+func (p *parser) assignment() error {
 	if p.Done() || !p.Tokens[p.Next].IsName() {
 		return p.unexpected()
 	}
@@ -287,11 +288,11 @@ func (p *changeParser) assignment() error {
 	if p.Next == start+1 && p.Is(start, "default") {
 		value = sqltree.Span{}
 	}
-	p.change.set, p.change.values = append(p.change.set, column), append(p.change.values, value)
+	p.statement.Set, p.statement.Values = append(p.statement.Set, column), append(p.statement.Values, value)
 	return nil
 }
 
-func (p *changeParser) remove() error {
+func (p *parser) remove() error {
 	if err := p.expect("from"); err != nil {
 		return err
 	}
@@ -305,19 +306,19 @@ func (p *changeParser) remove() error {
 }
 
 // condition reads an optional WHERE expr and RETURNING.
-func (p *changeParser) condition() error {
+func (p *parser) condition() error {
 	if !p.Accept("where") {
 		return p.returning()
 	}
 	var err error
-	if p.change.where, err = p.expression(); err != nil {
+	if p.statement.Where, err = p.expression(); err != nil {
 		return err
 	}
 	return p.returning()
 }
 
 // expression reads up to a comma or WHERE outside of brackets.
-func (p *changeParser) expression() (sqltree.Span, error) {
+func (p *parser) expression() (sqltree.Span, error) {
 	start := p.Next
 	p.skip(func() bool { return p.Is(p.Next, ",") || p.Is(p.Next, "where") })
 	if p.Next == start {
@@ -327,7 +328,7 @@ func (p *changeParser) expression() (sqltree.Span, error) {
 }
 
 // skip goes to RETURNING, or to where stop reports true, outside of brackets.
-func (p *changeParser) skip(stop func() bool) {
+func (p *parser) skip(stop func() bool) {
 	for depth := 0; !p.Done(); p.Next++ {
 		symbol := p.Tokens[p.Next].Kind == sqltree.Symbol
 		switch word := p.Text(p.Next); {
@@ -342,7 +343,7 @@ func (p *changeParser) skip(stop func() bool) {
 }
 
 // name reads the target: name, schema.name or catalog.schema.name.
-func (p *changeParser) name() error {
+func (p *parser) name() error {
 	var parts []string
 	first := p.Next
 	for {
@@ -356,13 +357,13 @@ func (p *changeParser) name() error {
 		}
 		p.Next++
 	}
-	catalog, schema, table := pathOf(parts)
-	p.change.target = sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: p.Tokens[first].Start}
+	parts = append(make([]string, 3-len(parts)), parts...)
+	p.statement.Target = sqltree.Relation{Catalog: parts[0], Schema: parts[1], Name: parts[2], Offset: p.Tokens[first].Start}
 	return nil
 }
 
 // alias reads [AS] alias, if the keyword that may follow does not come first.
-func (p *changeParser) alias(before string) error {
+func (p *parser) alias(before string) error {
 	explicit := p.Accept("as")
 	if !explicit && (p.Done() || p.Is(p.Next, before) || p.returningAt()) {
 		return nil
@@ -374,19 +375,19 @@ func (p *changeParser) alias(before string) error {
 	if t.Kind == sqltree.Ident && p.reserved[sqltree.Fold(t.Text(p.SQL))] {
 		return p.unexpected()
 	}
-	p.change.alias = t.Name(p.SQL)
+	p.statement.Alias = t.Name(p.SQL)
 	p.Next++
 	return nil
 }
 
-func (p *changeParser) end() error {
+func (p *parser) end() error {
 	if !p.Done() {
 		return p.unexpected()
 	}
 	return nil
 }
 
-func (p *changeParser) expect(word string) error {
+func (p *parser) expect(word string) error {
 	if !p.Accept(word) {
 		return p.unexpected()
 	}
@@ -394,13 +395,13 @@ func (p *changeParser) expect(word string) error {
 }
 
 // unexpected is the error at the next token.
-func (p *changeParser) unexpected() error {
+func (p *parser) unexpected() error {
 	if p.Done() {
-		return NewError(errcode.Parse, hintChange, "syntax error at end of input").at(p.SQL, p.Tokens[len(p.Tokens)-1].End)
+		return fail(errcode.Parse, p.Tokens[len(p.Tokens)-1].End, hintForms, "syntax error at end of input")
 	}
-	return p.fail(errcode.Parse, p.Next, hintChange, "syntax error at or near %q", p.Text(p.Next))
+	return p.fail(errcode.Parse, p.Next, hintForms, "syntax error at or near %q", p.Text(p.Next))
 }
 
-func (p *changeParser) fail(code errcode.Code, token int, hint, format string, args ...any) error {
-	return NewError(code, hint, format, args...).at(p.SQL, p.Tokens[token].Start)
+func (p *parser) fail(code errcode.Code, token int, hint, format string, args ...any) error {
+	return fail(code, p.Tokens[token].Start, hint, format, args...)
 }

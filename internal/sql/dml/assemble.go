@@ -1,0 +1,168 @@
+package dml
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Part is a part of a statement: text[Span], at offset At of the SELECT that is judged.
+type Part struct {
+	sqltree.Span
+	At int
+}
+
+// Has reports whether an offset of the judged SELECT is in the part.
+func (p Part) Has(offset int) bool { return offset >= p.At && offset <= p.At+p.End-p.Start }
+
+// Judged is a statement whose parts were judged, as parts of a SELECT: see [Statement.Query].
+type Judged struct {
+	Text  string // of the statement
+	Parts []Part
+	Edits []sqltree.Edit // of the judged SELECT
+}
+
+// Offset maps an offset of the judged SELECT to the text; an offset outside the parts becomes
+// other.
+func (j *Judged) Offset(offset, other int) int {
+	for _, p := range j.Parts {
+		if p.Has(offset) {
+			return p.Start + offset - p.At
+		}
+	}
+	return other
+}
+
+// Assembler composes a statement from judged parts and from text that is not the caller's, and
+// records where each piece comes from. What DuckDB gets is text of an Assembler only, so that it
+// never gets what was not judged.
+type Assembler struct {
+	Judged *Judged
+	// Streamed is a query instead of what a worker computes (the rows of an INSERT, the rows and
+	// values of an UPDATE or DELETE); "": that itself.
+	Streamed string
+
+	b      strings.Builder
+	pieces []piece
+	used   int // how many edits of the judged SELECT are in the statement
+}
+
+// piece begins at an offset of the assembled text; back maps offsets in it to the statement.
+type piece struct {
+	at   int
+	back func(int) int
+}
+
+func (a *Assembler) add(text string, back func(int) int) {
+	a.pieces = append(a.pieces, piece{a.b.Len(), back})
+	a.b.WriteString(text)
+}
+
+// Own adds text that is not the caller's.
+func (a *Assembler) Own(text string) { a.add(text, func(int) int { return -1 }) }
+
+// Part adds a judged part, or a piece of one, with its edits.
+func (a *Assembler) Part(s sqltree.Span) {
+	j := a.Judged
+	p := j.Parts[slices.IndexFunc(j.Parts, func(p Part) bool { return p.Start <= s.Start && s.End <= p.End })]
+	at, length := p.At+s.Start-p.Start, s.End-s.Start
+	var inside []sqltree.Edit
+	for _, e := range j.Edits {
+		if e.Start >= at && e.End <= at+length {
+			inside = append(inside, sqltree.Edit{Span: sqltree.Span{Start: e.Start - at, End: e.End - at}, New: e.New})
+		}
+	}
+	a.used += len(inside)
+	edited, back := sqltree.Apply(j.Text[s.Start:s.End], inside)
+	a.add(edited+"\n", func(offset int) int { return s.Start + back(min(offset, len(edited))) })
+}
+
+// Within adds a judged part between two texts.
+func (a *Assembler) Within(before string, s sqltree.Span, after string) {
+	a.Own(before)
+	a.Part(s)
+	a.Own(after)
+}
+
+// name adds a name from the caller's text, quoted.
+func (a *Assembler) name(t sqltree.Token) {
+	a.add(sqltree.Identifier(t.Name(a.Judged.Text)), func(int) int { return t.Start })
+}
+
+// names adds a list of names in brackets, if there are any.
+func (a *Assembler) names(list []sqltree.Token) {
+	for i, t := range list {
+		a.Own([]string{" (", ", "}[min(i, 1)])
+		a.name(t)
+	}
+	if len(list) > 0 {
+		a.Own(")")
+	}
+}
+
+// Text returns what was assembled.
+func (a *Assembler) Text() string { return a.b.String() }
+
+// Origin maps an offset of the assembled text to the statement; -1 when the text there is not
+// the caller's.
+func (a *Assembler) Origin(offset int) int {
+	i, found := slices.BinarySearchFunc(a.pieces, offset, func(p piece, offset int) int { return p.at - offset })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return -1
+	}
+	return a.pieces[i].back(offset - a.pieces[i].at)
+}
+
+// Phase is a statement that a write is composed of, or its beginning. The zero value has no text.
+type Phase struct {
+	Text   string
+	Origin func(int) int // see [Assembler.Origin]
+	// Params has the numbers that its parameters have in the whole statement: DuckDB wants
+	// $1, $2, … of each.
+	Params []int
+	Names  []string // of its named parameters
+}
+
+// Phase returns what was assembled, with its parameters numbered from 1.
+func (a *Assembler) Phase() Phase {
+	text := a.Text()
+	var p Phase
+	var edits []sqltree.Edit
+	for _, t := range sqltree.Scan(text) {
+		name := strings.TrimPrefix(t.Text(text), "$")
+		n, err := strconv.Atoi(name)
+		switch {
+		case t.Kind == sqltree.NamedParam || t.Kind == sqltree.Param && err != nil:
+			p.Names = append(p.Names, name)
+		case t.Kind == sqltree.Param:
+			at := slices.Index(p.Params, n)
+			if at < 0 {
+				at, p.Params = len(p.Params), append(p.Params, n)
+			}
+			edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: "$" + strconv.Itoa(at+1)})
+		}
+	}
+	edited, back := sqltree.Apply(text, edits)
+	p.Text, p.Origin = edited, func(offset int) int { return a.Origin(back(offset)) }
+	return p
+}
+
+// Moved returns the phase of a text that contains the statement; relocate maps its offsets.
+func (p Phase) Moved(relocate func(int) int) Phase {
+	if p.Text == "" {
+		return p
+	}
+	origin := p.Origin
+	p.Origin = func(offset int) int {
+		if at := origin(offset); at >= 0 {
+			return relocate(at)
+		}
+		return -1
+	}
+	return p
+}
