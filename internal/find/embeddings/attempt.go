@@ -82,12 +82,10 @@ func (o *openAI) answerLimit(texts int) int {
 
 // refused returns the error of a response whose status is not 200.
 func (o *openAI) refused(resp *http.Response) *Error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	message, code := httpx.Message(body)
-	// OpenAI answers 429 also when the account has run out of credit.
-	e := o.fail(resp.StatusCode, httpx.Retryable(resp) && code != "insufficient_quota", nil, "%s", message)
-	if e.wait = httpx.RetryAfter(resp.Header); e.Retryable && e.wait > MaxRetryAfter {
-		e.Message = strings.TrimSpace(fmt.Sprintf("%s (requests a wait of %s, longer than %s)", e.Message, e.wait.Round(time.Second), MaxRetryAfter))
+	r := httpx.Refused(resp, resp.Body)
+	e := o.fail(resp.StatusCode, r.Again, nil, "%s", r.Message)
+	if e.wait = r.After; e.Retryable && e.wait > httpx.MaxProviderWait {
+		e.Message = strings.TrimSpace(fmt.Sprintf("%s (requests a wait of %s, longer than %s)", e.Message, e.wait.Round(time.Second), httpx.MaxProviderWait))
 	}
 	return e
 }

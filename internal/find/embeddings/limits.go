@@ -24,9 +24,6 @@ const (
 	MaxRetries = 10
 	// MaxTimeout is the largest timeout of one request.
 	MaxTimeout = 10 * time.Minute
-	// MaxRetryAfter is the longest wait that a provider may request. A longer
-	// Retry-After fails the call at once.
-	MaxRetryAfter = time.Minute
 	// MaxAnswerBytes limits one answer of a provider.
 	MaxAnswerBytes = 256 << 20
 	// MaxMessage is how much of a provider's message is shown.
@@ -41,16 +38,10 @@ const (
 	defaultBatch   = 256
 	defaultTimeout = 30 * time.Second
 	defaultRetries = 5
-	// backoffFirst is the wait before the second attempt. It doubles up to
-	// backoffMost.
-	backoffFirst = 500 * time.Millisecond
-	backoffMost  = 8 * time.Second
 	// answerSlack limits the rest of an answer beside its numbers, and
 	// numberBytes one number with the space around it.
 	answerSlack = 64 << 10
 	numberBytes = 32
-	// maxErrorBody is how much of an error response is read.
-	maxErrorBody = 64 << 10
 )
 
 // checkTexts rejects texts that exceed the limits.

@@ -49,12 +49,10 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
 		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
 		timeout:  e.Duration("timeout", defaultTimeout, MaxTimeout),
-		retry: httpx.Retry{
-			Max: e.Number("max_retries", defaultRetries, 0, MaxRetries), First: backoffFirst, Most: backoffMost,
-			MaxAfter: MaxRetryAfter, Pause: e.opts.pause,
-		},
-		slots: make(chan struct{}, MaxConcurrent),
+		retry:    httpx.Providers(e.Number("max_retries", defaultRetries, 0, MaxRetries)),
+		slots:    make(chan struct{}, MaxConcurrent),
 	}
+	o.retry.Pause = e.opts.pause
 	o.known.Store(int64(o.wanted))
 	o.authorize = authorization(e.Header("openai_api_key"), e.Header("openai_org_id"), e.Header("openai_project_id"))
 	o.redact = httpx.Redaction(e.Secrets(openAIParams))

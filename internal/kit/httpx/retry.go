@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -15,6 +16,15 @@ type Retry struct {
 
 	Pause func(ctx context.Context, d time.Duration) error // nil: [Sleep]
 }
+
+// Providers returns the retries of the clients of OpenAI and Anthropic.
+func Providers(retries int) Retry {
+	return Retry{Max: retries, First: 500 * time.Millisecond, Most: 8 * time.Second, MaxAfter: MaxProviderWait}
+}
+
+// MaxProviderWait is the longest wait that a provider of models may ask for. A longer one
+// fails the request at once.
+const MaxProviderWait = time.Minute
 
 // Do calls attempt until that reports that another attempt is useless. It also ends when the
 // retries are used up, when ctx is done or would be before the next attempt, and when the server
@@ -59,9 +69,26 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Retryable reports whether the clients of OpenAI and Anthropic retry after a response: after
+// Refusal is a response of a provider of models that is not a success.
+type Refusal struct {
+	Message, Code string        // see [Message]
+	Again         bool          // another attempt may succeed
+	After         time.Duration // see [RetryAfter]
+}
+
+const maxRefusal = 64 << 10 // bytes of the body of a refusal that are read
+
+// Refused reads the body of a response. OpenAI answers 429 also when the account has run out
+// of credit, which no other attempt changes.
+func Refused(res *http.Response, body io.Reader) Refusal {
+	text, _ := io.ReadAll(io.LimitReader(body, maxRefusal))
+	message, code := Message(text)
+	return Refusal{message, code, retryable(res) && code != "insufficient_quota", RetryAfter(res.Header)}
+}
+
+// retryable reports whether the clients of OpenAI and Anthropic retry after a response: after
 // 408, 409, 429 and 5xx, unless the header X-Should-Retry decides.
-func Retryable(res *http.Response) bool {
+func retryable(res *http.Response) bool {
 	switch res.Header.Get("X-Should-Retry") {
 	case "true":
 		return true

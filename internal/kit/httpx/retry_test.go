@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,30 +71,47 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestRetryable(t *testing.T) {
+func TestRefusedAgain(t *testing.T) {
 	for _, c := range []struct {
-		status int
-		header string
-		want   bool
+		status       int
+		header, body string
+		want         bool
 	}{
-		{200, "", false},
-		{304, "", false},
-		{400, "", false},
-		{401, "", false},
-		{404, "", false},
-		{422, "", false},
-		{408, "", true},
-		{409, "", true},
-		{429, "", true},
-		{500, "", true},
-		{529, "", true},
-		{400, "true", true},
-		{500, "false", false},
-		{500, "perhaps", true},
+		{400, "", "", false},
+		{401, "", "", false},
+		{404, "", "", false},
+		{422, "", "", false},
+		{408, "", "", true},
+		{409, "", "", true},
+		{429, "", "", true},
+		{429, "", `{"error": {"message": "pay", "code": "insufficient_quota"}}`, false},
+		{429, "true", `{"error": {"message": "pay", "code": "insufficient_quota"}}`, false},
+		{500, "", "", true},
+		{529, "", "", true},
+		{400, "true", "", true},
+		{500, "false", "", false},
+		{500, "perhaps", "", true},
 	} {
-		res := &http.Response{StatusCode: c.status, Header: http.Header{"X-Should-Retry": {c.header}}}
-		if got := httpx.Retryable(res); got != c.want {
-			t.Errorf("%d %q: %v", c.status, c.header, got)
+		res := &http.Response{StatusCode: c.status, Header: http.Header{"X-Should-Retry": {c.header}, "Retry-After": {"7"}}}
+		got := httpx.Refused(res, strings.NewReader(c.body))
+		if got.Again != c.want || got.After != 7*time.Second || got.Message != "" && got.Message != "pay" {
+			t.Errorf("%d %q %q: %+v", c.status, c.header, c.body, got)
 		}
 	}
+}
+
+// TestRefusedIsBounded reads a body without end.
+func TestRefusedIsBounded(t *testing.T) {
+	endless := &counter{}
+	httpx.Refused(&http.Response{StatusCode: 500}, endless)
+	if endless.read > 128<<10 {
+		t.Errorf("%d bytes were read", endless.read)
+	}
+}
+
+type counter struct{ read int }
+
+func (c *counter) Read(p []byte) (int, error) {
+	c.read += len(p)
+	return len(p), nil
 }

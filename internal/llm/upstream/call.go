@@ -63,10 +63,9 @@ func (e *Endpoint) attempt(ctx context.Context, path string, body []byte, header
 	if res.StatusCode/100 == 2 {
 		return a, nil, false
 	}
-	text, _ := io.ReadAll(io.LimitReader(a, MaxErrorBytes))
+	r := httpx.Refused(res, a)
 	_ = a.Close()
-	failed, final := e.refused(res, text)
-	return nil, failed, !final && httpx.Retryable(res)
+	return nil, e.refused(res.StatusCode, r), r.Again
 }
 
 // answer is the body of an answer, bounded in size. A read that exceeds the idle

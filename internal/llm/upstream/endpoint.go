@@ -76,7 +76,7 @@ func New(o Options) *Endpoint {
 		header:  header,
 		timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		idle:    cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
-		retry:   httpx.Retry{Max: min(retries, MaxRetries), First: backoffFirst, Most: backoffMost, MaxAfter: MaxRetryAfter},
+		retry:   httpx.Providers(min(retries, MaxRetries)),
 		client:  client(o.HTTP),
 		redact:  httpx.Redaction(secrets),
 	}

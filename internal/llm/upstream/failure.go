@@ -70,18 +70,16 @@ func (e *Endpoint) short() *chat.Error {
 	return e.fail(errcode.RateLimited, memory.ErrShort, "the answer is large, and was given up: %s", memory.ErrShort)
 }
 
-// refused returns the error of an answer whose status is not 2xx. final reports that a
-// retry is useless or would have to wait too long.
-func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error, final bool) {
-	message, code := httpx.Message(body)
-	said := strconv.Itoa(res.StatusCode)
-	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+// refused returns the error of an answer whose status is not 2xx.
+func (e *Endpoint) refused(status int, r httpx.Refusal) *chat.Error {
+	message, said := r.Message, strconv.Itoa(status)
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		// OpenAI repeats parts of the key, which redaction does not find.
-		if message = ""; code != "" {
-			said += " " + truncate.Line(e.redact(code), maxCode)
+		if message = ""; r.Code != "" {
+			said += " " + truncate.Line(e.redact(r.Code), maxCode)
 		}
 	}
-	if text := http.StatusText(res.StatusCode); message == "" && text != "" {
+	if text := http.StatusText(status); message == "" && text != "" {
 		said += " " + text
 	}
 	said = "(" + said + ")"
@@ -89,9 +87,9 @@ func (e *Endpoint) refused(res *http.Response, body []byte) (failed *chat.Error,
 		// Redact before shortening: half a secret would not be found.
 		said += ": " + truncate.Line(e.redact(message), MaxMessage)
 	}
-	failed = e.status(res.StatusCode, said)
-	failed.RetryAfter = httpx.RetryAfter(res.Header)
-	return failed, code == "insufficient_quota" || failed.RetryAfter > MaxRetryAfter
+	failed := e.status(status, said)
+	failed.RetryAfter = r.After
+	return failed
 }
 
 // status maps an HTTP status to an error.

@@ -14,15 +14,10 @@ const (
 	MaxCalls = 1024
 	// MaxContentBytes limits the text of an answer, with thinking and other parts.
 	MaxContentBytes = 16 << 20
-	// MaxErrorBytes is how much of an error response is read.
-	MaxErrorBytes = 64 << 10
 	// MaxMessage is how much of a provider's message is shown.
 	MaxMessage = 1 << 10
 	// maxCode is how much of a provider's error code is shown.
 	maxCode = 64
-	// MaxRetryAfter is the longest wait that a provider may request. A longer
-	// Retry-After fails the request at once.
-	MaxRetryAfter = time.Minute
 	// MaxRetries is the largest number of retries.
 	MaxRetries = 10
 )
@@ -40,10 +35,6 @@ const (
 	IdleFactor = 3
 	// DefaultRetries is that of the clients of OpenAI and Anthropic.
 	DefaultRetries = 2
-
-	// The wait before the first retry, which doubles; theirs, too.
-	backoffFirst = 500 * time.Millisecond
-	backoffMost  = 8 * time.Second
 )
 
 const (
