@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/spiced-sql/spiced/internal/kit/disk"
 )
@@ -65,24 +63,6 @@ func openJournal(dir string, log *slog.Logger) (*journal, []*entry, error) {
 	return j, list, nil
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func line(payload []byte) []byte {
-	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(payload, castagnoli), payload)
-}
-
-func payloadOf(line []byte) ([]byte, error) {
-	sum, payload, ok := bytes.Cut(line, []byte(" "))
-	if !ok || len(sum) != 8 {
-		return nil, errors.New("no checksum")
-	}
-	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || uint32(want) != crc32.Checksum(payload, castagnoli) {
-		return nil, errors.New("wrong checksum")
-	}
-	return payload, nil
-}
-
 // readJournal returns the approvals as their last lines say. A last line without its end is
 // one that never counted: the process was killed while it wrote.
 func readJournal(r io.Reader) ([]*entry, error) {
@@ -98,7 +78,7 @@ func readJournal(r io.Reader) ([]*entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		payload, err := payloadOf(bytes.TrimSuffix(text, []byte("\n")))
+		payload, err := disk.LinePayload(bytes.TrimSuffix(text, []byte("\n")))
 		switch {
 		case err != nil:
 		case n == 1 && string(payload) != header:
@@ -158,7 +138,7 @@ func (j *journal) append(e *entry) error {
 		return err
 	}
 	before := j.size
-	n, err := j.file.Write(line(payload))
+	n, err := j.file.Write(disk.AppendLine(nil, payload))
 	j.size += int64(n)
 	if err == nil {
 		err = j.file.Sync()
@@ -212,12 +192,12 @@ func (j *journal) rewrite(list []*entry) error {
 
 func writeAll(w io.Writer, list []*entry) (int64, error) {
 	out := bufio.NewWriterSize(w, 64<<10)
-	n, err := out.Write(line([]byte(header)))
+	n, err := out.Write(disk.AppendLine(nil, []byte(header)))
 	size := int64(n)
 	for i := 0; err == nil && i < len(list); i++ {
 		var payload []byte
 		if payload, err = encode(list[i]); err == nil {
-			n, err = out.Write(line(payload))
+			n, err = out.Write(disk.AppendLine(nil, payload))
 			size += int64(n)
 		}
 	}

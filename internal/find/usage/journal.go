@@ -2,14 +2,13 @@ package usage
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"strconv"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 )
 
 // format is the version of the files.
@@ -23,31 +22,13 @@ type head struct {
 	Records    int       `json:"records,omitempty"` // of a snapshot, excluding this one
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-const checksumDigits = 8
-
 // appendRecord appends a line: checksum, space, JSON, line feed.
 func appendRecord(dst []byte, v any) ([]byte, error) {
 	payload, err := json.Marshal(v)
 	if err != nil {
 		return dst, fmt.Errorf("encode usage: %w", err)
 	}
-	dst = fmt.Appendf(dst, "%0*x ", checksumDigits, crc32.Checksum(payload, castagnoli))
-	return append(append(dst, payload...), '\n'), nil
-}
-
-// payloadOf returns the JSON of a line with a valid checksum.
-func payloadOf(line []byte) ([]byte, error) {
-	sum, payload, ok := bytes.Cut(line, []byte(" "))
-	if !ok || len(sum) != checksumDigits {
-		return nil, errors.New("no checksum")
-	}
-	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || uint32(want) != crc32.Checksum(payload, castagnoli) {
-		return nil, errors.New("wrong checksum")
-	}
-	return payload, nil
+	return disk.AppendLine(dst, payload), nil
 }
 
 // errTorn means that the last record of a file is incomplete, because a process was
@@ -59,11 +40,11 @@ var errTorn = errors.New("the last record is incomplete")
 // rejects. If there is no valid head, it returns a zero one.
 func readFile(r io.Reader, oldest uint64, take func(batch) error) (head, error) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxRecord+checksumDigits+2)
+	lines.Buffer(nil, maxRecord+disk.LineOverhead)
 	var h head
 	n := 0
 	for ; lines.Scan(); n++ {
-		payload, err := payloadOf(lines.Bytes())
+		payload, err := disk.LinePayload(lines.Bytes())
 		switch {
 		case err != nil && !lines.Scan() && lines.Err() == nil:
 			return h, errTorn

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/kit/disk"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -459,7 +461,7 @@ func FuzzLoad(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if payload, err := payloadOf(bytes.TrimSuffix(record, []byte("\n"))); err != nil {
+			if payload, err := disk.LinePayload(bytes.TrimSuffix(record, []byte("\n"))); err != nil {
 				t.Fatal(err)
 			} else if err := decodeBatch(payload, newState(o, noon).restoreAt(noon)); err != nil {
 				t.Fatal(err)
