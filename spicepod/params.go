@@ -131,7 +131,7 @@ func (p Params) Value(key string, t ParamType) (any, error) {
 		case ParamTextMap, ParamTextsMap:
 			return p.textMap(key, v, t)
 		case ParamObject:
-			return reveal(v), nil
+			return MapTexts(v, Text.Reveal), nil
 		}
 	default:
 		if text, ok := scalar(v); ok {
@@ -244,23 +244,23 @@ func (p Params) wrong(key string, t ParamType, value any, where string) *ParamEr
 	return &ParamError{Key: key, Message: fmt.Sprintf("params.%s takes %s, not %s%s", key, t, shown, where)}
 }
 
-func reveal(v any) any {
+// MapTexts returns a value of params with f in place of each text, also in lists and mappings.
+func MapTexts(v any, f func(Text) string) any {
 	switch v := v.(type) {
 	case Text:
-		return v.Reveal()
+		return f(v)
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[key] = reveal(value)
+			out[key] = MapTexts(value, f)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, value := range v {
-			out[i] = reveal(value)
+			out[i] = MapTexts(value, f)
 		}
 		return out
-	default:
-		return v
 	}
+	return v
 }

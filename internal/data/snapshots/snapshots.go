@@ -75,7 +75,7 @@ type Target struct {
 func Identity(d spicepod.Dataset, params []spicepod.Param) string {
 	kept := spicepod.Params{}
 	for name, value := range d.Params {
-		kept[name] = written(value)
+		kept[name] = spicepod.MapTexts(value, func(t spicepod.Text) string { return withoutUser(t.Raw) })
 	}
 	for _, p := range params {
 		if p.Secret {
@@ -91,27 +91,6 @@ func Identity(d spicepod.Dataset, params []spicepod.Param) string {
 		d.Name, withoutUser(d.From.Raw), map[string]any(kept), columns, d.TimeColumn, d.TimeFormat,
 		a.RefreshSQL, a.Window(), a.PrimaryKey, a.OnConflict, a.Indexes, a.RetentionSQL, a.RetentionCheckEnabled,
 	})
-}
-
-// written returns a value of params with references as they are written.
-func written(value any) any {
-	switch v := value.(type) {
-	case spicepod.Text:
-		return withoutUser(v.Raw)
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, e := range v {
-			out[name] = written(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = written(e)
-		}
-		return out
-	}
-	return value
 }
 
 // Snapshots are the snapshots of a process. It is safe for concurrent use.
