@@ -37,6 +37,18 @@ func Client(of *http.Client) *http.Client {
 	return c
 }
 
+// Transport returns Go's default transport with changes, or as it is if a program has
+// replaced it.
+func Transport(change func(*http.Transport)) http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	change(t)
+	return t
+}
+
 // Cause returns the cause of an error of [http.Client], without the URL, which
 // may hold a secret.
 func Cause(err error) error {

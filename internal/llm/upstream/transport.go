@@ -9,17 +9,13 @@ import (
 
 // shared is the transport of all endpoints that are not given one.
 var shared = sync.OnceValue(func() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	t.MaxIdleConns = 2 * maxConnections
-	t.MaxIdleConnsPerHost = maxConnections
-	t.MaxResponseHeaderBytes = maxHeadBytes
-	// A server that compresses buffers events before it sends them.
-	t.DisableCompression = true
-	return t
+	return httpx.Transport(func(t *http.Transport) {
+		t.MaxIdleConns = 2 * maxConnections
+		t.MaxIdleConnsPerHost = maxConnections
+		t.MaxResponseHeaderBytes = maxHeadBytes
+		// A server that compresses buffers events before it sends them.
+		t.DisableCompression = true
+	})
 })
 
 // client returns the client of an endpoint.

@@ -19,14 +19,7 @@ import (
 
 // shared is the transport of all servers without a custom one.
 var shared = sync.OnceValue(func() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		return http.DefaultTransport
-	}
-	t = t.Clone()
-	t.MaxIdleConnsPerHost = 64
-	t.MaxResponseHeaderBytes = 256 << 10
-	return t
+	return httpx.Transport(func(t *http.Transport) { t.MaxIdleConnsPerHost, t.MaxResponseHeaderBytes = 64, 256<<10 })
 })
 
 // web sends the requests of one session: with the target's headers, to no other

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/kit/httpx"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -60,14 +61,14 @@ func connections(d source.Declaration) (http.RoundTripper, error) {
 	if certificate == nil && !d.Params.Has("connect_timeout") && !d.Params.Has("pool_idle_timeout") && !d.Params.Has("pool_max_idle_per_host") {
 		return http.DefaultTransport, nil
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
-	t.TLSHandshakeTimeout, t.IdleConnTimeout = connect, idle
-	t.MaxIdleConnsPerHost, t.DisableKeepAlives = most, most == 0
-	if certificate != nil {
-		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}}
-	}
-	return t, nil
+	return httpx.Transport(func(t *http.Transport) {
+		t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext
+		t.TLSHandshakeTimeout, t.IdleConnTimeout = connect, idle
+		t.MaxIdleConnsPerHost, t.DisableKeepAlives = most, most == 0
+		if certificate != nil {
+			t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}}
+		}
+	}), nil
 }
 
 // within returns a duration above 0.
