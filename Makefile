@@ -1,5 +1,5 @@
 # The README's two commands need no make; these are for people who work on spiced.
-.PHONY: build release test race lint fuzz crash-fuzz diff-test bench docs
+.PHONY: build release test race lint nightly fuzz crash-fuzz diff-test bench docs
 
 build:
 	go build -o spiced ./cmd/spiced
@@ -13,13 +13,19 @@ test:
 	go test ./...
 
 race:
-	go test -race -short ./...
+	go test -race ./...
 
 lint:
 	go vet ./...
 	staticcheck ./...
 	cd internal/test/lab && go vet ./... && staticcheck ./...
 	test -z "$$(gofumpt -l .)"
+
+# What is random and takes long: the fuzz targets, the crash fuzz, the differential test and
+# Schemathesis, for MINUTES in all.
+MINUTES ?= 40
+nightly:
+	.ci/nightly $(MINUTES)
 
 # Fuzzes every entrance for FUZZTIME seconds in all.
 FUZZTIME ?= 240

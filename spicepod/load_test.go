@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spiced-sql/spiced/internal/test/cputime"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 func TestGoodFilesLoad(t *testing.T) {
@@ -408,9 +409,7 @@ func TestByteOrderMarkIsFine(t *testing.T) {
 }
 
 func TestLargeFilesAreFast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
+	full.Need(t, "it decodes files of 10 MB")
 	t.Run("10 MB of functions", func(t *testing.T) {
 		within := cputime.Limit(t, 20*time.Second)
 		if _, err := Load(write(t, map[string]string{"spicepod.yaml": manyFunctions(50_000)})); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -391,9 +392,7 @@ func TestFewRowsAreFlushedWhenNoMoreCome(t *testing.T) {
 }
 
 func TestMemoryDoesNotGrowWithTheResult(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 200 MB")
-	}
+	full.Need(t, "reads 200 MB")
 	f := serve(t, nil)
 	for _, accept := range []string{"text/csv", "application/vnd.apache.arrow.stream", "text/plain"} {
 		var before, after runtime.MemStats

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 	"github.com/spiced-sql/spiced/internal/test/exttest"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // unservedRecipes are Spicepods and datasets of the cookbook whose connectors are served,
@@ -30,7 +31,7 @@ var requestedRecipes = map[string]string{"caching/clock": "/shows", "http_api/sh
 // by SQL, a function, a tool and a chat, and again after its source was away.
 func TestCookbookServed(t *testing.T) {
 	t.Parallel()
-	notShort(t)
+	full.Need(t, "it serves every recipe")
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	archive, err := txtar.ParseFile("testdata/cookbook.txtar")
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/pypitest"
 )
 
@@ -72,6 +73,7 @@ func analyzing(r chattest.Request) chattest.Answer {
 // TestTheExampleOfJazzmine: its function, unchanged, has one result in SQL, chats, MCP and HTTP.
 // The packages come from an index of this test; internal/bodies/environment installs the real ones.
 func TestTheExampleOfJazzmine(t *testing.T) {
+	full.Need(t, "pip takes seconds for each environment")
 	needsIsolation(t)
 	x := pypitest.New(t)
 	x.Add("numpy", "2.0", map[string]string{"numpy.py": ""})

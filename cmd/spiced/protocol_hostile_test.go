@@ -16,6 +16,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // hostilePod is the Spicepod that testdata/hostile speaks of, with a key that
@@ -166,7 +167,7 @@ func TestHostileStatementsOnEveryProtocol(t *testing.T) {
 
 // sample leaves out most of the statements where time is short.
 func sample(all []attack) []attack {
-	if !testing.Short() {
+	if full.Test() {
 		return all
 	}
 	var some []attack

@@ -21,6 +21,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 const loadPod = `version: v2
@@ -68,7 +70,7 @@ func soak(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("SPICED_SOAK")
 	switch {
-	case text == "" && testing.Short():
+	case text == "" && !full.Test():
 		return 2 * time.Second
 	case text == "":
 		return 10 * time.Second

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/pypitest"
 )
 
@@ -52,6 +53,7 @@ func needsIsolation(t *testing.T) {
 // sandboxFolder returns a Spicepod with its packages in an index, and its secrets set.
 func sandboxFolder(t *testing.T) string {
 	t.Helper()
+	full.Need(t, "pip takes seconds for each environment")
 	needsIsolation(t)
 	x := pypitest.New(t)
 	x.Add("tiny", "1.5", map[string]string{"tiny.py": "factor = 10\n"})

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // TestSmallFilesTakeLittleMemory reads a small CSV file many times in a statement, in a worker
 // with little memory.
 func TestSmallFilesTakeLittleMemory(t *testing.T) {
-	notShort(t)
+	full.Need(t, "it reads a file 16 times in a worker of 1 GiB")
 	var rows strings.Builder
 	rows.WriteString("id,k\n")
 	for i := range 40_000 {

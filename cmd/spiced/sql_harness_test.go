@@ -91,14 +91,6 @@ func libpq(t *testing.T, p *program, key string) []string {
 	}
 }
 
-// notShort skips the test with -short.
-func notShort(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: it takes long")
-	}
-}
-
 // session runs a client to its end and returns its status and what it wrote.
 func session(t *testing.T, env []string, program string, args ...string) (status int, out string) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // planPod is a Spicepod with a file of two tables, both of which are written,
@@ -105,7 +106,11 @@ func TestSQLCachedPlansSeeWrites(t *testing.T) {
 		return p.do("POST", "/v1/sql", sql, "X-API-Key", key).body
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 60 {
+	changes := 10
+	if full.Test() {
+		changes = 60
+	}
+	for n := range changes {
 		change := planChange(r)
 		if n > 0 {
 			if out := ask(writerKey, change); !strings.Contains(out, "Count") {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 const thirdKey = "third-key-0000000000000"
@@ -43,7 +45,7 @@ var refusesAll = regexp.MustCompile("^status (429|500)|SQLSTATE (53300|XX000)")
 // and datasets that are written, which nothing in DuckDB ends or bounds, cost their caller an error. Another
 // caller is answered meanwhile, as before, and the process does not grow.
 func TestReadersCannotHarmTheRuntime(t *testing.T) {
-	notShort(t)
+	full.Need(t, "statements run into their timeout")
 	const timeout, mostDelay, mostMemory = 3 * time.Second, 100 * time.Millisecond, 600 << 10 // KiB
 	dir := shop(t)
 	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(strings.Replace(shopPod, "runtime:\n", fmt.Sprintf("runtime:\n  query: { timeout: %s, workers: 3, worker_memory: 512MiB }\n", timeout), 1),
@@ -112,7 +114,6 @@ func median(n int, measure func() time.Duration) time.Duration {
 // TestReadersSeeWhatWasWritten: a statement that runs in a worker reads the rows that were
 // written before it, through each protocol, and also through views and functions.
 func TestReadersSeeWhatWasWritten(t *testing.T) {
-	notShort(t)
 	dir := shop(t)
 	write(t, filepath.Join(dir, "spicepod.yaml"), shopPod+`views:
   - { name: named, sql: "SELECT id, name FROM orders WHERE name IS NOT NULL" }
@@ -162,7 +163,7 @@ func TestReadersSeeWhatWasWritten(t *testing.T) {
 // TestWritesCannotHarmTheRuntime: what a write computes costs its caller an error, over each
 // protocol, while others are answered. A transaction of writes that workers compute sees its rows.
 func TestWritesCannotHarmTheRuntime(t *testing.T) {
-	notShort(t)
+	full.Need(t, "statements run into their timeout")
 	dir := shop(t)
 	pod := strings.Replace(shopPod, "runtime:\n", "runtime:\n  query: { timeout: 3s, workers: 3, worker_memory: 512MiB }\n", 1)
 	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(pod, "datasets:\n", `  - { name: distance, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: int64 }, body: "levenshtein(a, b)" }

@@ -16,6 +16,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -432,7 +433,7 @@ func TestCallsDuringReloads(t *testing.T) {
 			fn(fmt.Sprintf("other_%d", n%3), "x", "x")}
 	}
 	reloads := 200
-	if testing.Short() {
+	if !full.Test() {
 		reloads = 40
 	}
 	r := start(t, body(1))

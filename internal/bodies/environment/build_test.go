@@ -16,6 +16,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/test/clients"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/pypitest"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -129,9 +130,7 @@ func TestPackagesAreInstalledOnce(t *testing.T) {
 // TestInterpretersWithoutPip: as many systems have them.
 func TestInterpretersWithoutPip(t *testing.T) {
 	needsPython(t)
-	if testing.Short() {
-		t.Skip("it installs pip, which takes long")
-	}
+	full.Need(t, "it installs pip, which takes long")
 	withoutUV(t)
 	s := newStore(t)
 	python, err := s.findPython(context.Background())
@@ -152,6 +151,7 @@ func TestInterpretersWithoutPip(t *testing.T) {
 
 // TestPackagesThatCannotBeInstalled: the message is short, and at the requirement.
 func TestPackagesThatCannotBeInstalled(t *testing.T) {
+	full.Need(t, "pip takes seconds for each environment")
 	eachInstaller(t, func(t *testing.T, s *Store) {
 		x := pypitest.New(t)
 		x.Add("tiny", "1.2", map[string]string{"tiny.py": ""}, "inner>=2")
@@ -189,6 +189,7 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 
 // TestPackagesThatChangeAreRefused: what is installed has the hash of the lock.
 func TestPackagesThatChangeAreRefused(t *testing.T) {
+	full.Need(t, "pip takes seconds for each environment")
 	eachInstaller(t, func(t *testing.T, s *Store) {
 		x := pypitest.New(t)
 		x.Add("tiny", "1.2", map[string]string{"tiny.py": "answer = 1"})
@@ -206,6 +207,7 @@ func TestPackagesThatChangeAreRefused(t *testing.T) {
 }
 
 func TestIndexesThatCannotBeReached(t *testing.T) {
+	full.Need(t, "pip takes seconds for each environment")
 	eachInstaller(t, func(t *testing.T, s *Store) {
 		x := pypitest.New(t)
 		x.Close()

@@ -12,9 +12,6 @@ import (
 // TestMySQLTypes compares values of every type with the server's own text of them, and
 // conditions with its client's, and orders, groups and more conditions with those of a copy.
 func TestMySQLTypes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: with the race detector, other tests read from the server")
-	}
 	t.Setenv("PASS", mysqltest.Password)
 	w := newMySQLWorld(t)
 	s := mysqltest.Start(t)

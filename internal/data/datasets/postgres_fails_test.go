@@ -13,9 +13,6 @@ import (
 // TestPostgresConnectionsInUse: a statement that needs more connections than there are fails
 // after 10 seconds. The error names the limit.
 func TestPostgresConnectionsInUse(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: it waits 10 seconds")
-	}
 	t.Setenv("PASS", pgtest.Password)
 	w, s := newPostgres(t)
 	w.ok("datasets: [{name: b, from: 'postgres:orders', " + pgParams(s, "connection_pool_size", "4") + "}]")

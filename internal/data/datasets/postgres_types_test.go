@@ -13,9 +13,6 @@ import (
 // TestPostgresTypes compares values of every type with PostgreSQL's own text of them, and
 // conditions on them with those on a copy.
 func TestPostgresTypes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: with the race detector, other tests read from the server")
-	}
 	t.Setenv("PASS", pgtest.Password)
 	w := newWorld(t, exttest.Find(t, "postgres_scanner"))
 	s := pgtest.Start(t)

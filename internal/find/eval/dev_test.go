@@ -9,13 +9,14 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/eval"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // devSets are outside of the repository.
 const devSets = "../../../../shared/retrieval/dev"
 
-// full prints what docs/retrieval.md shows.
-var full = flag.Bool("full", false, "measure everything, and print the tables of docs/retrieval.md")
+// everything prints what docs/retrieval.md shows.
+var everything = flag.Bool("full", false, "measure everything, and print the tables of docs/retrieval.md")
 
 func dev(t testing.TB) []*eval.Set {
 	t.Helper()
@@ -23,9 +24,7 @@ func dev(t testing.TB) []*eval.Set {
 	if len(paths) == 0 {
 		t.Skipf("the retrieval sets are not beside the repository: no %s", devSets)
 	}
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
+	full.Need(t, "it measures every set")
 	var sets []*eval.Set
 	for _, path := range paths {
 		s, err := eval.Load(filepath.Dir(path))
@@ -56,7 +55,7 @@ func TestDevelopmentSets(t *testing.T) {
 	if mean := eval.Mean(reports); mean.NDCG10 < 70 || mean.R5 < 75 {
 		t.Errorf("mean nDCG@10 %.2f, want 70; mean R@5 %.2f, want 75", mean.NDCG10, mean.R5)
 	}
-	if *full {
+	if *everything {
 		if err := eval.WriteTable(os.Stdout, reports); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +64,7 @@ func TestDevelopmentSets(t *testing.T) {
 
 func TestForeignQueriesAreFlagged(t *testing.T) {
 	thresholds := []float64{search.Default().NoGoodMatch}
-	if *full {
+	if *everything {
 		thresholds = append(thresholds, .1, .12, .14, .16, .18, .2, .25, .3)
 	}
 	found, err := eval.Abstain(t.Context(), dev(t), options(), thresholds)
@@ -75,7 +74,7 @@ func TestForeignQueriesAreFlagged(t *testing.T) {
 	if a := found[0]; a.Falsely > 5 || a.Rightly < 27 {
 		t.Errorf("flagged %.1f %% of a set's own queries, want at most 5; %.1f %% of foreign ones, want 27", a.Falsely, a.Rightly)
 	}
-	if *full {
+	if *everything {
 		for _, a := range found {
 			fmt.Printf("| %.2f | %.1f | %.1f |\n", a.Threshold, a.Falsely, a.Rightly)
 		}
@@ -90,7 +89,7 @@ func TestEveryToolIsFoundByItsName(t *testing.T) {
 		}
 		index := search.New(docs, search.Default())
 		step := 7
-		if *full {
+		if *everything {
 			step = 1
 		}
 		for i := 0; i < len(docs); i += step {
@@ -106,7 +105,7 @@ func TestEveryToolIsFoundByItsName(t *testing.T) {
 // TestAblations prints the effect of each rule, and of tuning on a set that was left
 // out.
 func TestAblations(t *testing.T) {
-	if !*full {
+	if !*everything {
 		t.Skip("it takes minutes; -full runs it")
 	}
 	sets := dev(t)

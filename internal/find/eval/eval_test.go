@@ -17,6 +17,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/eval"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 func write(t testing.TB, name, tools, queries string) string {
@@ -204,9 +205,7 @@ func TestAbstain(t *testing.T) {
 // TestScorerAgrees compares the figures with those of the scorer published with the
 // sets.
 func TestScorerAgrees(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the scorer")
-	}
+	full.Need(t, "it compiles the scorer")
 	scorer := filepath.Join(filepath.Dir(devSets), "score.go")
 	if _, err := os.Stat(scorer); err != nil {
 		t.Skipf("score.go, which came with the retrieval sets, is not beside the repository: %v", err)

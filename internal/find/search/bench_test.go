@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 const (
@@ -200,9 +201,7 @@ func heap() uint64 {
 }
 
 func TestMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
+	full.Need(t, "it makes many catalogs")
 	tools, _ := realTools(t, many)
 	before := heap()
 	docs := analyse(tools)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/kit/disk"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -117,7 +118,7 @@ func writeAll(t *testing.T, dir, name string, data []byte) {
 
 // cutStep is 1, a cut at every byte, except in a short test.
 func cutStep() int {
-	if testing.Short() {
+	if !full.Test() {
 		return 7
 	}
 	return 1

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/team"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
@@ -87,7 +88,7 @@ func TestFaultMatrix(t *testing.T) {
 			}
 			defer group.Close()
 			step := b.step
-			if testing.Short() {
+			if !full.Test() {
 				step *= 16
 			}
 			for agent, stream := range streams {

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -132,7 +133,7 @@ func check(t *testing.T, o *outcome, m *model, stayed bool) {
 
 // cases returns how many chats to try; fewer with -short.
 func cases(n uint64) uint64 {
-	if testing.Short() {
+	if !full.Test() {
 		return n / 10
 	}
 	return n

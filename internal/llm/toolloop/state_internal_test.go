@@ -11,6 +11,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -193,7 +194,7 @@ func (g *game) settled() {
 
 func TestAnswerKeepsItsPromises(t *testing.T) {
 	games := uint64(20_000)
-	if testing.Short() {
+	if !full.Test() {
 		games /= 10
 	}
 	for seed := range games {

@@ -29,6 +29,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -1046,9 +1047,7 @@ func TestTooManyColumns(t *testing.T) {
 			t.Errorf("%d columns: %s", columns, got)
 		}
 	}
-	if testing.Short() {
-		t.Skip("DuckDB takes seconds for so many")
-	}
+	full.Need(t, "DuckDB takes seconds for so many")
 	sql := "SELECT 1" + strings.Repeat(",1", math.MaxInt16)
 	if got := serve(t, nil).frontend().exchange(&pgproto3.Query{String: sql}); got != "54011 I" {
 		t.Errorf("a simple query: %.50s", got)

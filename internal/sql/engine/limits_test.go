@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -115,7 +116,7 @@ func TestCallerLeaves(t *testing.T) {
 func TestInterruptStorm(t *testing.T) {
 	db := fixture(t, Options{Connections: 2})
 	n := 2000
-	if testing.Short() {
+	if !full.Test() {
 		n = 300
 	}
 	var wg sync.WaitGroup
@@ -332,7 +333,7 @@ func TestLongTextsAreNotCached(t *testing.T) {
 
 // TestMemoryStaysFlat runs many statements and one long stream.
 func TestMemoryStaysFlat(t *testing.T) {
-	if testing.Short() || rss(t) == 0 {
+	if !full.Test() || rss(t) == 0 {
 		t.Skip("slow, and reads /proc")
 	}
 	db := fixture(t, Options{})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
@@ -57,9 +58,7 @@ func describeText(d *Description) string {
 
 // DuckDB computes what is constant when it plans, and nothing interrupts that.
 func TestDescribeIsGivenUp(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it keeps a processor busy for seconds")
-	}
+	full.Need(t, "it keeps a processor busy for seconds")
 	db := fixture(t, Options{Grace: 50 * time.Millisecond})
 	start := time.Now()
 	_, err := db.Describe(context.Background(), Request{

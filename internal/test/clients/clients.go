@@ -21,12 +21,12 @@ import (
 // cmd/spiced/testdata/sqlclients, and packages of npm.
 const Variable = "SPICED_TEST_CLIENTS"
 
-// Need skips the test where programs of others are not used. With -short, clients in Go test
-// what other programs do. Commands such as difftest always use them.
+// Need skips the test where programs of others are not used. Commands such as difftest always
+// use them.
 func Need(t testing.TB, what string) {
 	t.Helper()
-	if testing.Testing() && (testing.Short() || os.Getenv(Variable) == "") {
-		t.Skip(fmt.Sprintf("%s IS NOT TESTED: %s is not set, or -short is", what, Variable))
+	if testing.Testing() && os.Getenv(Variable) == "" {
+		t.Skip(fmt.Sprintf("%s IS NOT TESTED: %s is not set", what, Variable))
 	}
 }
 
