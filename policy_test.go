@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -50,8 +51,16 @@ type source struct {
 
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
-	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+	all, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// parsed parses the sources once for all tests.
+var parsed = sync.OnceValues(func() (all []source, err error) {
+	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -69,11 +78,8 @@ func sources(t *testing.T) []source {
 		all = append(all, source{filepath.ToSlash(filepath.Dir(p)), p, file, fset})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
+	return all, err
+})
 
 // groupOf returns the group of a package and the number of its layer, or -1.
 func groupOf(pkg string) (group string, layer int) {
