@@ -39,3 +39,30 @@ func TestModelsThatOnlyCall(t *testing.T) {
 		}
 	})
 }
+
+// TestInventedNamesOfTools has models call tools by names that their provider takes for none, one
+// of them next to a good one: the chat goes on, and the model reads what it may have meant.
+func TestInventedNamesOfTools(t *testing.T) {
+	c := startChat(t, directPod)
+	c.model.Judge(chattest.AsVendor)
+	everyProtocol(t, c, func(t *testing.T, ask asker, protocol chat.Form, _ bool) {
+		for _, form := range []chat.Form{chat.FormOpenAI, chat.FormResponses, chat.FormAnthropic} {
+			for _, name := range []string{"functions.list_datasets", "default_api.list_datasets", "odd/opt", "日本", strings.Repeat("x.", 100)} {
+				c.model.Script(func(r chattest.Request) chattest.Answer {
+					if len(r.Results) == 0 {
+						return chattest.Say(chattest.Call("bad", name, "{}"), chattest.Call("good", "get_current_datetime", "{}"))
+					}
+					return chattest.Say(chattest.Text(r.Results["bad"] + " " + r.Results["good"]))
+				})
+				got, err := ask(question{model: modelOf[form], text: "what is there?"})
+				want := "there is no tool"
+				if strings.HasSuffix(name, "list_datasets") {
+					want = "did you mean"
+				}
+				if err != nil || !strings.Contains(got.text, want) || !strings.Contains(got.text, "T") {
+					t.Errorf("%s, a provider of %s: answer %+v, %v", name, form, got, err)
+				}
+			}
+		}
+	})
+}

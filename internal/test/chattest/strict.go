@@ -1,6 +1,7 @@
 package chattest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,15 +24,15 @@ const (
 	AsGemini                   // as Gemini behind its OpenAI-compatible endpoint
 )
 
-// Judge sets how the schemas of tools are judged from now on. A request with one that is
-// refused is answered with status 400, before the script.
+// Judge sets how the schemas of tools, and the names of calls in the history, are judged from now
+// on. A request with one that is refused is answered with status 400, before the script.
 func (s *Server) Judge(how Strictness) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.strictness = how
 }
 
-// judged returns the answer to a request whose tools are refused.
+// judged returns the answer to a request whose tools or calls are refused.
 func (s *Server) judged(r Request) (Answer, bool) {
 	s.mu.Lock()
 	how := s.strictness
@@ -48,7 +49,46 @@ func (s *Server) judged(r Request) (Answer, bool) {
 			return Answer{fault: &fault{kind: faultRequest, message: why}}, true
 		}
 	}
+	for _, name := range calledNames(r.Body) {
+		if !callName.MatchString(name) || r.Form == chat.FormOpenAI && len(name) > 64 {
+			return Answer{fault: &fault{kind: faultRequest, message: fmt.Sprintf("the name of the call %q is invalid", name)}}, true
+		}
+	}
 	return Answer{}, false
+}
+
+// callName is what the name of a call in the history must match, with 64 characters in Chat
+// Completions.
+var callName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
+
+// calledNames returns the names of the calls in the history of a request, in each API.
+func calledNames(body []byte) (names []string) {
+	type call struct {
+		Type, Name string
+		Function   struct{ Name string }
+	}
+	var r struct {
+		Input    json.RawMessage
+		Messages []struct {
+			Calls   []call          `json:"tool_calls"`
+			Content json.RawMessage `json:"content"`
+		}
+	}
+	_ = json.Unmarshal(body, &r)
+	var calls []call
+	_ = json.Unmarshal(r.Input, &calls) // a text has none
+	for _, m := range r.Messages {
+		var blocks []call
+		_ = json.Unmarshal(m.Content, &blocks)
+		calls = append(append(calls, m.Calls...), blocks...)
+	}
+	for _, c := range calls {
+		switch c.Type {
+		case "function", "function_call", "tool_use":
+			names = append(names, cmp.Or(c.Name, c.Function.Name))
+		}
+	}
+	return names
 }
 
 // refused returns why a provider refuses a tool, or "".

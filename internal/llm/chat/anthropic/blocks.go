@@ -137,7 +137,7 @@ func callBlock(c chat.Call) block {
 	case !wire.IsObject(input):
 		input, _ = tools.Encode(map[string]string{"INVALID_JSON": c.Arguments}) // of text
 	}
-	return block{Type: "tool_use", ID: identifier(c.ID), Name: identifier(c.Name), Input: input}
+	return block{Type: "tool_use", ID: identifier(c.ID), Name: wire.Name(c.Name, maxName), Input: input}
 }
 
 // result returns the result of a call. References to tools found by a search cannot be
@@ -188,14 +188,9 @@ func sourceOf(i chat.Image) *source {
 	return &source{Type: "url", URL: i.URL}
 }
 
-// identifier replaces characters that the API rejects in the id and the name of a call:
-// all but letters, digits, _ and -. Calls of other providers may have them.
-func identifier(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
-		}
-		return '_'
-	}, s)
-}
+// maxName is how many characters the name of a call may have.
+const maxName = 128
+
+// identifier returns the id of a call as the API takes it. Calls of other providers may have
+// other characters.
+func identifier(id string) string { return wire.Name(id, len(id)) }

@@ -276,11 +276,14 @@ func signed(p chat.Part) bool {
 	return p.Raw != nil
 }
 
+// maxName is how many characters the name of a call may have.
+const maxName = 64
+
 func encodeCall(c *chat.Call) []byte {
 	arguments := c.Arguments
 	if arguments == "" {
 		arguments = "{}"
 	}
-	call, _ := tools.Encode(wholeCall{wire.ID(c.ID), "function", callFunction{c.Name, arguments}})
+	call, _ := tools.Encode(wholeCall{wire.ID(c.ID), "function", callFunction{wire.Name(c.Name, maxName), arguments}})
 	return call
 }

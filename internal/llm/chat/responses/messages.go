@@ -190,12 +190,15 @@ func (t *transcript) output(r *chat.CallResult) (any, error) {
 	return inner.content, nil
 }
 
+// maxName is how many characters the name of a call may have.
+const maxName = 128
+
 func callOf(c *chat.Call) callItem {
 	arguments := c.Arguments
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
-	return callItem{Type: itemCall, CallID: wire.ID(c.ID), Name: c.Name, Namespace: c.Namespace, Arguments: arguments}
+	return callItem{Type: itemCall, CallID: wire.ID(c.ID), Name: wire.Name(c.Name, maxName), Namespace: c.Namespace, Arguments: arguments}
 }
 
 // contentOf returns an image, a refusal of the assistant, or a text.

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -17,4 +19,17 @@ func ID(id string) string {
 	}
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
+}
+
+// Name returns the name of a call as APIs take it: letters, digits, _ and -, at most a number of
+// characters. Models invent names, such as functions.add, and an API refuses a chat that has one.
+func Name(name string, most int) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	return cmp.Or(name[:min(len(name), most)], "_")
 }
