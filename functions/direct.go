@@ -96,7 +96,16 @@ func (b *builder) onlyColumns() bool {
 // paddingJoins are joins that may return NULL for a column of args.
 var paddingJoins = map[string]bool{"left": true, "right": true, "full": true, "positional": true}
 
-// tableInPlace collects the edits that replace columns of args by the arguments.
+var comparisons = []string{"=", "==", "<", ">", "<=", ">=", "<>", "!="}
+
+// tableInPlace collects the edits that make the body of a table function its direct form: a column
+// of args that is compared becomes the argument, and (SELECT … FROM args) becomes the expression.
+//
+// The direct form must return what the body returns, for all arguments. args has exactly one row,
+// so a column of it is the argument wherever that row is present. An outer or positional join may
+// replace the row by NULLs; a name args that is neither the table in a FROM clause nor the
+// qualifier of a column means something else. In both cases there is no direct form. Columns that
+// are not compared stay as they are: only a condition helps DuckDB to use an index.
 func (b *builder) tableInPlace() {
 	if len(b.f.Tables) > 0 {
 		return
@@ -105,21 +114,33 @@ func (b *builder) tableInPlace() {
 	tokens := w.tokens
 	var edits []edit
 	for i := 0; i < len(tokens); i++ {
-		switch t := tokens[i]; {
-		case t.Kind == sqltree.Ident && paddingJoins[fold(t.Text(b.p.text))] && !w.is(i+1, "("):
+		t := tokens[i]
+		if t.Kind == sqltree.Ident && paddingJoins[fold(t.Text(b.p.text))] && !w.is(i+1, "(") {
 			return
-		case w.is(i, "("):
+		}
+		if w.is(i, "(") {
 			if inner, end := w.selectFromArgs(i); end > 0 {
 				edits, i = append(edits, inner...), end
 			}
-		case w.isArgs(i):
-			e, ok := w.argsColumn(i)
-			if !ok && !w.argsTable(i) {
+			continue
+		}
+		if !w.namesArgs(i) {
+			continue
+		}
+		column := w.is(i+1, ".") && !w.is(i-1, ".") && i+2 < len(tokens) && tokens[i+2].IsName()
+		if !column {
+			inFrom := w.is(i-1, "from", "join", ",") && !w.is(i+1, "(", ".")
+			cte := w.is(i+1, "as") && w.is(i+2, "(", "materialized", "not") // WITH …, args AS (
+			if !inFrom || cte {
 				return
 			}
-			if e != nil {
-				edits = append(edits, *e)
-			}
+			continue
+		}
+		arg := b.argIndex(tokens[i+2].Name(b.p.text))
+		compared := w.is(i-1, comparisons...) || w.is(i+3, comparisons...)
+		member := w.is(i+3, ".", "[", "(") // the comparison is of a part of the argument
+		if arg >= 0 && compared && !member {
+			edits = append(edits, edit{Span: sqltree.Span{Start: t.Start, End: tokens[i+2].End}, text: directParam(arg)})
 		}
 	}
 	for i := range edits {
@@ -135,29 +156,9 @@ func (w words) is(i int, words ...string) bool {
 		slices.Contains(words, fold(w.tokens[i].Text(w.b.p.text)))
 }
 
-func (w words) isArgs(i int) bool {
+// namesArgs reports whether token i is the name args.
+func (w words) namesArgs(i int) bool {
 	return w.tokens[i].IsName() && fold(w.tokens[i].Name(w.b.p.text)) == reservedTable
-}
-
-// argsTable reports whether token i names the table args in a FROM clause.
-func (w words) argsTable(i int) bool {
-	return w.is(i-1, "from", "join", ",") && !w.is(i+1, "(", ".") &&
-		(!w.is(i+1, "as") || !w.is(i+2, "(", "materialized", "not"))
-}
-
-var comparisons = []string{"=", "==", "<", ">", "<=", ">=", "<>", "!="}
-
-// argsColumn reports whether args at token i begins a column's name. The edit, if any,
-// replaces that by the argument.
-func (w words) argsColumn(i int) (*edit, bool) {
-	if !w.is(i+1, ".") || w.is(i-1, ".") || i+2 >= len(w.tokens) || !w.tokens[i+2].IsName() {
-		return nil, false
-	}
-	at := w.b.argIndex(w.tokens[i+2].Name(w.b.p.text))
-	if at < 0 || w.is(i+3, ".", "[", "(") || !w.is(i-1, comparisons...) && !w.is(i+3, comparisons...) {
-		return nil, true
-	}
-	return &edit{Span: sqltree.Span{Start: w.tokens[i].Start, End: w.tokens[i+2].End}, text: directParam(at)}, true
 }
 
 // directParam is the name of parameter i in the forms of a table function.
@@ -174,7 +175,7 @@ var beforeValue = append([]string{
 // its last token, or 0 if it is something else.
 func (w words) selectFromArgs(i int) (edits []edit, end int) {
 	end = w.closing(i)
-	if !w.is(i+1, "select") || end < i+5 || !w.is(end-2, "from") || !w.isArgs(end-1) || !w.is(i-1, beforeValue...) {
+	if !w.is(i+1, "select") || end < i+5 || !w.is(end-2, "from") || !w.namesArgs(end-1) || !w.is(i-1, beforeValue...) {
 		return nil, 0
 	}
 	inner := w.tokens[i+2 : end-2]
