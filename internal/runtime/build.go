@@ -200,6 +200,9 @@ func (b *build) compileViews(ctx context.Context) {
 			continue
 		}
 		b.views = append(b.views, v)
+		if err := v.LoadFault(); err != nil {
+			b.problem(v.Problem(err))
+		}
 	}
 }
 

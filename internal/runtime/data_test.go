@@ -160,3 +160,28 @@ func TestDataRoots(t *testing.T) {
 	again := start(t, nil, func(o *Options) { o.Path = r.dir })
 	again.want("SELECT o.a FROM o, t", "7")
 }
+
+// TestViewWhoseFirstLoadFails is not served, as a dataset is not: its error is where its
+// users look, until a load succeeds.
+func TestViewWhoseFirstLoadFails(t *testing.T) {
+	r := start(t, files{
+		"o.csv": "id,customer\n1,Ann\n", "spicepod.yaml": `datasets: [{name: o, from: "file:o.csv"}]
+views: [{name: numbers, sql: SELECT CAST(customer AS INT) AS n FROM o, acceleration: {refresh_check_interval: 1h}}]
+`,
+	})
+	const failed = "SELECT count(*) FROM spiced.load_errors WHERE component = 'view numbers' AND message LIKE '%''Ann''%'"
+	reported := func() bool { got, err := ask(t.Context(), r.Runtime, failed); return err == nil && got == "1" }
+	wait.Until(t, "load_errors has the view", reported)
+	r.want("SELECT state FROM spiced.datasets WHERE name = 'numbers'", "error")
+	_, err := ask(t.Context(), r.Runtime, "SELECT 1 FROM numbers")
+	if err == nil || !strings.Contains(err.Error(), `view "numbers" is not served: `) || !strings.Contains(err.Error(), "'Ann'") {
+		t.Errorf("got %v", err)
+	}
+	r.write(files{"o.csv": "id,customer\n1,7\n"})
+	if err := r.Data().Refreshes().Refresh(t.Context(), "numbers", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the view is served", func() bool { got, _ := ask(t.Context(), r.Runtime, "SELECT n FROM numbers"); return got == "7" })
+	r.want("SELECT count(*) FROM spiced.load_errors", "0")
+	r.want("SELECT state FROM spiced.datasets WHERE name = 'numbers'", "ready")
+}

@@ -125,7 +125,7 @@ func (b *build) removed() []removal {
 	}
 	available := b.available()
 	for _, v := range b.old.Views {
-		if !slices.Contains(available, v.Relation) {
+		if !slices.Contains(available, v.Relation) && !slices.Contains(b.views, v) { // its load is tried again
 			list = append(list, removal{"view " + v.Declared.Name, v.Drop()})
 		}
 	}

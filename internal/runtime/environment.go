@@ -62,7 +62,9 @@ func (s *services) toolDatasets() []builtin.Dataset {
 		list = append(list, t)
 	}
 	for _, v := range g.Views {
-		list = append(list, builtin.FromView(v.Relation, v.Declared, toolColumns(v.Columns())))
+		if v.LoadFault() == nil {
+			list = append(list, builtin.FromView(v.Relation, v.Declared, toolColumns(v.Columns())))
+		}
 	}
 	return list
 }

@@ -91,7 +91,9 @@ func (b *build) available() []engine.Relation {
 		list = append(list, d.Relation)
 	}
 	for _, v := range b.views {
-		list = append(list, v.Relation)
+		if v.LoadFault() == nil {
+			list = append(list, v.Relation)
+		}
 	}
 	return list
 }

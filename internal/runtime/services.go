@@ -108,7 +108,12 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		InPlace:  opts.InPlace,
 		Progress: opts.Progress,
 		Publish:  s.publishRefresh,
-		Ended:    s.refreshEnded,
+		Ended: func(ctx context.Context, t *tables.Table, failed error) {
+			s.refreshEnded(ctx, t, failed)
+			if t.Kind == "view" && t.State.Report(t.LoadFault() != nil) {
+				reload(triggerLoaded)
+			}
+		},
 		Noted:    func(ctx context.Context, t *tables.Table) { s.recordError(ctx, t, nil) },
 		Snapshot: s.snapshotEnded,
 		Retry:    func() { reload("retry") },

@@ -268,12 +268,24 @@ func (l *run) create(ctx context.Context, db *resource.Database) error {
 	if err := l.fill(ctx, db, rows); err != nil {
 		return err
 	}
+	if err := l.checkTimes(ctx, data(db)); err != nil {
+		return err
+	}
 	for _, x := range indexes(l.Table.Acceleration, data(db)) {
 		if err := l.exec(ctx, x.sql); err != nil {
 			return l.violated(ctx, err, x, data(db))
 		}
 	}
 	return nil
+}
+
+// checkTimes is [checkTimes] of the rows of a table or query.
+func (l *run) checkTimes(ctx context.Context, rows string) error {
+	columns, err := l.columns(ctx, "FROM "+rows)
+	if err != nil {
+		return fault.FromDuckDB(err)
+	}
+	return checkTimes(l.Table.Acceleration, l.Time, columns, rows, func(sql string) (string, error) { return l.text(ctx, sql) })
 }
 
 // fill creates the table. The rows of a load with on_conflict are in a temporary table
@@ -361,6 +373,9 @@ func (l *run) insert(ctx context.Context, db *resource.Database) error {
 	}
 	incoming, err := l.ordered(ctx, l.incoming)
 	if err != nil {
+		return err
+	}
+	if err := l.checkTimes(ctx, "("+l.incoming+"\n)"); err != nil { // a reader would see the rows
 		return err
 	}
 	if err := l.exec(ctx, "INSERT INTO "+data(db)+" BY NAME "+incoming); err != nil {

@@ -84,8 +84,8 @@ func RetainedQuery(ctx context.Context, db *engine.DB, t *tables.Table) (string,
 }
 
 // CheckRetained returns an error if the retention_sql of a table does not fit the columns of a
-// version.
-func CheckRetained(ctx context.Context, db *engine.DB, t *tables.Table, v *tables.Version) error {
+// query of its rows.
+func CheckRetained(ctx context.Context, db *engine.DB, t *tables.Table, rows string) error {
 	if t.Acceleration.RetentionSQL == "" {
 		return nil
 	}
@@ -93,7 +93,7 @@ func CheckRetained(ctx context.Context, db *engine.DB, t *tables.Table, v *table
 	if err != nil {
 		return err
 	}
-	if _, err = tables.Describe(ctx, db, retainedOf(t, "SELECT * FROM "+v.Rows, retained)); err != nil {
+	if _, err = tables.Describe(ctx, db, retainedOf(t, rows, retained)); err != nil {
 		e := engine.AsError(err)
 		return fault.New("acceleration.retention_sql", e.Hint, "%s", fault.FirstLines(e.Message))
 	}

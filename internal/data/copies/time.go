@@ -10,8 +10,10 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // Time is the time_column of a table and its time_format.
@@ -61,6 +63,34 @@ func timeOf(t Time, columns []engine.Column, plain bool) (timeline, error) {
 		}
 	}
 	return out, nil
+}
+
+// checkTimes returns an error unless later loads and the retention of an acceleration can
+// compare the times in the rows of a query, which have these columns. It reads the rows if
+// their times are texts; text runs a query for it.
+func checkTimes(a *spicepod.Acceleration, t Time, columns []engine.Column, rows string, text func(sql string) (string, error)) error {
+	retention := a.RetentionCheckEnabled && a.RetentionPeriod > 0
+	if t.Column == "" || a.RefreshMode != spicepod.RefreshAppend && !retention {
+		return nil
+	}
+	of, err := timeOf(t, columns, false)
+	if err != nil || !strings.HasPrefix(of.expr, "CAST(") {
+		return err
+	}
+	column := engine.Identifier(t.Column)
+	wrong := "TRY_" + of.expr + " IS NULL AND " + column + " IS NOT NULL"
+	if t.Format == "" && !retention && a.RefreshAppendOverlap == 0 { // they are compared as texts
+		wrong += " AND NOT regexp_full_match(" + column + `, '(\d{4}(-\d{2})?)?')`
+	}
+	value, err := text("SELECT " + column + " FROM " + rows + " WHERE " + wrong + " LIMIT 1")
+	if err != nil {
+		return fault.FromDuckDB(err)
+	}
+	if value == "" {
+		return nil
+	}
+	public := fmt.Sprintf("column %q has a text that is not a time", t.Column)
+	return fault.New("time_column", "name a column of times, or load one made of it with refresh_sql", "%s: %q", public, truncate.Runes(value, fault.MaxMessage)).WithPublic(public)
 }
 
 func numeric(id engine.TypeID) bool {

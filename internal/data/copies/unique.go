@@ -20,8 +20,9 @@ import (
 // finds one in either case.
 
 // CheckRows returns an error if a load of the rows of a query would fail because two rows
-// share a key, or a row lacks its primary key. It reads the columns of the keys of all rows.
-func CheckRows(ctx context.Context, db *engine.DB, a *spicepod.Acceleration, rows string) error {
+// share a key, a row lacks its primary key, or the text in its time column is not a time.
+// It reads these columns of all rows.
+func CheckRows(ctx context.Context, db *engine.DB, a *spicepod.Acceleration, t Time, rows string) error {
 	text := func(sql string) (string, error) {
 		found, err := tables.Texts(ctx, db, sql)
 		if err != nil || len(found) == 0 {
@@ -51,7 +52,14 @@ func CheckRows(ctx context.Context, db *engine.DB, a *spicepod.Acceleration, row
 			return orFault(err, duplicateKey(x, value))
 		}
 	}
-	return nil
+	if t.Column == "" {
+		return nil
+	}
+	columns, err := tables.Describe(ctx, db, rows)
+	if err != nil {
+		return fault.FromDuckDB(err)
+	}
+	return checkTimes(a, t, columns, "("+rows+"\n)", text)
 }
 
 // resolved returns a query of the rows that on_conflict leaves, as [run.deduplicate] does.

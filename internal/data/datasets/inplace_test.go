@@ -95,6 +95,68 @@ func TestChecksAgreeWithLoads(t *testing.T) {
 	}
 }
 
+// TestChecksFindWhatRefreshesWould checks declarations that a load accepts only if it looks at
+// what later refreshes, and the retention, need: a check and a load find the same faults.
+func TestChecksFindWhatRefreshesWould(t *testing.T) {
+	w := newWorld(t)
+	w.file("o.csv", "id,customer,ordered,month\n1,Ann,2026-01-02,2026-01\n2,Bob,2026-01-03,2026-02\n")
+	const retention = "retention_check_enabled: true, retention_check_interval: 1m, "
+	cases := []struct{ dataset, acceleration, want string }{
+		{"time_column: ordred", "refresh_mode: append", `the rows have no column "ordred" (did you mean "ordered"?)`},
+		{"time_column: ordered, time_format: unix_seconds", "refresh_mode: append", `column "ordered" is DATE, which is not in the format unix_seconds`},
+		{"time_column: customer, time_format: unix_seconds", "refresh_mode: append", `column "customer" is VARCHAR, which is not in the format unix_seconds`},
+		{"time_column: id, time_format: date", "refresh_mode: append", `column "id" is BIGINT, which is not in the format date`},
+		{"time_column: customer, time_format: ISO8601", "refresh_mode: append", `column "customer" has a text that is not a time: "Ann"`},
+		{"time_column: customer", "refresh_mode: append", `column "customer" has a text that is not a time: "Ann"`},
+		{"time_column: month", "refresh_mode: append", ""},
+		{"time_column: month, time_format: ISO8601", "refresh_mode: append", `column "month" has a text that is not a time: "2026-01"`},
+		{"time_column: ordered", "refresh_mode: append, refresh_sql: SELECT id FROM t%d", `the rows have no column "ordered"`},
+		{"", retention + "retention_sql: DELETE FROM t%d WHERE nope > 1", "nope"},
+		{"", "refresh_sql: SELECT CAST(customer AS INT) AS n FROM t%d", "Could not convert string 'Ann'"},
+	}
+	var pod strings.Builder
+	pod.WriteString("datasets:\n")
+	for i, c := range cases {
+		fmt.Fprintf(&pod, "  - {name: t%d, from: 'file:o.csv', acceleration: {%s}, %s}\n", i, strings.ReplaceAll(c.acceleration, "%d", fmt.Sprint(i)), c.dataset)
+	}
+	loaded := messages(w.reload(pod.String()))
+	w.restart(func(o *Options) { o.InPlace = true })
+	checked := messages(w.reload(pod.String()))
+	if loaded != checked {
+		t.Errorf("%s", firstDifference(loaded, checked))
+	}
+	for i, c := range cases {
+		var found string
+		for line := range strings.Lines(checked) {
+			if strings.Contains(line, fmt.Sprintf("dataset t%d: ", i)) {
+				found = line
+			}
+		}
+		if c.want == "" && found != "" || !strings.Contains(found, c.want) {
+			t.Errorf("t%d: got %q, want %q", i, found, c.want)
+		}
+	}
+}
+
+// TestCheckOfViews finds what the load of an accelerated view would.
+func TestCheckOfViews(t *testing.T) {
+	w := newWorld(t)
+	w.stop()
+	w.start(func(o *Options) { o.InPlace = true })
+	w.file("o.csv", "id,customer\n1,Ann\n")
+	w.ok(`datasets: [{name: o, from: "file:o.csv"}]
+views:
+  - { name: numbers, sql: SELECT CAST(customer AS INT) AS n FROM o, acceleration: {} }
+  - { name: kept, sql: SELECT id FROM o, acceleration: { retention_check_enabled: true, retention_check_interval: 1m, retention_sql: DELETE FROM kept WHERE nope > 1 } }
+`)
+	got := messages(CheckViews(t.Context(), w.m))
+	for _, want := range []string{"view numbers: Could not convert string 'Ann' to INT32", `view kept: Referenced column "nope" not found`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // messages returns the problems, a line each.
 func messages(problems spicepod.Problems) string {
 	var lines strings.Builder

@@ -122,9 +122,12 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		if v, err = m.copy(ctx, l, src.Bytes); err != nil {
 			return nil, d.redacted(err)
 		}
-		err = copies.CheckRetained(ctx, m.opts.DB, &d.Table, v)
+		err = copies.CheckRetained(ctx, m.opts.DB, &d.Table, "SELECT * FROM "+v.Rows)
 	}
 	v.Format, v.Stale, v.Remarks = src.Format, src.Stale, src.Remarks
+	if f := d.remarkTime(src.Columns); f != nil {
+		v.Remarks = append(v.Remarks, f)
+	}
 	noteRemarks(m.opts.Log, d, v)
 	v.Annotate(src.Comments)
 	if err == nil {
@@ -135,6 +138,18 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		return nil, err
 	}
 	return v, nil
+}
+
+// remarkTime warns about a time_column that the source lacks. It is a fault where it is used.
+func (d *Dataset) remarkTime(columns []engine.Column) error {
+	name := d.Declared.TimeColumn
+	if name == "" || slices.ContainsFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, name) }) {
+		return nil
+	}
+	have, _ := tables.Match(columns, nil)
+	f := fault.NoColumn("time_column", name, tables.Names(have))
+	f.Warning = true
+	return f
 }
 
 // noteRemarks logs what a refresh has to remark that the version before had not. The load of a
@@ -180,7 +195,13 @@ func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (
 	}
 	resource.Release(empty.Resources...)
 	query := "WITH " + engine.Identifier(d.Relation.Name) + " AS (" + src.Query + ") " + rows
-	if err := copies.CheckRows(ctx, m.opts.DB, d.Acceleration, query); err != nil {
+	if err = copies.CheckRows(ctx, m.opts.DB, d.Acceleration, d.time(), query); err == nil {
+		err = copies.CheckRetained(ctx, m.opts.DB, &d.Table, query)
+	}
+	if err == nil && d.Acceleration.RefreshSQL != "" {
+		err = m.compute(ctx, query)
+	}
+	if err != nil {
 		resource.Release(src.Resources...)
 		return nil, d.redacted(err)
 	}
@@ -188,6 +209,12 @@ func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (
 		Query: query, Files: d.from.Connector != "duckdb", Resources: src.Resources,
 		Columns: empty.Columns, Stats: tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()},
 	}, nil
+}
+
+// compute reads the rows of a query, which a load would copy, to find the values that it
+// cannot compute.
+func (m *Manager) compute(ctx context.Context, query string) error {
+	return tables.Query(ctx, m.opts.DB, query, func(*engine.Chunk) {})
 }
 
 // protect applies the policy of the dataset to a version.

@@ -486,3 +486,25 @@ func waitFor(t *testing.T, c <-chan time.Duration, most time.Duration) {
 		}
 	}
 }
+
+// TestAppendRefusesTextsThatAreNoTimes appends rows whose time is a text: one that is not a
+// time would be the newest forever.
+func TestAppendRefusesTextsThatAreNoTimes(t *testing.T) {
+	for _, mode := range []string{"memory", "file"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t)
+			w.file("a.csv", "at,v\n2026-01-02T10:00:00Z,1\n2026-01-03T10:00:00Z,2\n")
+			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: utf8}], acceleration: {mode: " + mode + ", refresh_mode: append}}]\n")
+			w.file("a.csv", "at,v\n2026-01-02T10:00:00Z,1\n2026-01-03T10:00:00Z,2\nunknown,3\n")
+			if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), `column "at" has a text that is not a time: "unknown"`) {
+				t.Errorf("got %v", err)
+			}
+			w.want("SELECT v FROM t", "1, 2")
+			w.file("a.csv", "at,v\n2026-01-02T10:00:00Z,1\n2026-01-03T10:00:00Z,2\n2026-01-04T10:00:00Z,3\n")
+			if err := w.refresh("t", refresh.Override{}); err != nil {
+				t.Error(err)
+			}
+			w.want("SELECT v FROM t", "1, 2, 3")
+		})
+	}
+}

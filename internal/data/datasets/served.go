@@ -8,6 +8,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -46,7 +47,15 @@ func (s *served) Check(ctx context.Context, o refresh.Override) error {
 // Load loads a new version.
 func (s *served) Load(ctx context.Context, o refresh.Override) (*tables.Version, error) {
 	if s.view != nil {
-		return s.m.copy(ctx, copies.Load{Table: s.Table, Rows: s.view.Query}, -1)
+		v, err := s.m.copy(ctx, copies.Load{Table: s.Table, Rows: s.view.Query}, -1)
+		if err != nil {
+			return nil, err
+		}
+		if err := copies.CheckRetained(ctx, s.m.opts.DB, s.Table, "SELECT * FROM "+v.Rows); err != nil {
+			resource.Release(v.Resources...)
+			return nil, err
+		}
+		return v, nil
 	}
 	return s.m.load(ctx, s.dataset, o)
 }
@@ -116,8 +125,9 @@ func (m *Manager) switchTo(next map[string]*served) {
 	}
 }
 
-// CheckViews returns the faults of accelerated views whose rows violate a key. A manager that
-// reads in place copies no view and would not find them; another one finds none here.
+// CheckViews returns the faults of accelerated views that a load of their rows would find. A
+// manager that reads in place copies no view and would not find them; another one finds none
+// here.
 func CheckViews(ctx context.Context, m *Manager) (problems spicepod.Problems) {
 	if !m.opts.InPlace {
 		return nil
@@ -129,7 +139,15 @@ func CheckViews(ctx context.Context, m *Manager) (problems spicepod.Problems) {
 		if s.view == nil || s.Acceleration == nil {
 			continue
 		}
-		if err := copies.CheckRows(ctx, m.opts.DB, s.Acceleration, "SELECT * FROM "+engine.Qualified(s.Relation.Schema, s.Relation.Name)); err != nil {
+		rows := "SELECT * FROM " + engine.Qualified(s.Relation.Schema, s.Relation.Name)
+		err := m.compute(ctx, rows)
+		if err == nil {
+			err = copies.CheckRows(ctx, m.opts.DB, s.Acceleration, copies.Time{}, rows)
+		}
+		if err == nil {
+			err = copies.CheckRetained(ctx, m.opts.DB, s.Table, rows)
+		}
+		if err != nil {
 			problems = append(problems, s.view.Problem(err))
 		}
 	}

@@ -136,6 +136,8 @@ func (s *served) status() Status {
 		st.State = Loading
 	case v.Unopened:
 		st.State = Listed
+	case s.LoadFault() != nil:
+		st.State = Failed
 	case s.Acceleration != nil && v.Copy == nil && st.Error == "":
 		st.State = Loading
 	case busy:

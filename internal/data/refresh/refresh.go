@@ -358,7 +358,11 @@ func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) {
 	if err != nil {
 		now := s.opts.Clock.Now()
 		b.State.RetryAt(retryTime(b.Acceleration, b.State.Failed(err, now), now))
-		s.opts.Log.Error("refresh failed; the old rows are served", b.Kind, b.Name, "error", err)
+		message := "refresh failed; the old rows are served"
+		if b.LoadFault() != nil {
+			message = "load failed; there are no rows to serve"
+		}
+		s.opts.Log.Error(message, b.Kind, b.Name, "error", err)
 		s.opts.Ended(ctx, b, err)
 		return
 	}

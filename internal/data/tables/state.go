@@ -23,6 +23,7 @@ type State struct {
 	spread   float64   // of the next refresh: from -1, early, to 1, late
 	checked  time.Time // when rows were last checked for removal; begins with the first load
 	notes    map[string]error
+	reported bool      // as one without rows
 	snapshot time.Time // when rows were last stored outside of this machine
 	position spicepod.Position
 }
@@ -71,6 +72,23 @@ func (s *State) Failed(err error, at time.Time) int {
 
 func (s *State) ended(err error, at time.Time) {
 	s.busy, s.err, s.finished, s.spread = false, err, at, 2*rand.Float64()-1
+}
+
+// Err returns the error of the last load, or nil.
+func (s *State) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Report records whether a table is reported as one without rows, and returns whether that
+// is new.
+func (s *State) Report(unloaded bool) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed = s.reported != unloaded
+	s.reported = unloaded
+	return changed
 }
 
 // Checked records that rows were checked for removal.

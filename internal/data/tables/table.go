@@ -122,6 +122,15 @@ func (t *Table) Component() string { return t.Kind + " " + t.Name }
 // Current returns the version that is served. It is nil before the first.
 func (t *Table) Current() *Version { return t.current.Load() }
 
+// LoadFault returns the error of the last load of an accelerated view that has no copy yet.
+// Such a view is not served.
+func (t *Table) LoadFault() error {
+	if t.Kind != "view" || t.Acceleration == nil || t.Current().Copy != nil {
+		return nil
+	}
+	return t.State.Err()
+}
+
 // About returns the declared description, or the comment of the source.
 func (t *Table) About() string {
 	if v := t.Current(); t.Description == "" && v != nil {

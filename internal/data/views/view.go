@@ -245,7 +245,11 @@ func (v *View) Install(tx *engine.Tx) error {
 
 // Problem returns an error about the view's data at its position in the Spicepod.
 func (v *View) Problem(err error) spicepod.Problem {
-	return fault.Of(err).Problem(v.pod, v.Path, v.Component())
+	f := *fault.FromDuckDB(err)
+	if f.Path == "from" { // a view is from its query
+		f.Path = "sql"
+	}
+	return f.Problem(v.pod, v.Path, v.Component())
 }
 
 // problem returns DuckDB's error about a statement of the DDL.
