@@ -1,7 +1,6 @@
 package spicepod
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -208,28 +207,6 @@ func (a *Acceleration) Window() time.Duration {
 		window = a.RetentionPeriod
 	}
 	return window
-}
-
-// remarkRetention warns about retentions without a check, which remove nothing.
-func (p *Pod) remarkRetention() {
-	remark := func(path, component string, a *Acceleration) {
-		if a == nil || !a.Enabled || a.RetentionCheckEnabled || a.RetentionPeriod == 0 && a.RetentionSQL == "" {
-			return
-		}
-		key := "retention_period"
-		if a.RetentionPeriod == 0 {
-			key = "retention_sql"
-		}
-		f := p.Problem(path+".acceleration."+key, key+" has no effect without retention_check_enabled", "set retention_check_enabled: true and retention_check_interval, or leave it out")
-		f.Severity, f.Component = Warning, component
-		p.faults = append(p.faults, f)
-	}
-	for i, d := range p.Datasets {
-		remark(fmt.Sprintf("datasets[%d]", i), "dataset "+d.Name, d.Acceleration)
-	}
-	for i, v := range p.Views {
-		remark(fmt.Sprintf("views[%d]", i), "view "+v.Name, v.Acceleration)
-	}
 }
 
 // View is one entry of `views:`. SQL has the query wherever it was written; SQLRef is

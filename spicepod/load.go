@@ -84,7 +84,7 @@ func (d *decoder) complete(pod *Pod) {
 	d.checkDependencies(pod, all)
 	d.checkAgents(pod)
 	d.checkOwners(pod)
-	pod.remarkRetention()
+	pod.remark()
 }
 
 func newDecoder(file string, bodies []BodyKind) *decoder {

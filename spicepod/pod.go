@@ -62,8 +62,8 @@ type Runtime struct {
 	DatasetLoadParallelism int              `yaml:"dataset_load_parallelism" min:"0" doc:"How many datasets load at once; 0 leaves it to the runtime."`
 	ShutdownTimeout        time.Duration    `yaml:"shutdown_timeout" default:"30s" doc:"How long running requests may take to finish at shutdown."`
 	MCP                    RuntimeMCP       `yaml:"mcp" doc:"The MCP server, /v1/mcp."`
-	OutputLevel            string           `yaml:"output_level" doc:"How much the runtime logs."`
-	Params                 Params           `yaml:"params" doc:"Further settings by name."`
+	OutputLevel            string           `yaml:"output_level" served:"no" instead:"'--log-level debug' of 'spiced serve'" doc:"How much the runtime logs."`
+	Params                 Params           `yaml:"params" served:"no" instead:"nothing: the settings of the runtime are keys of their own" doc:"Further settings by name."`
 
 	Auth     *Auth     `yaml:"auth" doc:"Who may connect. Without it, anyone who can; all protocols then listen on loopback only."`
 	Audit    Audit     `yaml:"audit" doc:"The audit log. A change requires a restart."`

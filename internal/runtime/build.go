@@ -102,6 +102,7 @@ func (b *build) remarks() {
 		p := b.pod.KeyProblem("functions", "User-defined functions are declared but disabled. Set `runtime.functions.enabled: true` to register spicepod `functions:` entries.", "")
 		b.problem(p)
 	}
+	remarkFiles(b)
 	for _, root := range b.pod.DataRoots() {
 		if !slices.Contains(b.s.db.roots, root) {
 			p := b.pod.Problem("runtime.data_roots", fmt.Sprintf("the data root %s takes effect at the next start", root), "restart spiced: the engine was locked without it")

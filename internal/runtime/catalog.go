@@ -13,6 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
 	"github.com/spiced-sql/spiced/internal/sql/query"
@@ -31,11 +32,29 @@ func (a *attempt) makeTools(g *Generation) (err error) {
 		return err
 	}
 	a.report.tools = g.Tools.Len()
+	a.checkPinned(g)
 	a.makeModels(g, agents)
 	if a.strict && a.report.Problems.HasErrors() {
 		return errStrict
 	}
 	return nil
+}
+
+// checkPinned warns about pinned tools that are not there: neither declared, nor of a server
+// whose tools are not known yet.
+func (a *attempt) checkPinned(g *Generation) {
+	for i, name := range a.pod.Runtime.MCP.PinnedTools {
+		if g.Tools.Get(name) != nil || a.pod.ToolPath(name) != "" || a.unasked(name) {
+			continue
+		}
+		var names []string
+		for _, def := range g.Tools.All() {
+			names = append(names, def.Name)
+		}
+		p := a.pod.Problem(fmt.Sprintf("runtime.mcp.pinned_tools[%d]", i), fmt.Sprintf("there is no tool %q to pin", name), nearest.Hint(name, names, "spiced.tools lists the tools"))
+		p.Severity = spicepod.Warning
+		a.problem(p)
+	}
 }
 
 // catalog returns the tools of g.
@@ -193,6 +212,7 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 	g.failedSearches = map[string]bool{}
 	a.report.SearchTests = results
 	for i, r := range results {
+		results[i].Position = a.pod.At(fmt.Sprintf("search_tests[%d].expect", i))
 		if r.Passed || a.unasked(r.Test.Expect) {
 			continue
 		}

@@ -37,7 +37,7 @@ func Names(columns []Column) []string {
 }
 
 // Match returns the columns of a source with their declared descriptions. A
-// declared column that the source lacks is a fault.
+// declared column that the source lacks, or that identifies rows, is a fault.
 func Match(have []engine.Column, declared []spicepod.DatasetColumn) ([]Column, error) {
 	columns := make([]Column, len(have))
 	at := make(map[string]int, len(have))
@@ -51,6 +51,15 @@ func Match(have []engine.Column, declared []spicepod.DatasetColumn) ([]Column, e
 			return nil, fault.NoColumn(fmt.Sprintf("columns[%d].name", i), d.Name, Names(columns))
 		}
 		columns[j].Description = d.Description
+		path := fmt.Sprintf("columns[%d].full_text_search", i)
+		if d.FullTextSearch == nil || len(d.FullTextSearch.RowID) == 0 {
+			path = fmt.Sprintf("columns[%d].embeddings", i)
+		}
+		for _, id := range d.RowIDs() {
+			if _, ok := at[sqltree.Fold(id)]; !ok {
+				return nil, fault.NoColumn(path, id, Names(columns))
+			}
+		}
 	}
 	return columns, nil
 }

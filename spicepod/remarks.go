@@ -1,0 +1,72 @@
+package spicepod
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+)
+
+// remark warns about what is declared and has no effect, where the declaration alone shows it.
+func (p *Pod) remark() {
+	for i, d := range p.Datasets {
+		r := remarks{p, fmt.Sprintf("datasets[%d]", i), "dataset " + d.Name}
+		r.acceleration(d.Acceleration)
+		r.embeddings(d.Columns)
+	}
+	for i, v := range p.Views {
+		r := remarks{p, fmt.Sprintf("views[%d]", i), "view " + v.Name}
+		r.acceleration(v.Acceleration)
+		r.embeddings(v.Columns)
+	}
+}
+
+// remarks adds warnings about the component at a path.
+type remarks struct {
+	pod             *Pod
+	path, component string
+}
+
+func (r remarks) add(f Problem) {
+	f.Severity, f.Component = Warning, r.component
+	r.pod.faults = append(r.pod.faults, f)
+}
+
+// acceleration warns about a retention without a check, which removes nothing, and about
+// params of other engines.
+func (r remarks) acceleration(a *Acceleration) {
+	if a == nil || !a.Enabled {
+		return
+	}
+	path := r.path + ".acceleration"
+	if !a.RetentionCheckEnabled && (a.RetentionPeriod > 0 || a.RetentionSQL != "") {
+		key := "retention_period"
+		if a.RetentionPeriod == 0 {
+			key = "retention_sql"
+		}
+		r.add(r.pod.Problem(path+"."+key, key+" has no effect without retention_check_enabled", "set retention_check_enabled: true and retention_check_interval, or leave it out"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(a.Params)) {
+		if !strings.HasPrefix(key, "caching_") { // those are checked with the source
+			r.add(r.pod.KeyProblem(path+ParamPath(key), fmt.Sprintf("acceleration.params.%s has no effect: the copy is in the DuckDB of the process", key), "leave it out; runtime.query has the limits of the database"))
+		}
+	}
+}
+
+// embeddings warns about models that are not declared.
+func (r remarks) embeddings(columns []DatasetColumn) {
+	names := make([]string, len(r.pod.Embeddings))
+	for i, e := range r.pod.Embeddings {
+		names[i] = e.Name
+	}
+	for i, c := range columns {
+		for j, e := range c.Embeddings {
+			if e.From != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, e.From) }) {
+				r.add(r.pod.Problem(fmt.Sprintf("%s.columns[%d].embeddings[%d].from", r.path, i, j),
+					fmt.Sprintf("the embedding model %q is not declared; the search tool ranks by words", e.From), nearest.Hint(e.From, names, "declare it under embeddings:")))
+			}
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package spicepod
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestRemarks loads what is declared and has no effect: a warning names each.
+func TestRemarks(t *testing.T) {
+	pod, err := LoadText(filepath.Join(t.TempDir(), "spicepod.yaml"), `version: v1
+kind: Spicepod
+name: p
+runtime:
+  output_level: nonsense
+  params: {nonsense: 1}
+embeddings: [{name: minilm, from: "openai:text-embedding-3-small"}]
+datasets:
+- name: a
+  from: file:a.csv
+  acceleration: {mode: file, retention_sql: DELETE FROM a WHERE x, params: {duckdb_file: x, caching_ttl: 1s}}
+  columns: [{name: t, embeddings: [{from: minilm}, {from: minillm}, {from: MINILM}]}]
+views:
+- {name: v, sql: SELECT 1, columns: [{name: t, embeddings: [{from: other}]}], acceleration: {params: {nonsense: 1}}}
+- {name: w, sql: SELECT 1, acceleration: {enabled: false, params: {nonsense: 1}}}
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"spicepod.yaml:5:3: warning: runtime.output_level is not served yet, and has no effect (instead: --log-level debug of spiced serve)",
+		"spicepod.yaml:6:3: warning: runtime.params is not served yet, and has no effect (the settings of the runtime are keys of their own)",
+		"spicepod.yaml:11:45: warning: dataset a: retention_sql has no effect without retention_check_enabled (set retention_check_enabled: true and retention_check_interval, or leave it out)",
+		"spicepod.yaml:11:77: warning: dataset a: acceleration.params.duckdb_file has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query has the limits of the database)",
+		`spicepod.yaml:12:59: warning: dataset a: the embedding model "minillm" is not declared; the search tool ranks by words (did you mean "minilm"?)`,
+		"spicepod.yaml:14:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query has the limits of the database)",
+		`spicepod.yaml:14:68: warning: view v: the embedding model "other" is not declared; the search tool ranks by words (declare it under embeddings:)`,
+	}
+	got := append(pod.NotServed(), pod.Faults()...)
+	if len(got) != len(want) {
+		t.Errorf("%d warnings, want %d", len(got), len(want))
+	}
+	for i, p := range got {
+		if p.Severity != Warning || i < len(want) && p.Error() != want[i] {
+			t.Errorf("got  %v\nwant %s", p.Error(), want[min(i, len(want)-1)])
+		}
+	}
+}
