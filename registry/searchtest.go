@@ -12,11 +12,13 @@ import (
 
 // SearchTestResult is the result of one search test.
 type SearchTestResult struct {
-	Test    spicepod.SearchTest
-	Passed  bool
-	Rank    int    // of the expected tool; 0 if it was not found
-	Message string // why it failed
-	Hint    string // what to do about it
+	Test spicepod.SearchTest
+	// Position is that of the test, if the caller of RunSearchTests sets it.
+	Position spicepod.Position
+	Passed   bool
+	Rank     int    // of the expected tool; 0 if it was not found
+	Message  string // why it failed
+	Hint     string // what to do about it
 	// Degraded means that the search did without the embedding model, so that a
 	// failure says little about the tools.
 	Degraded bool

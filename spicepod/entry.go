@@ -170,8 +170,10 @@ func (e *Entry) NeedsKey(from, key string) *Problem {
 	if e.Fault() != nil || e.Params.Has("endpoint") || e.Text(key) != "" {
 		return nil
 	}
-	return e.Problem(".params", fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", key, strings.ToUpper(key)),
-		"%s needs params.%s", from, key)
+	p := e.Pod.KeyProblem(e.Path+".params", fmt.Sprintf("%s needs params.%s", from, key),
+		fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", key, strings.ToUpper(key)))
+	p.Component = e.Component
+	return &p
 }
 
 // Text reads a scalar without the space around it, "" when it is absent: keys

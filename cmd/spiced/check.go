@@ -109,7 +109,7 @@ func (c *checked) summary() string {
 func searchTests(report *runtime.Report) []functions.TestResult {
 	var list []functions.TestResult
 	for _, r := range report.SearchTests {
-		list = append(list, functions.TestResult{Function: "tool_search", Name: r.Test.Query, Passed: r.Passed, Message: r.Message})
+		list = append(list, functions.TestResult{Function: "tool_search", Name: r.Test.Query, Position: r.Position, Passed: r.Passed, Message: r.Message})
 	}
 	return list
 }

@@ -82,22 +82,31 @@ Exit status: 0 success, 1 the source cannot be read or the Spicepod has a fault,
 // addDataset is `spiced dataset add`.
 func addDataset(ctx context.Context, std streams, args []string, f addFlags) (err error) {
 	pod, err := spicepod.Load(f.dir, runtime.Bodies...)
-	if lacksPod(f.dir, err) && !f.dryRun {
-		undo, started := startPod(f.dir)
-		if started != nil {
-			return withoutPod(f.dir, err)
+	text := "" // of a Spicepod that is not there
+	if lacksPod(f.dir, err) {
+		if text, err = podOf(f.dir, args[0]); err != nil {
+			return err
 		}
-		defer func() {
-			if err != nil {
-				undo()
+		file := filepath.Join(f.dir, "spicepod.yaml")
+		if file, err = filepath.Abs(file); err != nil {
+			return err
+		}
+		if !f.dryRun {
+			if err = writeNew(file, []byte(text)); err != nil {
+				return err
 			}
-		}()
-		pod, err = spicepod.Load(f.dir, runtime.Bodies...)
+			defer func() {
+				if err != nil {
+					os.Remove(file) //nolint:errcheck // it stays, without components
+				}
+			}()
+		}
+		pod, err = spicepod.LoadText(file, text, nil, runtime.Bodies...)
 	}
 	if err != nil {
-		return withoutPod(f.dir, err)
+		return err
 	}
-	a, err := newAddition(pod, args[0], args[1], f)
+	a, err := newAddition(pod, text, args, f)
 	if err != nil {
 		return err
 	}
@@ -108,6 +117,7 @@ func addDataset(ctx context.Context, std streams, args []string, f addFlags) (er
 	if err := a.try(ctx, std, shown); err != nil {
 		return err
 	}
+	noteQuotes(std.err, a.entry.Name)
 	if f.dryRun {
 		for _, v := range a.variables.added {
 			fmt.Fprintf(std.err, "set %s in the environment or in .env.local\n", v.name)
@@ -130,8 +140,8 @@ func withoutPod(dir string, err error) error {
 // lacksPod reports whether err is that of a folder without a Spicepod.
 func lacksPod(dir string, err error) bool {
 	var problems spicepod.Problems
-	_, missing := os.Stat(dir)
-	return errors.As(err, &problems) && missing == nil && problems[0].Line == 0 && strings.HasPrefix(problems[0].Message, "no spicepod.yaml")
+	info, missing := os.Stat(dir)
+	return errors.As(err, &problems) && missing == nil && info.IsDir() && problems[0].Line == 0 && strings.HasPrefix(problems[0].Message, "no spicepod.yaml")
 }
 
 // addition is a dataset that is tried, and then added to the file of a Spicepod.
@@ -144,8 +154,10 @@ type addition struct {
 	edited    string // the text with the entry
 }
 
-func newAddition(pod *spicepod.Pod, from, more string, f addFlags) (*addition, error) {
-	draft, err := datasets.NewDraft(from, more)
+// newAddition makes the addition of a source, and a table there or "". text is that of the
+// Spicepod if its file may not be there; else "".
+func newAddition(pod *spicepod.Pod, text string, args []string, f addFlags) (*addition, error) {
+	draft, err := datasets.NewDraft(args[0], args[1])
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +165,7 @@ func newAddition(pod *spicepod.Pod, from, more string, f addFlags) (*addition, e
 	if name == "" {
 		return nil, usageError{errors.New("the dataset needs a name; write --name NAME")}
 	}
-	a := &addition{pod: pod, dryRun: f.dryRun, entry: spicepod.NewDataset{From: localPath(pod, draft.From), Name: name, Accelerated: f.accelerate || draft.Copied}}
+	a := &addition{pod: pod, text: text, dryRun: f.dryRun, entry: spicepod.NewDataset{From: localPath(pod, draft.From), Name: name, Accelerated: f.accelerate || draft.Copied}}
 	if a.variables, err = readVariables(pod.Dir, name); err != nil {
 		return nil, err
 	}
@@ -183,12 +195,15 @@ func (a *addition) edit() error {
 			return a.refuse("the Spicepod has a dataset of this name", "write --name NAME for another name")
 		}
 	}
-	raw, err := os.ReadFile(a.pod.File)
-	if err != nil {
-		return err
+	if a.text == "" {
+		raw, err := os.ReadFile(a.pod.File)
+		if err != nil {
+			return err
+		}
+		a.text = string(raw)
 	}
 	const mark = "\uFEFF"
-	a.text = string(raw)
+	var err error
 	text, marked := strings.CutPrefix(a.text, mark)
 	if a.edited, err = a.entry.AddTo(text); errors.Is(err, spicepod.ErrNoPlace) && a.dryRun {
 		return nil
@@ -248,11 +263,16 @@ func (a *addition) try(ctx context.Context, std streams, out io.Writer) error {
 			return a.problem(p)
 		}
 	}
+	for _, p := range report.Problems {
+		if strings.HasPrefix(p.Component, "dataset ") {
+			a.problem(p).WriteText(std.err)
+		}
+	}
 	return a.show(ctx, app, out)
 }
 
 // problem returns a fault of the trial without its position, which is not one in the file.
-func (a *addition) problem(p spicepod.Problem) error {
+func (a *addition) problem(p spicepod.Problem) spicepod.Problems {
 	if _, key, ok := strings.Cut(p.Path, "params."); ok && !strings.Contains(p.Message, key) {
 		p.Message = "params." + key + ": " + p.Message
 	}

@@ -60,13 +60,13 @@ func initPod(std streams, dir string, empty bool, from string) (err error) {
 			return fmt.Errorf("%s exists already; init creates a new Spicepod", filepath.Join(dir, name))
 		}
 	}
-	var left []string
+	var names, left []string
 	switch {
 	case empty:
 		err = writePod(dir, blankPod)
 	case from != "":
 		err = writePod(dir, func(dir string) (text string, err error) {
-			text, left, err = podFrom(dir, from)
+			text, names, left, err = podFrom(dir, from)
 			return text, err
 		})
 	default:
@@ -74,6 +74,9 @@ func initPod(std streams, dir string, empty bool, from string) (err error) {
 	}
 	if err != nil {
 		return fmt.Errorf("init: %w", err)
+	}
+	for _, name := range names {
+		noteQuotes(std.err, name)
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(std.err, "left out: %s\n", strings.Join(left, ", "))

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -27,21 +28,21 @@ func blankPod(dir string) (string, error) {
 // maxInitFiles is the most files of a folder that init makes datasets of.
 const maxInitFiles = 1000
 
-// podFrom is the text of a Spicepod in dir with a dataset for each data file of a folder, and
-// the names of the files that it leaves out. Two files whose names differ only in what a table's
+// podFrom is the text of a Spicepod in dir with a dataset for each data file of a folder, their
+// names, and the names of the files that it leaves out, with a reason where the format is one. Two files whose names differ only in what a table's
 // name cannot have, or in their format, get the format behind the name.
-func podFrom(dir, folder string) (text string, left []string, err error) {
+func podFrom(dir, folder string) (text string, names, left []string, err error) {
 	text, err = blankPod(dir)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	root, err := filepath.Abs(dir)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	taken := map[string]bool{}
 	for _, e := range entries {
@@ -50,13 +51,16 @@ func podFrom(dir, folder string) (text string, left []string, err error) {
 		}
 		path, err := filepath.Abs(filepath.Join(folder, e.Name()))
 		if err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		format, served := fileformat.FormatOf(e.Name())
 		draft, err := datasets.NewDraft("file:"+e.Name(), "")
 		name := draft.Name
 		if err != nil || !e.Type().IsRegular() || !served || name == "" || strings.HasPrefix(e.Name(), ".") {
 			left = append(left, e.Name())
+			if e.Type().IsRegular() && fileformat.Unread(e.Name()) != "" {
+				left[len(left)-1] += " (" + fileformat.Unread(e.Name()) + ")"
+			}
 			continue
 		}
 		if taken[name] {
@@ -67,17 +71,18 @@ func podFrom(dir, folder string) (text string, left []string, err error) {
 			continue
 		}
 		taken[name] = true
+		names = append(names, name)
 		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
 			path = rel
 		}
 		if text, err = (spicepod.NewDataset{From: "file:" + filepath.ToSlash(path), Name: name}).AddTo(text); err != nil {
-			return "", nil, err
+			return "", nil, nil, err
 		}
 	}
 	if len(taken) == 0 {
-		return "", left, fmt.Errorf("there is no data file in %s (files of the formats %s become datasets)", folder, fileformat.ServedFormats())
+		return "", nil, left, fmt.Errorf("there is no data file in %s (files of the formats %s become datasets)", folder, fileformat.ServedFormats())
 	}
-	return withRoot(text, root, folder), left, nil
+	return withRoot(text, root, folder), names, left, nil
 }
 
 // withRoot adds the folder to runtime.data_roots if it is outside of that of the Spicepod.
@@ -96,6 +101,35 @@ func withRoot(text, root, folder string) string {
 	return strings.Replace(text, "runtime:\n", "runtime:\n  data_roots:\n    "+strings.ReplaceAll(strings.TrimSpace(string(quoted)), "\n", "\n    ")+"\n", 1)
 }
 
+// podOf is the text of a Spicepod in dir without components, which may read a source that is a
+// file.
+func podOf(dir, source string) (string, error) {
+	text, err := blankPod(dir)
+	if err != nil {
+		return "", err
+	}
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	path := strings.TrimPrefix(source, "file:")
+	info, err := os.Stat(path)
+	switch {
+	case err != nil: // it is a URL, a pattern, or not there
+		return text, nil
+	case !info.IsDir():
+		path = filepath.Dir(path)
+	}
+	return withRoot(text, root, path), nil
+}
+
+// noteQuotes says how a statement names a dataset whose name is a keyword of SQL.
+func noteQuotes(out io.Writer, name string) {
+	if engine.NeedsQuotes(name) {
+		fmt.Fprintf(out, "note: %s is a word of SQL; write its name in double quotes: SELECT * FROM %s\n", name, engine.Identifier(name))
+	}
+}
+
 // writePod writes a new Spicepod, whose text depends on its folder.
 func writePod(dir string, text func(dir string) (string, error)) error {
 	t, err := text(dir)
@@ -103,13 +137,4 @@ func writePod(dir string, text func(dir string) (string, error)) error {
 		return err
 	}
 	return writeNew(filepath.Join(dir, "spicepod.yaml"), []byte(t))
-}
-
-// startPod writes an empty Spicepod to a folder that exists and has none, for a command that adds
-// to it. undo removes it.
-func startPod(dir string) (undo func(), err error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, fs.ErrNotExist
-	}
-	return func() { os.Remove(filepath.Join(dir, "spicepod.yaml")) }, writePod(dir, blankPod) //nolint:errcheck // it stays, without components
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -133,7 +134,21 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		s.metrics.WatchSandboxes(s.workers)
 	}
 	s.makers, s.shim = openBodies(host), opts.Sandbox
+	if s.tools.domains, err = domainsOf(pod); err != nil {
+		return nil, err
+	}
 	return s, s.openTools(opts, reload)
+}
+
+// domainsOf returns the domains of built-in tools. The error has the position of the setting,
+// unless the environment overrides it.
+func domainsOf(pod *spicepod.Pod) ([]string, error) {
+	environ := os.Getenv(builtin.DomainsVariable)
+	list, err := builtin.Domains(pod.Runtime.Tools.Domains, environ)
+	if err == nil || strings.TrimSpace(environ) != "" {
+		return list, err
+	}
+	return nil, spicepod.Problems{pod.Problem("runtime.tools.domains", err.Error(), "")}
 }
 
 // openTools opens the registry, with the usage that earlier runs stored.
@@ -147,9 +162,6 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	t := &s.tools
 	if t.usage, err = usage.Open(history); err != nil {
 		return fmt.Errorf("open the usage of tools: %w", err)
-	}
-	if t.domains, err = builtin.Domains(s.settings.Tools.Domains, os.Getenv(builtin.DomainsVariable)); err != nil {
-		return err
 	}
 	t.offline = opts.Offline
 	t.servers = mcpclient.New(mcpclient.Options{

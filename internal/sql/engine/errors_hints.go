@@ -200,6 +200,8 @@ func syntaxError(text string, e *sqltree.SyntaxError) *Error {
 		hint = jsonOperator(text[e.Offset:])
 	case at == 2 && sqltree.Are(text, tokens, 0, "show") && sqltree.Are(text, tokens, 1, "columns"):
 		hint = "write DESCRIBE and the name of the table"
+	case at > 2 && sqltree.Are(text, tokens, at-2, "except") && tokens[at-1].Is(text, "(") && tokens[at-3].Is(text, "*"):
+		hint = "write * EXCLUDE (…) for all columns but some; EXCEPT subtracts the rows of a SELECT"
 	case at > 0 && strings.EqualFold(tokens[at-1].Text(text), "top"):
 		hint = "write LIMIT " + truncate.Ellipsis(tokens[at].Text(text), maxQuoted) + " at the end, and no TOP"
 	}

@@ -29,6 +29,10 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	switch sqltree.Fold(r.Schema) {
 	case System:
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
+	case "runtime": // Spice's
+		if sqltree.Fold(r.Name) == "task_history" {
+			hint = "spiced.tool_calls has the calls of tools, spiced.searches the searches for tools; runtime.audit logs the statements"
+		}
 	case "information_schema", "pg_catalog":
 		hint = "that catalog is there where PostgreSQL is served (runtime.postgres, --postgres) and has what is declared; read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table"
 	}

@@ -1,5 +1,22 @@
 package engine
 
+import "github.com/spiced-sql/spiced/internal/sql/sqltree"
+
+// NeedsQuotes reports whether a statement must write the name of a table in double quotes,
+// because it is a word of SQL.
+func NeedsQuotes(name string) bool { return reservedKeywords[sqltree.Fold(name)] }
+
+// reservedKeywords are the keywords that cannot be names of tables: those in the categories
+// reserved and type_function of duckdb_keywords().
+var reservedKeywords = set(`
+	all analyse analyze and anti any array as asc asof asymmetric at authorization binary both case cast check
+	collate collation column concurrently constraint create cross default deferrable desc describe distinct do
+	else end except false fetch for foreign freeze from full generated glob group having ilike in initially
+	inner intersect into is isnull join lambda lateral leading left like limit map natural not notnull null
+	offset on only or order outer overlaps pivot pivot_longer pivot_wider placing positional primary qualify
+	references returning right select semi show similar some struct summarize symmetric table tablesample then
+	to trailing true try_cast union unique unpack unpivot using variadic verbose when where window with`)
+
 // keywords are the words of DuckDB's grammar, which it quotes when they are used
 // as names.
 var keywords = set(`

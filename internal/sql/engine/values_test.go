@@ -221,6 +221,31 @@ func TestTypesAreWrittenAsDuckDBWritesThem(t *testing.T) {
 	}
 }
 
+func TestNamesThatNeedQuotes(t *testing.T) {
+	db := open(t)
+	stage, err := db.Stage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Close()
+	reserved := map[string]bool{}
+	err = stage.Query("SELECT DISTINCT keyword_name, keyword_category IN ('reserved', 'type_function') FROM duckdb_keywords()", func(c *Chunk) error {
+		for i := range c.Len() {
+			name := string(c.Column(0).Bytes(i))
+			reserved[name] = reserved[name] || Value[bool](c.Column(1), i)
+		}
+		return nil
+	})
+	if err != nil || len(reserved) < 400 {
+		t.Fatal(len(reserved), err)
+	}
+	for name, want := range reserved {
+		if got := NeedsQuotes(name); got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestEnumsOfEveryWidth(t *testing.T) {
 	db := open(t)
 	for _, n := range []int{1, 254, 255, 256, 257, 65534, 65535, 65536} {

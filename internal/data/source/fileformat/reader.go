@@ -146,6 +146,16 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 	return opened, nil
 }
 
+// Unread returns why files of a known format are not read, and what to do, by the name of
+// one; "" for others.
+func Unread(name string) string {
+	switch filepath.Ext(strings.ToLower(name)) {
+	case ".xlsx", ".xls", ".ods", ".avro", ".orc", ".feather", ".arrow", ".xml":
+		return unknownFormat(name).Error()
+	}
+	return ""
+}
+
 // unknownFormat is the fault of a file whose name does not have the extension of a format.
 func unknownFormat(name string) *fault.Fault {
 	switch extension := strings.ToLower(filepath.Ext(name)); extension {
