@@ -74,7 +74,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		return nil, err
 	}
 	if explain == "" && dml.Begins(sql, tokens) {
-		v, err := db.judgeChange(ctx, c, cat, req, names, text, h)
+		v, err := (&writeJudge{db, c, cat, req, names, h}).judge(ctx, text)
 		if err != nil {
 			return nil, moveError(err, sql, relocate)
 		}

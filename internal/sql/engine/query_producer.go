@@ -46,11 +46,20 @@ type producer struct {
 	replan       bool             // a commit outdated its plan: it is planned in the transaction that it runs in
 }
 
+// run is the whole life of the statement: it starts, Query returns, its rows are sent, and what it
+// used is given back.
+//
+// The order of the end matters. The caller of a write that failed gets the error after the
+// rollback, because until then the statement locks the rows that it changed, and the caller may
+// try again at once. The channel of the rows is closed before DuckDB has cleaned up, so that
+// a reader does not wait for that. What the statement holds of the catalog is released when
+// nothing of DuckDB uses it any more. The connection is last: [DB.Close] waits for it and then closes
+// what all the rest needs.
 func (p *producer) run() {
 	p.began = time.Now()
 	err := p.guarded(p.start)
 	if err != nil && p.open {
-		p.end() // before its caller gets the error: it locks the rows it changed
+		p.end()
 	}
 	if err != nil || !p.req.Whole {
 		p.announce(err)
@@ -68,18 +77,29 @@ func (p *producer) run() {
 	p.rows.clock.end()
 	p.rows.ended.Store(true)
 	close(p.rows.chunks)
+
 	whole := err == nil && !p.active
 	p.end()
-	p.forgetPlan(whole)
+	// A plan keeps the state of its last run, such as hash tables and lists, and to plan a long
+	// statement again costs little compared to running it. So it is cached only if the statement
+	// ran quickly and to the end, its columns are unchanged, and its text is short.
+	if p.s != nil && (!whole || p.changed || time.Since(p.began) > p.db.maxRun || len(p.s.key.sql) > textCached) {
+		p.c.prepared.Delete(p.s.key)
+	}
 	p.held.release()
 	if p.reads != nil {
 		p.reads.Close()
 	}
-	p.finish()
+	if p.rows.closed.Load() { // else Close, which comes after the last chunk, frees them
+		p.rows.discard()
+	}
+	if p.catalog != nil {
+		p.catalog.release()
+	}
 	p.leave(err)
-	if p.c != nil { // last: Close waits for it
+	if p.c != nil {
 		p.disconnect()
-	} else {
+	} else { // another process ran it
 		p.db.remotes.Add(-1)
 		p.db.remote.Done()
 	}
@@ -136,26 +156,6 @@ func (p *producer) end() {
 
 // maxPlanRun is how long a statement may run for its plan to stay cached.
 const maxPlanRun = 20 * time.Millisecond
-
-// forgetPlan drops the statement from the connection's cache unless it ran quickly
-// and to the end, its columns are unchanged, and its text is short. A plan keeps
-// the state of the last run, such as hash tables and lists, and planning a long
-// statement again costs little compared to running it.
-func (p *producer) forgetPlan(whole bool) {
-	if p.s != nil && (!whole || p.changed || time.Since(p.began) > p.db.maxRun || len(p.s.key.sql) > textCached) {
-		p.c.prepared.Delete(p.s.key)
-	}
-}
-
-// finish frees the statement's resources.
-func (p *producer) finish() {
-	if p.rows.closed.Load() { // else Close, which comes after the last chunk, frees them
-		p.rows.discard()
-	}
-	if p.catalog != nil {
-		p.catalog.release()
-	}
-}
 
 // start judges, prepares, binds and begins the statement under one catalog. After
 // a concurrent publication it starts over.

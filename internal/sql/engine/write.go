@@ -64,68 +64,85 @@ func (db *DB) Remaining(text string) (query string, origin func(int) int, err er
 	return query, origin, fromDML(err, text)
 }
 
-// judgeChange is judge for a text that changes rows. Offsets in the verdict and
+// writeJudge judges the statements that change rows. It has what all of its steps need: the
+// connection that parses, the catalog, the request and the names that its caller may use, and
+// the stored results that the statement reads.
+type writeJudge struct {
+	db    *DB
+	c     *conn
+	cat   *Catalog
+	req   Request
+	names Names
+	held  *held
+}
+
+// judge is [DB.judgeText] for a text that changes rows. Offsets in the verdict and
 // in errors are offsets in text.
-func (db *DB) judgeChange(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, h *held) (*verdict, error) {
+//
+// The parts of the statement are judged as parts of one SELECT over the table, so that they are
+// judged as any other query is, and DuckDB gets a text that is composed of them. A statement whose
+// parts run apart, because the table is not DuckDB's or a worker computes one of them, is judged
+// again with numbered parameters: ? would mean another value in each part.
+func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 	tokens := sqltree.Scan(text)
-	if !req.Write {
+	if !w.req.Write {
 		return nil, NewError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
-	statement, err := dml.Parse(text, tokens, db.builtins.reserved)
+	statement, err := dml.Parse(text, tokens, w.db.builtins.reserved)
 	if err != nil {
 		return nil, fromDML(err, text)
 	}
 	ch := &change{Statement: statement}
-	table, err := ch.base(text, cat, names)
+	table, err := ch.base(text, w.cat, w.names)
 	if err != nil {
 		return nil, err
 	}
 	numbers := numberedParams(text, tokens)
-	if len(numbers) > 0 && cat.contents.Targets[ch.relation].Writer != nil {
-		return db.judgeNumbered(ctx, c, cat, req, names, text, numbers, h)
+	if len(numbers) > 0 && w.cat.contents.Targets[ch.relation].Writer != nil {
+		return w.judgeNumbered(ctx, text, numbers)
 	}
-	if err := ch.checkColumns(c, cat, text, table); err != nil {
+	if err := ch.checkColumns(w.c, w.cat, text, table); err != nil {
 		return nil, err
 	}
 	query, parts := ch.Query(text, Qualified(ch.relation.Schema, ch.relation.Name))
-	judged := &judgedChange{Judged: dml.Judged{Text: text, Parts: parts}, names: names}
+	judged := &judgedChange{Judged: dml.Judged{Text: text, Parts: parts}, names: w.names}
 	relocate := func(offset int) int { return judged.Offset(offset, ch.Target.Offset) }
-	st, edits, wrote, err := db.examine(ctx, c, names, query, inPart, nil, h)
+	st, edits, wrote, err := w.db.examine(ctx, w.c, w.names, query, inPart, nil, w.held)
 	if err == nil {
-		err = db.CheckCTEs(query, st, names)
+		err = w.db.CheckCTEs(query, st, w.names)
 	}
 	if err != nil {
 		return nil, moveError(err, text, relocate)
 	}
 	var ok bool
-	if judged.Edits, ok = sqltree.Merge(edits, ch.Unqualify(query, st, parts, ch.named(names))); !ok {
+	if judged.Edits, ok = sqltree.Merge(edits, ch.Unqualify(query, st, parts, ch.named(w.names))); !ok {
 		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.Target.Offset)
 	}
 	out := judged.assembler()
 	if len(numbers) > 0 && ch.costly(st, parts) {
-		return db.judgeNumbered(ctx, c, cat, req, names, text, numbers, h)
+		return w.judgeNumbered(ctx, text, numbers)
 	}
 	if !ch.Compose(out, table) {
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
 			at(text, ch.Target.Offset)
 	}
 	judged.tree = st
-	st, hidden := withoutHidden(st, names)
+	st, hidden := withoutHidden(st, w.names)
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
-		text: out.Text(), origin: out.Origin, traits: db.traits(query, st, cat),
-		called: callsOf(st, cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table), returning: ch.Returning != (sqltree.Span{})}, parameters: parameters{types: wrote.types},
+		text: out.Text(), origin: out.Origin, traits: w.db.traits(query, st, w.cat),
+		called: callsOf(st, w.cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table), returning: ch.Returning != (sqltree.Span{})}, parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
-	if cat.contents.Open != nil {
-		v.waits = cat.waits(st)
+	if w.cat.contents.Open != nil {
+		v.waits = w.cat.waits(st)
 	}
-	if w := cat.contents.Targets[ch.relation].Writer; w != nil {
+	if writer := w.cat.contents.Targets[ch.relation].Writer; writer != nil {
 		judged.tree = st
-		v.outside, err = db.judgeOutside(ctx, c, ch, w, judged, h)
+		v.outside, err = w.judgeForeign(ctx, ch, writer, judged)
 	}
 	if err == nil {
-		err = v.judgeSource(c, cat, ch, table, judged)
+		err = v.judgeSource(w.c, w.cat, ch, table, judged)
 	}
 	return v, err
 }

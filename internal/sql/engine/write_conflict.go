@@ -9,7 +9,7 @@ import (
 )
 
 // judgeConflict parses what ON CONFLICT does.
-func (db *DB) judgeConflict(ctx context.Context, c *conn, o *outside, ch *change, table *OutsideTable, j *judgedChange, h *held) error {
+func (w *writeJudge) judgeConflict(ctx context.Context, o *outside, ch *change, table *OutsideTable, j *judgedChange) error {
 	for _, t := range ch.Keys {
 		o.change.Target = append(o.change.Target, table.column(t.Name(j.Text)).Name)
 	}
@@ -42,12 +42,12 @@ func (db *DB) judgeConflict(ctx context.Context, c *conn, o *outside, ch *change
 			return fromDML(err, j.Text)
 		}
 	}
-	return db.judgeConstants(ctx, c, o, p, table, j, h)
+	return w.judgeConstants(ctx, o, p, table, j)
 }
 
 // judgeConstants composes the query of the constants. They are parts of judged
 // expressions, and are judged again as what they are alone.
-func (db *DB) judgeConstants(ctx context.Context, c *conn, o *outside, p *dml.ExprParser, table *OutsideTable, j *judgedChange, h *held) error {
+func (w *writeJudge) judgeConstants(ctx context.Context, o *outside, p *dml.ExprParser, table *OutsideTable, j *judgedChange) error {
 	if len(p.Constants) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (db *DB) judgeConstants(ctx context.Context, c *conn, o *outside, p *dml.Ex
 	}
 	constants := &dml.Judged{Text: j.Text, Parts: parts}
 	var err error
-	_, constants.Edits, _, err = db.examine(ctx, c, j.names, query.String(), inPart, nil, h)
+	_, constants.Edits, _, err = w.db.examine(ctx, w.c, j.names, query.String(), inPart, nil, w.held)
 	if err != nil {
 		return moveError(err, j.Text, func(offset int) int { return constants.Offset(offset, p.Spans[0].Start) })
 	}

@@ -284,9 +284,9 @@ type judgedChange struct {
 func (j *judgedChange) assembler() *dml.Assembler { return &dml.Assembler{Judged: &j.Judged} }
 
 // judgeNumbered judges a change with its parameters ? as $1, $2, …: its parts run apart.
-func (db *DB) judgeNumbered(ctx context.Context, c *conn, cat *Catalog, req Request, names Names, text string, numbers []sqltree.Edit, h *held) (*verdict, error) {
+func (w *writeJudge) judgeNumbered(ctx context.Context, text string, numbers []sqltree.Edit) (*verdict, error) {
 	numbered, back := sqltree.Apply(text, numbers)
-	v, err := db.judgeChange(ctx, c, cat, req, names, numbered, h)
+	v, err := w.judge(ctx, numbered)
 	if err != nil {
 		return nil, moveError(err, text, back)
 	}
@@ -298,10 +298,10 @@ const (
 	hintOutside = "list the columns: INSERT INTO t (a, b) SELECT …"
 )
 
-// judgeOutside returns how a judged change is done to the table of a writer.
-func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j *judgedChange, h *held) (*outside, error) {
-	table := w.Table()
-	o := &outside{writer: w, alias: ch.Alias, change: RowChange{Verb: ch.Verb, Conflict: ch.Conflict, Returning: ch.Returning != sqltree.Span{}}}
+// judgeForeign returns how a judged change is done to the table of a writer.
+func (w *writeJudge) judgeForeign(ctx context.Context, ch *change, writer Writer, j *judgedChange) (*outside, error) {
+	table := writer.Table()
+	o := &outside{writer: writer, alias: ch.Alias, change: RowChange{Verb: ch.Verb, Conflict: ch.Conflict, Returning: ch.Returning != sqltree.Span{}}}
 	fail := func(hint, format string, args ...any) (*outside, error) {
 		return nil, NewError(errcode.Refused, hint, format, args...).at(j.Text, ch.Target.Offset)
 	}
@@ -312,14 +312,14 @@ func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j
 		if err := o.insert(ch, table, j); err != nil {
 			return nil, err
 		}
-		if err := db.judgeConflict(ctx, c, o, ch, table, j, h); err != nil {
+		if err := w.judgeConflict(ctx, o, ch, table, j); err != nil {
 			return nil, err
 		}
 	default:
 		if o.change.Key = table.key(); len(o.change.Key) == 0 {
 			return fail(hintNoKey, "table %q has no key by which rows can be changed", ch.relation.Name)
 		}
-		if at := db.randomCondition(ch, j); at >= 0 {
+		if at := w.db.randomCondition(ch, j); at >= 0 {
 			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE", "a condition that changes with each evaluation is refused for table %q, which is not DuckDB's", ch.relation.Name).at(j.Text, at)
 		}
 		o.keyed(ch, table, j)
@@ -329,7 +329,7 @@ func (db *DB) judgeOutside(ctx context.Context, c *conn, ch *change, w Writer, j
 			return fail("leave the column out", "column %q of table %q has the type %s, which cannot be written", name, ch.relation.Name, t)
 		}
 	}
-	if err := w.Check(&o.change); err != nil {
+	if err := writer.Check(&o.change); err != nil {
 		var e *Error
 		if errors.As(err, &e) {
 			return nil, e.at(j.Text, ch.Target.Offset)
