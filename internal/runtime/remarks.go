@@ -23,7 +23,7 @@ func remarkFiles(b *build) {
 	if folder := b.pod.Runtime.Extensions.Directory; folder != "" && !isFolder(folder) {
 		warn("runtime.extensions.directory", "", "correct the path, or leave it out: extensions are then taken from where DuckDB installs them", "runtime.extensions.directory is not a folder")
 	}
-	if b.s.state.temp == nil {
+	if b.s.state.temp == nil || b.s.inPlace { // a command that loads without copies does not know how the Spicepod is served
 		return
 	}
 	kept := func(path, component string, a *spicepod.Acceleration) {

@@ -49,6 +49,7 @@ type services struct {
 	settings spicepod.Runtime   // at start
 	id       string             // of this run; see ID
 	state    state
+	inPlace  bool // see Options
 	db       *database
 	data     *datasets.Manager
 	results  *results.Store
@@ -73,7 +74,7 @@ type toolServices struct {
 
 // openServices opens the engine and the stores. reload queues a load.
 func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload func(trigger string)) (_ *services, err error) {
-	s := &services{serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics, settings: pod.Runtime, id: rand.Text()}
+	s := &services{serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics, settings: pod.Runtime, inPlace: opts.InPlace, id: rand.Text()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
