@@ -7,8 +7,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// remarkFiles warns about folders that are not there, and about rows that are to be kept in
-// a state directory that is not there.
+// remarkFiles warns about folders that are not there, and about copies in files without a
+// state directory.
 func remarkFiles(b *build) {
 	warn := func(path, component, hint, message string) {
 		p := b.pod.Problem(path, message, hint)

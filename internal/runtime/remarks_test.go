@@ -10,7 +10,10 @@ import (
 
 // TestRemarks loads what is declared and is not there: a warning names each.
 func TestRemarks(t *testing.T) {
-	pod := files{"o.csv": "id,text\n1,a\n", "spicepod.yaml": `runtime:
+	pod := files{"o.csv": "id,text\n1,a\n", "spicepod.yaml": `version: v1
+kind: Spicepod
+name: p
+runtime:
   data_roots: [., nodir]
   extensions: { directory: nodir }
   mcp: { pinned_tools: [list_datasets, list_dataset] }

@@ -199,7 +199,7 @@ func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (
 		err = copies.CheckRetained(ctx, m.opts.DB, &d.Table, query)
 	}
 	if err == nil && d.Acceleration.RefreshSQL != "" {
-		err = m.compute(ctx, query)
+		err = compute(ctx, m.opts.DB, query)
 	}
 	if err != nil {
 		resource.Release(src.Resources...)
@@ -213,8 +213,8 @@ func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (
 
 // compute reads the rows of a query, which a load would copy, to find the values that it
 // cannot compute.
-func (m *Manager) compute(ctx context.Context, query string) error {
-	return tables.Query(ctx, m.opts.DB, query, func(*engine.Chunk) {})
+func compute(ctx context.Context, db *engine.DB, query string) error {
+	return tables.Query(ctx, db, query, func(*engine.Chunk) {})
 }
 
 // protect applies the policy of the dataset to a version.

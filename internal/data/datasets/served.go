@@ -140,7 +140,7 @@ func CheckViews(ctx context.Context, m *Manager) (problems spicepod.Problems) {
 			continue
 		}
 		rows := "SELECT * FROM " + engine.Qualified(s.Relation.Schema, s.Relation.Name)
-		err := m.compute(ctx, rows)
+		err := compute(ctx, m.opts.DB, rows)
 		if err == nil {
 			err = copies.CheckRows(ctx, m.opts.DB, s.Acceleration, copies.Time{}, rows)
 		}
