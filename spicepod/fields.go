@@ -189,6 +189,13 @@ func splitTag(tag string) []string {
 	return strings.Split(tag, ",")
 }
 
+// Defaults returns a section of a Spicepod that says nothing, such as a [ToolSearch].
+func Defaults[T any]() T {
+	var section T
+	describer{}.setDefaults(reflect.ValueOf(&section).Elem())
+	return section
+}
+
 // setDefaults sets the defaults of a struct and the structs inside it. A pointer stays
 // nil: the method for the field applies its default.
 func (d describer) setDefaults(v reflect.Value) {

@@ -2,7 +2,6 @@ package spicepod
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
@@ -94,8 +93,4 @@ func (d *decoder) checkSandbox(s *Sandbox) {
 const DefaultSandbox = "default"
 
 // NewSandbox returns a sandbox with the defaults of its keys.
-func NewSandbox() Sandbox {
-	var s Sandbox
-	describer{}.setDefaults(reflect.ValueOf(&s).Elem())
-	return s
-}
+func NewSandbox() Sandbox { return Defaults[Sandbox]() }

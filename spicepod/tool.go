@@ -1,7 +1,6 @@
 package spicepod
 
 import (
-	"reflect"
 	"strings"
 	"time"
 )
@@ -133,13 +132,6 @@ type ToolSearch struct {
 	Schema           float64       `yaml:"schema" default:"0.1" min:"0" doc:"Weight of the channel of parameter names."`
 	NoGoodMatch      float64       `yaml:"no_good_match" min:"0" doc:"Confidence below which a search is marked no_good_match; 0 means the calibrated value."`
 	EmbeddingTimeout time.Duration `yaml:"embedding_timeout" default:"1s" doc:"How long a search waits for the embedding model before it uses words alone."`
-}
-
-// NewToolSearch returns the settings of a Spicepod that has none.
-func NewToolSearch() ToolSearch {
-	var s ToolSearch
-	describer{}.setDefaults(reflect.ValueOf(&s).Elem())
-	return s
 }
 
 // ToolCache is `runtime.tools.cache`.

@@ -49,7 +49,7 @@ func Of(s spicepod.ToolSearch) Settings {
 	}
 }
 
-var defaults = sync.OnceValue(func() Settings { return Of(spicepod.NewToolSearch()) })
+var defaults = sync.OnceValue(func() Settings { return Of(spicepod.Defaults[spicepod.ToolSearch]()) })
 
 // Default returns the settings of a Spicepod that has none, which docs/retrieval.md measures.
 func Default() Settings { return defaults() }

@@ -37,15 +37,6 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// The defaults of [Options.Limits].
-const (
-	DefaultTTL         = 15 * time.Minute
-	DefaultMaxBytes    = 1 << 30
-	DefaultMaxResult   = 256 << 20
-	DefaultMaxResults  = 1000
-	DefaultMaxPerOwner = 100
-)
-
 // DB makes and reads the tables of stored results. [*engine.DB] implements it.
 type DB interface {
 	CreateTable(ctx context.Context, t engine.Table, columns []engine.Column) (*engine.TableWriter, error)
@@ -131,11 +122,12 @@ func New(opts Options) (*Store, error) {
 }
 
 func withDefaults(l spicepod.Results) spicepod.Results {
-	l.TTL = cmp.Or(l.TTL, DefaultTTL)
-	l.MaxBytes = cmp.Or(l.MaxBytes, DefaultMaxBytes)
-	l.MaxResult = cmp.Or(l.MaxResult, DefaultMaxResult)
-	l.MaxResults = cmp.Or(l.MaxResults, DefaultMaxResults)
-	l.MaxPerUser = cmp.Or(l.MaxPerUser, DefaultMaxPerOwner)
+	d := spicepod.Defaults[spicepod.Results]()
+	l.TTL = cmp.Or(l.TTL, d.TTL)
+	l.MaxBytes = cmp.Or(l.MaxBytes, d.MaxBytes)
+	l.MaxResult = cmp.Or(l.MaxResult, d.MaxResult)
+	l.MaxResults = cmp.Or(l.MaxResults, d.MaxResults)
+	l.MaxPerUser = cmp.Or(l.MaxPerUser, d.MaxPerUser)
 	return l
 }
 
