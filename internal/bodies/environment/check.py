@@ -127,6 +127,8 @@ class Reader:
             if isinstance(d, ast.Call) and self.is_tool(d.func):
                 named = self.arguments(d, ("description", "parameters", "dependencies", "secrets", "sandbox", "name"))
                 return dict(named, offset=self.at(d))
+            if self.is_tool(d):
+                return {"offset": self.at(d)}
         return None
 
     def sandbox(self, call):
@@ -147,8 +149,8 @@ class Reader:
     def argument(self, node):
         """Returns an argument: a text, texts, or the ToolParameters of a list."""
         answer = {"offset": self.at(node)}
-        if isinstance(node, (ast.List, ast.Tuple)) and node.elts and all(isinstance(e, ast.Call) for e in node.elts):
-            answer["parameters"] = [dict(self.arguments(e, ("name", "type", "description", "required")), offset=self.at(e)) for e in node.elts]
+        if isinstance(node, (ast.List, ast.Tuple)) and node.elts and all(isinstance(e, (ast.Call, ast.Dict)) for e in node.elts):
+            answer["parameters"] = [dict(self.parameter(e), offset=self.at(e)) for e in node.elts]
             return answer
         try:
             value = ast.literal_eval(node)
@@ -161,6 +163,12 @@ class Reader:
         elif isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value):
             answer["texts"] = list(value)
         return answer
+
+    def parameter(self, node):
+        """Returns the arguments of a ToolParameter, or the items of a dict in its place."""
+        if isinstance(node, ast.Call):
+            return self.arguments(node, ("name", "type", "description", "required"))
+        return {k.value: self.argument(v) for k, v in zip(node.keys, node.values) if isinstance(k, ast.Constant) and isinstance(k.value, str)}
 
     def find_imports(self, node, guarded):
         for child in ast.iter_child_nodes(node):

@@ -64,11 +64,21 @@ func (c *compiler) decorators(ctx context.Context) {
 	known := c.store.factsOf(ctx, python, list)
 	next := *c.pod
 	next.Functions = slices.Clone(c.pod.Functions)
+	type place struct {
+		position spicepod.Position
+		message  string
+	}
+	reported := map[place]bool{} // code that several functions have is warned of once
 	for i, f := range list {
 		if k := known[f]; k.facts != nil {
 			m := merge{pod: c.pod, f: &next.Functions[at[i]], path: f.Path}
 			m.run(k.facts)
-			c.decorated[at[i]] = m.problems
+			c.decorated[at[i]] = slices.DeleteFunc(m.problems, func(p spicepod.Problem) bool {
+				at := place{p.Position, p.Message}
+				again := reported[at]
+				reported[at] = p.Severity == spicepod.Warning
+				return again
+			})
 		}
 	}
 	c.pod = &next
@@ -85,12 +95,13 @@ type merge struct {
 func (m *merge) run(known *facts) {
 	m.registered(known.Sandboxes)
 	def := known.Functions[cmp.Or(m.f.Entrypoint, m.f.Name)]
-	if def == nil && m.f.Entrypoint == "" {
-		for name, other := range known.Functions {
-			if other.Tool != nil && other.Tool.Name != nil && other.Tool.Name.is(m.f.Name) {
-				def, m.f.Entrypoint = other, name
-			}
-		}
+	names := known.named(m.f.Name)
+	if len(names) > 1 {
+		m.ambiguous(known, names)
+		return
+	}
+	if def == nil && m.f.Entrypoint == "" && len(names) == 1 {
+		def, m.f.Entrypoint = known.Functions[names[0]], names[0]
 	}
 	if def == nil || def.Tool == nil {
 		return
@@ -118,6 +129,25 @@ func (m *merge) run(known *facts) {
 		m.ungranted(t.Secrets, of.Secrets)
 	}
 	m.parameters(t.Parameters)
+}
+
+// named returns the definitions that are tools of a name, in their order.
+func (f *facts) named(name string) []string {
+	var list []string
+	for at, def := range f.Functions {
+		if t := def.Tool; t != nil && (t.Name == nil && at == name || t.Name != nil && t.Name.is(name)) {
+			list = append(list, at)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return f.Functions[a].Offset - f.Functions[b].Offset })
+	return list
+}
+
+// ambiguous reports that several decorators have the function's name.
+func (m *merge) ambiguous(known *facts, names []string) {
+	first, second := known.Functions[names[0]].Offset, known.Functions[names[1]].Offset
+	m.add(spicepod.Error, m.pod.TextProblem(m.path+".body", second, fmt.Sprintf("@tool gives the name %q to %s, and to %s at %s",
+		truncate.Ellipsis(m.f.Name, maxQuoted), names[1], names[0], m.pod.TextAt(m.path+".body", first)), "rename one of them"))
 }
 
 // registered reports sandboxes that the code registers and the Spicepod does not declare: the
@@ -271,8 +301,12 @@ func kindOf(text string) string {
 
 // contradiction reports that the Spicepod and the decorator say different things.
 func (m *merge) contradiction(path, here, there string, offset int) {
-	m.add(spicepod.Error, m.pod.Problem(m.path+path, fmt.Sprintf("%s, and @tool at %s says %s", here, m.pod.TextAt(m.path+".body", offset), there),
-		"make them equal, or leave one of them out"))
+	hint := "make them equal, or leave one of them out"
+	switch path[strings.LastIndexByte(path, '.')+1:] {
+	case "name", "sandbox", "secrets", "type": // code does not choose them
+		hint = "make them equal, or leave it out of @tool"
+	}
+	m.add(spicepod.Error, m.pod.Problem(m.path+path, fmt.Sprintf("%s, and @tool at %s says %s", here, m.pod.TextAt(m.path+".body", offset), there), hint))
 }
 
 // computed reports an argument that only running the code could give.

@@ -99,6 +99,12 @@ func TestDecoratorsThatAreComputed(t *testing.T) {
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', secrets=5)\ndef f(x): return x", "@tool computes its secrets"},
 		{"# jazzmine\nfrom other import tool\n@tool('Other.')\ndef f(x): return x", "the import of other will fail"},
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', [], [], [])\ndef f(x): return x", ""},
+		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'x', 'type': 'number', 'description': 'A number.'}])\ndef f(x): return x", `type is int64 here, and @tool at spicepod.yaml:11:45 says "number"`},
+		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'x', 'type': 'int', 'description': 'A number.'}])\ndef f(x): return x", ""},
+		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'y'}])\ndef f(x): return x", `@tool has the parameter "y"`},
+		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{**all}])\ndef f(x): return x", "@tool computes the name of a parameter"},
+		{"from jazzmine.core.tools import tool\n@tool\ndef f(x): return x", ""},
+		{"from jazzmine.core.tools import tool\n@tool('Mine.')\ndef f(x): return x\n@tool('Mine.', name='f')\ndef g(x): return x", `@tool gives the name "f" to g, and to f at spicepod.yaml:`},
 	} {
 		_, problems := compile(t, "functions:\n"+function("f", "    description: Mine.\n", c.code))
 		if got := problems.Error(); len(problems) > 1 || !strings.Contains(got, c.want) || c.want == "" && len(problems) > 0 {
@@ -160,5 +166,42 @@ func TestKindsOfTypes(t *testing.T) {
 		if got := kindOf(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestHintsOfContradictions can be followed: what the Spicepod must have is not left out of it, and
+// what code does not choose is left out of the code.
+func TestHintsOfContradictions(t *testing.T) {
+	needsPython(t)
+	for code, want := range map[string]string{
+		"@tool('Mine.', name='other')":                           "make them equal, or leave it out of @tool",
+		"@tool('Mine.', sandbox='other')":                        "make them equal, or leave it out of @tool",
+		"@tool('Mine.', secrets=['OTHER'])":                      "make them equal, or leave it out of @tool",
+		"@tool('Mine.', parameters=[ToolParameter('x', 'str')])": "make them equal, or leave it out of @tool",
+		"@tool('Other.')":                                        "make them equal, or leave one of them out",
+	} {
+		t.Setenv("MINE", "m-0123456789")
+		_, problems := compile(t, "functions:\n"+function("f", "    description: Mine.\n    secrets: [MINE]\n    entrypoint: f\n",
+			"from jazzmine.core.tools import tool, ToolParameter\n"+code+"\ndef f(x): return x"))
+		if len(problems) != 1 || problems[0].Hint != want {
+			t.Errorf("%s: %v", code, problems)
+		}
+	}
+}
+
+// TestWarningsOfSharedCode are reported once, and not for each function of the file.
+func TestWarningsOfSharedCode(t *testing.T) {
+	needsPython(t)
+	const code = "from jazzmine.core.tools import registry, SandboxConfig\nregistry.register_sandbox(SandboxConfig('unknown'))\ndef one(): return 1\ndef two(): return 2\n"
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "code.py"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, problems := Compile(context.Background(), podtest.LoadIn(t, dir, `functions:
+  - { name: one, from: exec, body_ref: code.py, signature: { returns: int64 } }
+  - { name: two, from: exec, body_ref: code.py, signature: { returns: int64 } }
+`), newStore(t))
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "register_sandbox") {
+		t.Errorf("%v", problems)
 	}
 }

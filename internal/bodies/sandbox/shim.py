@@ -833,6 +833,9 @@ def tool(description, parameters=(), dependencies=(), secrets=(), sandbox="defau
         fn.__tool__ = {"description": description, "parameters": list(parameters), "dependencies": list(dependencies), "secrets": list(secrets), "sandbox": sandbox}
         jazzmine.registry.tools[name or fn.__name__] = fn
         return fn
+    if callable(description):  # @tool without arguments
+        fn, description = description, description.__doc__ or ""
+        return mark(fn)
     return mark
 
 
