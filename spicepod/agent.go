@@ -56,6 +56,7 @@ const maxAgentTimeout = 24 * time.Hour
 // checkAgent applies the rules of one agent.
 func (d *decoder) checkAgent(a *Agent, o *object) {
 	d.checkAvailable(o)
+	d.checkToolName("agent", a.Name)
 	if a.Name != "" && !functionName.MatchString(a.Name) {
 		d.failPath("name", fmt.Sprintf("agent name %q is not allowed", truncate.Runes(a.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
 	}

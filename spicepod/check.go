@@ -132,7 +132,18 @@ func (d *decoder) checkApproval(o *object) {
 	}
 }
 
+// reservedTools are the tools by which models find and call the others.
+var reservedTools = []string{"tool_search", "tool_invoke", "tool_describe"}
+
+// checkToolName refuses the name of a function or an agent that is that of such a tool.
+func (d *decoder) checkToolName(what, name string) {
+	if slices.Contains(reservedTools, strings.ToLower(name)) {
+		d.failPath("name", fmt.Sprintf("%s name %q is reserved: the runtime has a tool of that name, by which models reach the others", what, name), "use another name")
+	}
+}
+
 func (d *decoder) checkFunction(f *Function, o *object) {
+	d.checkToolName("function", f.Name)
 	d.checkAvailable(o)
 	d.checkApproval(o)
 	if f.Name != "" && !functionName.MatchString(f.Name) {

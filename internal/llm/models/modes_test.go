@@ -3,7 +3,6 @@ package models_test
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -334,16 +333,6 @@ func TestModelsOfOneSpicepodDiffer(t *testing.T) {
 	}
 	if d := set.Infos()[3]; d.EmbeddingModel != "local" || !slices.Contains(d.Advertised, "tool_search") || slices.Contains(d.Advertised, "tool_invoke") {
 		t.Errorf("%+v", d)
-	}
-}
-
-// TestReservedNameHasItsPlace declares a function with the name of tool_search.
-func TestReservedNameHasItsPlace(t *testing.T) {
-	sections := worlds[1].sections + model("tools: search_registry") + "\nfunctions:\n  - { name: tool_search, from: sql, signature: { returns: int64 }, body: '1' }\n"
-	reserved := tool(t, tools.Definition{Name: "tool_search", Description: "Is ours.", Source: tools.SourceFunction}, nil)
-	_, problems, _ := open(t, sections, append(builtins(t), reserved))
-	if len(problems) != 1 || !regexp.MustCompile(`rename the tool at spicepod\.yaml:\d+:13, or`).MatchString(problems[0].Hint) {
-		t.Errorf("%v", problems)
 	}
 }
 
