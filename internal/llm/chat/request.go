@@ -55,6 +55,8 @@ type Use struct {
 	Field string // its name in the table of package translation; "" is unknown
 	Path  string // in the request, as errors show it
 	Value string // as JSON, if it is short
+	// Known lists the values that the runtime knows of the field, if Value is unknown.
+	Known string
 	// Earlier is a use in the chat that the request continues; Path is the field that
 	// names the chat.
 	Earlier bool

@@ -118,8 +118,12 @@ func (e *entry) provider(s *settings) chat.Provider {
 
 // upstream is the provider's server.
 func (e *entry) upstream(s *settings, header http.Header) *upstream.Endpoint {
+	key := e.kind.key
+	if header.Get("Api-Key") != "" {
+		key = "azure_api_key"
+	}
 	return upstream.New(upstream.Options{
-		Model: e.declared.Name, BaseURL: s.endpoint.String(), Header: header, Secrets: e.Secrets(e.kind.known()),
+		Model: e.declared.Name, KeyParam: key, BaseURL: s.endpoint.String(), Header: header, Secrets: e.Secrets(e.kind.known()),
 		Timeout: s.timeout, IdleTimeout: s.idle, Retries: s.retries, HTTP: e.http,
 	})
 }

@@ -22,6 +22,7 @@ import (
 // Options configures an [Endpoint].
 type Options struct {
 	Model       string        // in the Spicepod, for messages
+	KeyParam    string        // the param with the key, for messages
 	BaseURL     string        // http or https, without a trailing slash; its query is sent with every request
 	Header      http.Header   // sent with every request; includes the key
 	Secrets     []string      // removed from messages
@@ -35,6 +36,7 @@ type Options struct {
 // use; requests share connections.
 type Endpoint struct {
 	model   string
+	key     string // the param with the key
 	base    string // URL without a trailing slash and query
 	host    string // of base, "" if it is invalid
 	query   string // of the base URL
@@ -70,6 +72,7 @@ func New(o Options) *Endpoint {
 	maps.Copy(header, o.Header)
 	return &Endpoint{
 		model:   o.Model,
+		key:     o.KeyParam,
 		base:    strings.TrimRight(base.String(), "/"),
 		host:    base.Hostname(),
 		query:   query,

@@ -96,7 +96,7 @@ func (e *Endpoint) refused(status int, r httpx.Refusal) *chat.Error {
 func (e *Endpoint) status(status int, said string) *chat.Error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return e.fail(errcode.ProviderRefused, nil, "the provider rejected the API key %s; check params.…_api_key of the model", said)
+		return e.fail(errcode.ProviderRefused, nil, "the provider rejected the API key %s; check params.%s of the model", said, e.key)
 	case http.StatusPaymentRequired:
 		return e.fail(errcode.ProviderRefused, nil, "the provider requires payment %s", said)
 	case http.StatusNotFound:

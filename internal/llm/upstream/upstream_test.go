@@ -29,7 +29,7 @@ func serve(t *testing.T, h http.HandlerFunc, change ...func(*upstream.Options)) 
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	o := upstream.Options{
-		Model: "m", BaseURL: server.URL + "/v1", Retries: 1, Secrets: []string{key},
+		Model: "m", KeyParam: "openai_api_key", BaseURL: server.URL + "/v1", Retries: 1, Secrets: []string{key},
 		Header: http.Header{"Authorization": {"Bearer " + key}},
 		HTTP:   &http.Client{Transport: &http.Transport{DisableCompression: true}},
 	}
@@ -157,7 +157,7 @@ func TestRefusals(t *testing.T) {
 		after    time.Duration
 		message  string
 	}{
-		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: errcode.ProviderRefused, attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.…_api_key of the model`},
+		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: errcode.ProviderRefused, attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.openai_api_key of the model`},
 		"model":         {status: 404, body: `{"error":"no such model"}`, code: errcode.ProviderRefused, attempts: 1, message: `has no such model or path (404): no such model; check from`},
 		"wrong":         {status: 400, body: `{"detail":"temperature is 9"}`, code: errcode.InvalidRequest, attempts: 1, message: "(400): temperature is 9"},
 		"not processed": {status: 422, body: `{"message":"no"}`, code: errcode.InvalidRequest, attempts: 1, message: "(422): no"},

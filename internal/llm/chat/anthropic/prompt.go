@@ -53,6 +53,16 @@ func (p *prompt) add(messages []chat.Message) error {
 // Results of calls are the user's.
 func (p *prompt) message(m chat.Message, own bool) error {
 	t := turn{role: m.Role, raw: m.Raw}
+	if own && slices.ContainsFunc(m.Parts, unexplained) {
+		if err := t.open(); err != nil {
+			return err
+		}
+		for i, p := range slices.DeleteFunc(slices.Clone(m.Parts), func(p chat.Part) bool { return p.Kind != chat.PartResult }) {
+			if i < len(t.results) && unexplained(p) {
+				t.results[i] = explained(t.results[i])
+			}
+		}
+	}
 	if m.Role == chat.RoleTool {
 		t.role = chat.RoleUser
 	}
@@ -107,6 +117,23 @@ func (t *turn) open() error {
 	blocks, err := m.blocks()
 	t.add(blocks)
 	return err
+}
+
+// unexplained reports whether a part is the result of a call that failed without a word, which
+// the API refuses.
+func unexplained(p chat.Part) bool {
+	return p.Kind == chat.PartResult && p.Result.Error && !slices.ContainsFunc(p.Result.Parts, func(p chat.Part) bool { return p.Kind != chat.PartText || p.Text != "" })
+}
+
+// explained returns such a result of a client with a text.
+func explained(raw json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return raw
+	}
+	fields["content"] = wire.Quote(chat.Unexplained)
+	raw, _ = tools.Encode(fields) // it was decoded from JSON
+	return raw
 }
 
 func (m messageForm) blocks() (list []json.RawMessage, err error) {

@@ -430,3 +430,16 @@ func BenchmarkRequest(b *testing.B) {
 		}
 	}
 }
+
+// TestFailuresWithoutAWord have a text, whoever wrote the result: the API refuses them.
+func TestFailuresWithoutAWord(t *testing.T) {
+	for _, content := range []string{"", `,"content":""`, `,"content":[]`, `,"content":null`, `,"content":[{"type":"text","text":""}]`} {
+		r := parsed(t, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},
+			{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true`+content+`,"cache_control":{"type":"ephemeral"}}]}]}`)
+		body := string(sent(t, anthropic.ProviderOptions{}, r))
+		if !strings.Contains(body, `"content":"`+chat.Unexplained+`"`) || !strings.Contains(body, `"cache_control":{"type":"ephemeral"}`) {
+			t.Errorf("%s: %s", content, body)
+		}
+	}
+}

@@ -28,8 +28,12 @@ func parseInput(o *wire.Object, lookup func(string) (json.RawMessage, bool)) *in
 	case o.Is("input"):
 		in.messages = []chat.Message{chat.Text(chat.RoleUser, o.Text("input"))}
 	default:
-		for _, item := range o.Objects("input", "items", chat.MaxMessages) {
+		items := o.Objects("input", "items", chat.MaxMessages)
+		for _, item := range items {
 			in.item(item)
+		}
+		if len(items) == 0 {
+			o.Fail("input", "is empty: at least one item is required")
 		}
 	}
 	for i, items := range in.items {

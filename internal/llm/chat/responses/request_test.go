@@ -146,6 +146,7 @@ func TestFaultsNameTheField(t *testing.T) {
 		{`{"input":"x"}`, "model", "model is missing"},
 		{`{"model":"m"}`, "input", "input is missing"},
 		{`{"model":"m","input":3}`, "input", "input must be a list"},
+		{`{"model":"m","input":[]}`, "input", "input is empty: at least one item is required"},
 		{`{"model":"m","input":["x"]}`, "input[0]", "input[0] must be an object"},
 		{`{"model":"m","input":[{}]}`, "input[0].type", "input[0].type is missing"},
 		{`{"model":"m","input":[{"role":"user"}]}`, "input[0].content", "input[0].content is missing"},

@@ -73,7 +73,7 @@ func (f *finder) element(n *node, o *wire.Object) {
 	v := n.variant(text(o, "type"), text(o, "role"))
 	switch {
 	case v == nil:
-		f.add(chat.Use{Path: o.Path("type")})
+		f.add(chat.Use{Path: o.Path("type"), Value: text(o, "type"), Known: n.kinds()})
 	case v.leaf():
 		f.use(v.row, o, "", o.Raw)
 	case v == n:
@@ -136,8 +136,12 @@ func Check(r *chat.Request, to chat.Form) error {
 func check(use chat.Use, from, to chat.Form) (ignored bool, err error) {
 	row := find(from, use.Field)
 	if row == nil {
-		if from == to {
+		switch {
+		case from == to:
 			return false, nil
+		case use.Known != "" && use.Value != "":
+			return false, chat.Invalid(use.Path, "%s is %q, which is not a value that the runtime knows in %s, so it cannot be translated for the model's provider, which speaks %s; use %s",
+				use.Path, truncate.Ellipsis(use.Value, maxShown), Names[from], Names[to], use.Known)
 		}
 		return false, chat.Invalid(use.Path, "%s is not a field of %s that the runtime knows, so it cannot be translated for the model's provider, which speaks %s; leave it out",
 			use.Path, Names[from], Names[to])

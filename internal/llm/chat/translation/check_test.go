@@ -23,7 +23,7 @@ var checks = []struct{ body, ignored, param, message string }{
 	{`"seed":7`, "[]", "seed", "seed is not supported by the model's provider, which speaks Anthropic's Messages: it has no seed"},
 	{`"min_p":0.1`, "[]", "min_p", "min_p is not a field of Chat Completions that the runtime knows, so it cannot be translated for the model's provider, which speaks Anthropic's Messages; leave it out"},
 	{`"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}]}]`, "[]", "messages[0].content[0]", "messages[0].content[0] is not supported by the model's provider, which speaks Anthropic's Messages: it has no audio"},
-	{`"messages":[{"role":"user","content":[{"type":"hologram"}]}]`, "[]", "messages[0].content[0].type", "messages[0].content[0].type is not a field of Chat Completions that the runtime knows, so it cannot be translated for the model's provider, which speaks Anthropic's Messages; leave it out"},
+	{`"messages":[{"role":"user","content":[{"type":"hologram"}]}]`, "[]", "messages[0].content[0].type", "messages[0].content[0].type is \"hologram\", which is not a value that the runtime knows in Chat Completions, so it cannot be translated for the model's provider, which speaks Anthropic's Messages; use file, image_url, input_audio, text"},
 }
 
 func TestCheck(t *testing.T) {

@@ -1,6 +1,7 @@
 package translation
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,6 +89,12 @@ func (n *node) untyped() *node {
 		}
 	}
 	return nil
+}
+
+// kinds lists the types of a union.
+func (n *node) kinds() string {
+	kinds := slices.Sorted(maps.Keys(n.variants))
+	return strings.Join(slices.DeleteFunc(kinds, func(kind string) bool { return kind == "" || kind == "*" }), ", ")
 }
 
 // Known reports whether the table of a form has a row for a field, or one for what the
