@@ -9,11 +9,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/kit/visible"
 	"github.com/spiced-sql/spiced/tools"
@@ -86,7 +88,7 @@ func ListTools(ctx context.Context, o CallOptions) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.get(ctx, "")
+	body, err := c.get(ctx, c.base)
 	if err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func DescribeTool(ctx context.Context, o CallOptions) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.get(ctx, o.Tool)
+	body, err := c.describe(ctx)
 	if err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func newToolClient(o CallOptions) (*toolClient, error) {
 
 // definition is that of the tool.
 func (c *toolClient) definition(ctx context.Context) (*tools.Definition, error) {
-	body, err := c.get(ctx, c.Tool)
+	body, err := c.describe(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +147,33 @@ func (c *toolClient) definition(ctx context.Context) (*tools.Definition, error) 
 	return &def, nil
 }
 
-// get reads the list of tools, or with a name a definition.
-func (c *toolClient) get(ctx context.Context, name string) ([]byte, error) {
-	address := c.base
-	if name != "" {
-		address += "/" + escaped(name)
+// routeNames are the names of tools whose path, below /v1/tools, is another route.
+var routeNames = []string{"search"}
+
+// describe reads the definition of the tool, from the list if another route has its path.
+func (c *toolClient) describe(ctx context.Context) ([]byte, error) {
+	if !slices.Contains(routeNames, c.Tool) {
+		return c.get(ctx, c.base+"/"+escaped(c.Tool))
 	}
+	body, err := c.get(ctx, c.base+"?view=full")
+	if err != nil {
+		return nil, err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("the list of tools from %s: %w", c.base, err)
+	}
+	for _, raw := range list {
+		var tool struct{ Name string }
+		if json.Unmarshal(raw, &tool) == nil && tool.Name == c.Tool {
+			return raw, nil
+		}
+	}
+	return nil, tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", c.Tool), "--list lists the tools")
+}
+
+// get reads what is at an address.
+func (c *toolClient) get(ctx context.Context, address string) ([]byte, error) {
 	status, body, err := c.send(ctx, http.MethodGet, address, nil)
 	if err != nil || status == http.StatusOK {
 		return body, err

@@ -2,6 +2,9 @@ package repl
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -53,5 +56,23 @@ func TestArguments(t *testing.T) {
 	}
 	if got, err := arguments(json.RawMessage(`true`), []string{"a=1", "b=x"}); err != nil || string(got) != `{"a":1,"b":"x"}` {
 		t.Errorf("without a schema: %s, %v", got, err)
+	}
+}
+
+// TestDefinitionOfSearch has the tool whose path is another route.
+func TestDefinitionOfSearch(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/tools/search", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `[{"name":"tool_search"}]`) })
+	mux.HandleFunc("GET /v1/tools", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("view") == "full" {
+			io.WriteString(w, `[{"name":"other"},{"name":"search","description":"Rows."}]`)
+		}
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	var out strings.Builder
+	o := CallOptions{Options: Options{URL: server.URL, Out: &out, Err: io.Discard}, Tool: "search"}
+	if err := DescribeTool(t.Context(), o); err != nil || !strings.Contains(out.String(), `"description": "Rows."`) {
+		t.Errorf("%q, %v", out.String(), err)
 	}
 }
