@@ -47,6 +47,10 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 		tool = a.entry.def.Name
 		u.Owner, u.Source = a.entry.def.Owner, a.entry.def.Source
 		u.Foreign = foreign(u.Owner, u.Caller)
+	} else if o := a.catalog.ownedBy(c.Name, a.catalog.View(c.Scope)); o != nil {
+		tool = o.Name
+		u.Owner, u.Source = o.Owner, o.Source
+		u.Foreign = foreign(u.Owner, u.Caller)
 	}
 	if result.Error != nil {
 		code = string(result.Error.Code)

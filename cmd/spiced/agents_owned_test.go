@@ -54,8 +54,13 @@ func TestDelegationIsInTheCatalog(t *testing.T) {
 	if answer, _ := c.asks("ishvana", "Tell me of Mara."); !strings.Contains(answer, `"ok":true`) {
 		t.Errorf("the delegation failed: %s", answer)
 	}
-	if got := rows(); !strings.Contains(got, `{"name":"delegate","owner":"ishvana","source":"builtin","n":1}`) {
+	if got := rows(); !strings.Contains(got, `{"name":"delegate","owner":"ishvana","source":"builtin","n":3}`) { // with the two that were refused
 		t.Errorf("spiced.tools after a call: %s", got)
+	}
+	const costs = "SELECT m.tool_count = len(m.advertised) AS tools, u.definition_tokens % m.definition_tokens = 0 AND u.definition_tokens > 0 AS tokens " +
+		"FROM spiced.models m JOIN spiced.model_usage u ON u.model = m.name WHERE m.name = 'ishvana'"
+	if got := c.do("POST", "/v1/sql", costs, "Cache-Control", "no-cache").body; strings.TrimSpace(got) != `[{"tools":true,"tokens":true}]` {
+		t.Errorf("what the agent is sent is not what is listed: %s, %s", got, c.do("GET", "/v1/agents", "").body)
 	}
 	if got := c.do("POST", "/v1/sql", "SELECT owner, foreign_call FROM spiced.tool_calls WHERE tool = 'delegate' AND ok", "Cache-Control", "no-cache").body; strings.TrimSpace(got) != `[{"owner":"ishvana","foreign_call":false}]` {
 		t.Errorf("spiced.tool_calls: %s", got)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -182,14 +183,25 @@ func (m *Model) delegates(pod *spicepod.Pod) *spicepod.Problem {
 		e := spicepod.Entry{Pod: pod, Path: fmt.Sprintf("agents[%d]", i), Component: "agent " + m.info.Name}
 		return e.Problem(".agents", "shorten the descriptions of these agents, which are part of the tool", "%s", err)
 	}
-	for _, t := range m.agent.tools {
-		m.info.Advertised = append(m.info.Advertised, t.Definition().Name)
+	for _, t := range m.delegating(m.agent.tools) {
+		m.info.Advertised = append(m.info.Advertised, t.Name)
+		m.info.Count++
+		m.info.DefinitionTokens += t.Tokens
 	}
 	slices.Sort(m.info.Advertised)
 	if m.info.Mode == ModeNone {
 		m.info.Mode, m.info.Reason = ModeDirect, "it delegates"
 	}
 	return nil
+}
+
+// delegating returns tools that delegate as the agent's model is sent them.
+func (m *Model) delegating(own []*registry.OwnTool) []toolloop.Tool {
+	defs := make([]*tools.Definition, len(own))
+	for i, t := range own {
+		defs[i] = t.Definition()
+	}
+	return m.settings.said(plain(defs))
 }
 
 // AgentInfo describes an agent, as GET /v1/agents does.

@@ -165,9 +165,7 @@ func (m *Model) offered(scope tools.Scope) (full, now []toolloop.Tool) {
 	view := m.opts.Catalog.View(scope)
 	full = view.Rendered(m, func() any {
 		list := m.without(m.tools, func(name string) bool { return view.Get(name) == nil })
-		for _, t := range m.delegation(view) {
-			list = append(list, m.settings.said(plain([]*tools.Definition{t.Definition()}))...)
-		}
+		list = append(list, m.delegating(m.delegation(view))...)
 		slices.SortFunc(list, func(a, b toolloop.Tool) int { return strings.Compare(a.Name, b.Name) })
 		return list
 	}).([]toolloop.Tool)

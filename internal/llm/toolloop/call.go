@@ -59,6 +59,9 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 		}
 	}()
 	result = s.loop.Invoker.Invoke(ctx, registry.Call{Name: name, Arguments: arguments, Scope: s.scope, Events: step})
+	if _, searches := s.offer.byName[registry.ToolSearch]; !searches {
+		result.Error = unsearched(result.Error)
+	}
 	if registry.Reserved(name) { // those report the tool that they call
 		return result
 	}
@@ -68,9 +71,6 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 		if what := s.loop.Gone(name); what != "" {
 			result.Error = vanished(name, what, result.Error)
 		}
-	}
-	if _, searches := s.offer.byName[registry.ToolSearch]; !searches {
-		result.Error = unsearched(result.Error)
 	}
 	return result
 }
