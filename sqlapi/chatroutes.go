@@ -68,6 +68,9 @@ func responsesRoute(h *chatHandler) route {
 	return rt
 }
 
+// modelsFailed is an error of a route of models: see [modelsError].
+var modelsFailed = anyOf(ref("OpenAIError"), ref("AnthropicError"), ref("Error"))
+
 func modelsRoute(h handler) route {
 	return route{
 		method: "GET", path: pathModels, id: "list_models", tag: "Chat", is: scoped,
@@ -87,7 +90,9 @@ func modelsRoute(h handler) route {
 			http.StatusBadRequest: "A parameter is wrong.",
 			http.StatusNotFound:   "This process does not serve models.",
 		},
-		handle: h,
+		failed:    modelsFailed,
+		errorBody: modelsError,
+		handle:    h,
 	}
 }
 
@@ -96,7 +101,7 @@ func agentsRoute(h handler) route {
 		method: "GET", path: "/v1/agents", id: "list_agents", tag: "Chat", is: scoped,
 		summary: "List the agents.",
 		about:   "Lists the agents that are available to the caller, in the order of their declarations, including those that could not be loaded, with their tools, limits, and the agents to which they may delegate. Each is a model of chats, and a tool.",
-		answers: []answer{{http.StatusOK, "The agents.", asJSON(ref("AgentList"), `{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":1,"advertised":["delegate","delegate_parallel","list_datasets"],"definition_tokens":305},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`)}},
+		answers: []answer{{http.StatusOK, "The agents.", asJSON(ref("AgentList"), `{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":3,"advertised":["delegate","delegate_parallel","list_datasets"],"definition_tokens":305},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`)}},
 		failures: failures{
 			http.StatusBadRequest: "A header is wrong.",
 			http.StatusNotFound:   "This process does not serve models.",
@@ -106,7 +111,6 @@ func agentsRoute(h handler) route {
 }
 
 func modelRoute(h handler) route {
-	missing := anyOf(ref("OpenAIError"), ref("AnthropicError"), ref("Error"))
 	return route{
 		method: "GET", path: pathModels + "/{name}", match: pathModels + "/{name...}", id: "get_model", tag: "Chat", is: scoped,
 		summary: "Show a model.",
@@ -117,10 +121,12 @@ func modelRoute(h handler) route {
 		},
 		answers: []answer{
 			{http.StatusOK, "The model.", asJSON(anyOf(ref("Model"), ref("AnthropicModel")), "")},
-			{http.StatusNotFound, "There is no such model (the message suggests the nearest name), or this process does not serve models.", asJSON(missing, "")},
+			{http.StatusNotFound, "There is no such model (the message suggests the nearest name), or this process does not serve models.", asJSON(modelsFailed, "")},
 		},
-		failures: failures{http.StatusBadRequest: "A parameter is wrong."},
-		handle:   h,
+		failures:  failures{http.StatusBadRequest: "A parameter is wrong."},
+		failed:    modelsFailed,
+		errorBody: modelsError,
+		handle:    h,
 	}
 }
 

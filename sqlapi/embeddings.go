@@ -56,7 +56,10 @@ func embeddingError(err error) error {
 }
 
 // openAIError is an error of the API's own in OpenAI's form.
-func openAIError(e *requestError) any {
+func openAIError(r *http.Request, e *requestError) any {
+	if e.sentStatus() == http.StatusUnauthorized {
+		return completionsProtocol.errorBody(r, e)
+	}
 	wire := &embeddings.WireError{Message: e.Error(), Type: "invalid_request_error", Code: string(e.Code)}
 	if e.sentStatus() >= http.StatusInternalServerError {
 		wire.Type = "server_error"

@@ -62,7 +62,7 @@ func TestEmbeddingErrors(t *testing.T) {
 		{errors.New("secret"), 500, "internal"},
 	} {
 		e := asRequestError(embeddingError(c.err))
-		body, err := json.Marshal(e.sentBody(embeddingsRoute(nil)))
+		body, err := json.Marshal(e.sentBody(nil, embeddingsRoute(nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,13 +67,13 @@ func (e *requestError) retryable() bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// sentBody is what the error is sent as by a route.
-func (e *requestError) sentBody(rt route) any {
+// sentBody is what the error of a request is sent as by its route.
+func (e *requestError) sentBody(r *http.Request, rt route) any {
 	switch {
 	case e.body != nil:
 		return e.body
 	case rt.errorBody != nil:
-		return rt.errorBody(e)
+		return rt.errorBody(r, e)
 	}
 	return e
 }
@@ -100,7 +100,7 @@ func asRequestError(err error) *requestError {
 
 // writeError sends an error: as JSON, in the form that the route has for it,
 // or as text alone.
-func writeError(w http.ResponseWriter, e *requestError, rt route, plain bool) {
+func writeError(w http.ResponseWriter, r *http.Request, e *requestError, rt route, plain bool) {
 	h := w.Header()
 	h.Del("Content-Length")
 	status := e.sentStatus()
@@ -119,7 +119,7 @@ func writeError(w http.ResponseWriter, e *requestError, rt route, plain bool) {
 		fmt.Fprintln(w, e.Error())
 		return
 	}
-	body, err := json.Marshal(e.sentBody(rt))
+	body, err := json.Marshal(e.sentBody(r, rt))
 	if err != nil {
 		body = []byte(`{"message":"internal error","code":"internal"}`)
 	}

@@ -52,6 +52,12 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", "not-the-key-at-all"), 401, "not known")
+	for _, path := range []string{"/v1/models", "/v1/models/m"} {
+		f.want(f.send("GET", path, ""), 401, `{"error":{"message":"a key is needed`)
+		f.want(f.send("GET", path, ""), 401, `"code":"invalid_api_key"`)
+		f.want(f.send("GET", path, "", "Anthropic-Version", "2023-06-01"), 401, `{"type":"error","error":{"type":"authentication_error"`)
+	}
+	f.want(f.send("POST", "/v1/embeddings", "{}"), 401, `"code":"invalid_api_key"`)
 	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "X-API-Key", readKey), 200, `[{"a":1}]`)
 	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "Authorization", "Bearer "+readKey), 200, `[{"a":1}]`)
 	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "Authorization", "Bearer "+readKey, "X-API-Key", writeKey), 401, "")

@@ -39,7 +39,7 @@ func (a *API) wrap(rt route) http.Handler {
 		protect(x.Header(), a.tls)
 		defer func() {
 			fault := recover()
-			abort := a.recovered(x, rt, fault, id)
+			abort := a.recovered(x, r, rt, fault, id)
 			ended()
 			a.metrics.ObserveHTTP(r.Method, rt.path, x.loggedStatus(), time.Since(start))
 			a.access(x, r, rt, id, start)
@@ -78,7 +78,7 @@ func (a *API) fail(x *responseWriter, r *http.Request, rt route, err error, id s
 		x.attrs = append(x.attrs, slog.Bool("broken_off", true))
 		panic(http.ErrAbortHandler)
 	}
-	writeError(x, e, rt, rt.is.has(plainErrors) && !format.AcceptsJSON(accept(r)))
+	writeError(x, r, e, rt, rt.is.has(plainErrors) && !format.AcceptsJSON(accept(r)))
 }
 
 // logInternal writes a fault of ours to the log.
@@ -88,7 +88,7 @@ func logInternal(ctx context.Context, log *slog.Logger, id string, err error) {
 }
 
 // recovered handles a panic and reports whether to abort the connection.
-func (a *API) recovered(x *responseWriter, rt route, fault any, id string) (abort bool) {
+func (a *API) recovered(x *responseWriter, r *http.Request, rt route, fault any, id string) (abort bool) {
 	if fault == nil {
 		return false
 	}
@@ -101,7 +101,7 @@ func (a *API) recovered(x *responseWriter, rt route, fault any, id string) (abor
 	if x.status != 0 {
 		return true
 	}
-	writeError(x, newError(errcode.Internal, "", internalErrorMessage), rt, false)
+	writeError(x, r, newError(errcode.Internal, "", internalErrorMessage), rt, false)
 	return false
 }
 

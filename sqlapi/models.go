@@ -70,6 +70,17 @@ func (c *chatHandler) modelView(w http.ResponseWriter, r *http.Request) (modelVi
 	return v, nil
 }
 
+// modelsError is an error in the form of the client's API, except that models are not served.
+func modelsError(r *http.Request, e *requestError) any {
+	if e.Code == codeNotServed {
+		return e
+	}
+	if r.Header.Get(headerAnthropic) != "" {
+		return messagesProtocol.errorBody(r, e)
+	}
+	return completionsProtocol.errorBody(r, e)
+}
+
 // line is a model in OpenAI's form.
 func (v modelView) line(m models.Info) modelLine {
 	line := modelLine{Info: m, Object: "model"}

@@ -2,6 +2,7 @@ package sqlapi
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/schema"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
@@ -24,8 +26,9 @@ type param struct {
 var formatParam = param{"format", "query", "json, which is the default, or csv", oneOf("json", "csv")}
 
 // checkParams refuses parameters of the query that do not fit their schemas, so that
-// handlers read them without errors, and headers with another value than theirs. A
-// parameter that the route does not have is left out.
+// handlers read them without errors, and headers with another value than theirs. A route
+// with parameters refuses others, which are likely misspelled; that of GET /v1/models does
+// not, since it also answers the clients of other APIs, whose lists have more parameters.
 func checkParams(rt route) func(*http.Request) error {
 	var query, headers []param
 	for _, p := range rt.params {
@@ -58,8 +61,25 @@ func checkParams(rt route) func(*http.Request) error {
 				return err
 			}
 		}
+		if len(query) > 0 && !strings.HasPrefix(rt.path, pathModels) {
+			return unknownParam(q, query)
+		}
 		return nil
 	}
+}
+
+// unknownParam returns an error for the first parameter that is unknown.
+func unknownParam(q url.Values, known []param) error {
+	names := make([]string, len(known))
+	for i, p := range known {
+		names[i] = p.name
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		if !slices.Contains(names, name) {
+			return newError(errcode.InvalidRequest, nearest.Hint(name, names, "use "+orList(names)), "there is no parameter %q", truncate.Ellipsis(name, maxShown))
+		}
+	}
+	return nil
 }
 
 // check returns what is wrong with the values of a parameter, or nil.

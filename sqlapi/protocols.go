@@ -63,7 +63,7 @@ func (p *protocol) failed(w http.ResponseWriter, err error) error {
 }
 
 // errorBody is an error of the API's own in the protocol's form.
-func (p *protocol) errorBody(e *requestError) any {
+func (p *protocol) errorBody(_ *http.Request, e *requestError) any {
 	code := errcode.InvalidRequest
 	switch status := e.sentStatus(); {
 	case status == http.StatusUnauthorized:

@@ -28,8 +28,8 @@ type route struct {
 	failures  failures      // besides those every route has
 	failed    schema.Schema // of an error; nil: Error
 	is        traits
-	waits     func(*http.Request) bool // a request is free, too, for which it is true; nil: none
-	errorBody func(*requestError) any  // what an error is sent as; nil: as it is
+	waits     func(*http.Request) bool               // a request is free, too, for which it is true; nil: none
+	errorBody func(*http.Request, *requestError) any // what an error is sent as; nil: as it is
 	handle    handler
 }
 

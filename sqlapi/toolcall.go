@@ -174,7 +174,7 @@ func ran(c errcode.Code) bool {
 }
 
 // resultError is an error of :invoke's own in the form of a Result.
-func resultError(e *requestError) any {
+func resultError(_ *http.Request, e *requestError) any {
 	return tools.Result{Error: &tools.Error{Code: e.Code, Message: e.Message, Hint: e.Hint, Retryable: e.retryable()}}
 }
 

@@ -251,6 +251,10 @@ func TestSearchRoutes(t *testing.T) {
 		f.want(f.send("GET", "/v1/tools:search?"+query, ""), 400, want)
 	}
 	f.want(f.send("GET", "/v1/tools:search?q=x&explain&tool=nope", ""), 404, "tool_not_found")
+	f.want(f.send("GET", "/v1/tools:search?q=x&lmit=3", ""), 400, `there is no parameter \"lmit\"`)
+	f.want(f.send("GET", "/v1/tools:search?q=x&lmit=3", ""), 400, `did you mean \"limit\"?`)
+	f.want(f.send("GET", "/v1/tools?owners=a", ""), 400, `there is no parameter \"owners\"`)
+	f.want(f.send("POST", "/v1/tools/haversine_km?dryrun=true", "{}"), 400, `there is no parameter \"dryrun\"`)
 }
 
 func FuzzDecodeEnvelope(f *testing.F) {
