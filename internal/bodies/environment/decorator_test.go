@@ -197,7 +197,7 @@ func TestWarningsOfSharedCode(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "code.py"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := Compile(context.Background(), podtest.LoadIn(t, dir, `functions:
+	_, problems := Compile(context.Background(), loadIn(t, dir, `functions:
   - { name: one, from: exec, body_ref: code.py, signature: { returns: int64 } }
   - { name: two, from: exec, body_ref: code.py, signature: { returns: int64 } }
 `), newStore(t))
