@@ -9,7 +9,6 @@
 package clients
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +25,7 @@ const Variable = "SPICED_TEST_CLIENTS"
 func Need(t testing.TB, what string) {
 	t.Helper()
 	if testing.Testing() && os.Getenv(Variable) == "" {
-		t.Skip(fmt.Sprintf("%s IS NOT TESTED: %s is not set", what, Variable))
+		t.Skipf("%s IS NOT TESTED: %s is not set", what, Variable)
 	}
 }
 
@@ -36,7 +35,7 @@ func Find(t testing.TB, what, program string) string {
 	Need(t, what)
 	path := filepath.Join(os.Getenv(Variable), filepath.FromSlash(program))
 	if _, err := os.Stat(path); err != nil {
-		t.Skip(fmt.Sprintf("%s IS NOT TESTED: there is no %s in the folder that %s names", what, program, Variable))
+		t.Skipf("%s IS NOT TESTED: there is no %s in the folder that %s names", what, program, Variable)
 	}
 	return path
 }
@@ -47,7 +46,7 @@ func Installed(t testing.TB, what, program, pkg string) string {
 	Need(t, what)
 	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Skip(fmt.Sprintf("%s IS NOT TESTED: there is no %s here: install %s", what, program, pkg))
+		t.Skipf("%s IS NOT TESTED: there is no %s here: install %s", what, program, pkg)
 	}
 	return path
 }
