@@ -91,6 +91,23 @@ func (p Params) Unknown(owner string, known []string) (list []*ParamError) {
 	return list
 }
 
+// CheckKnown returns one error, at the first key that is not one of known, which names them
+// all; nil if there is none. See [Params.Unknown].
+func (p Params) CheckKnown(owner string, known []string) error {
+	list := p.Unknown(owner, known)
+	if len(list) == 0 {
+		return nil
+	}
+	keys := make([]string, len(list))
+	for i, e := range list {
+		keys[i] = strconv.Quote(e.Key)
+	}
+	if len(keys) > 1 {
+		list[0].Message = fmt.Sprintf("unknown params %s of %s", strings.Join(keys, ", "), owner)
+	}
+	return list[0]
+}
+
 // String returns the revealed text of a scalar, or "" when the key is absent.
 // Numbers and booleans are returned as written.
 func (p Params) String(key string) (string, error) { return valueOr(p, key, ParamText, "") }

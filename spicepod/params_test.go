@@ -64,3 +64,15 @@ func TestParamValues(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckKnownNamesAll names all unknown params in one error, at the first.
+func TestCheckKnownNamesAll(t *testing.T) {
+	known := []string{"a"}
+	if err := (Params{"a": 1}).CheckKnown("x", known); err != nil {
+		t.Error(err)
+	}
+	err := Params{"c": 1, "b": 2, "a": 3}.CheckKnown("a dataset from x", known)
+	if err == nil || err.Error() != `unknown params "b", "c" of a dataset from x` {
+		t.Error(err)
+	}
+}

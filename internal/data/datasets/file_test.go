@@ -147,6 +147,7 @@ func TestProblems(t *testing.T) {
 		{"no connector", "from: a.csv", `"a.csv" does not name a connector (write connector:path, for example file:a.csv)`},
 		{"format", "{from: 'file:a.csv', params: {file_format: parket}}", `file format "parket" is not served (did you mean "parquet"?`},
 		{"param", "{from: 'file:a.csv', params: {csv_delimter: ','}}", `params.csv_delimter is not an option of csv files (did you mean "csv_delimiter"?)`},
+		{"params", "{from: 'file:a.csv', params: {csv_delimter: ',', file_watcher: enabled, zzz: 1}}", `params.csv_delimter is not an option of csv files; nor are there params.file_watcher, params.zzz (did you mean "csv_delimiter"?)`},
 		{"other format's param", "{from: 'file:a.csv', params: {json_format: array}}", `params.json_format is an option of json files, but the file is read as csv`},
 		{"bool", "{from: 'file:a.csv', params: {header: maybe}}", `params.header takes true or false, not "maybe"`},
 		{"int", "{from: 'file:a.csv', params: {skip: [1]}}", `params.skip takes a whole number, not a list`},

@@ -99,8 +99,8 @@ type duckSource struct {
 
 // Compile checks the names of the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if unknown := d.Params.Unknown("a dataset from "+c.name, spicepod.ParamNames(c.params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a dataset from "+c.name, spicepod.ParamNames(c.params)); err != nil {
+		return nil, err
 	}
 	return &duckSource{c, d}, nil
 }

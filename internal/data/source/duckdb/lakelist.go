@@ -28,8 +28,8 @@ const maxOthers = 1000
 
 // List returns the tables of a catalog, which the target names, or the params.
 func (c LakeConnector) List(ctx context.Context, d source.Declaration, o source.ListOptions) (*source.Listing, error) {
-	if unknown := d.Params.Unknown("a catalog from ducklake", spicepod.ParamNames(c.params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a catalog from ducklake", spicepod.ParamNames(c.params)); err != nil {
+		return nil, err
 	}
 	if err := source.NeedsExtension(c.db, c.extension); err != nil {
 		return nil, err

@@ -211,16 +211,16 @@ func withCommon(options map[string]spicepod.ParamType) map[string]spicepod.Param
 // params of the connector.
 func (f *format) settings(params spicepod.Params, connector []spicepod.Param) ([]setting, error) {
 	own := spicepod.ParamNames(connector)
+	if err := f.unknown(params, own); err != nil {
+		return nil, err
+	}
 	var out []setting
 	from := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(params)) {
 		if slices.Contains(own, key) {
 			continue
 		}
-		name, err := f.optionName(key, own)
-		if err != nil {
-			return nil, err
-		}
+		name, _ := f.optionName(key, own)
 		if other := from[name]; other != "" {
 			return nil, fault.OfKey("params."+key, "keep one of them", "params.%s and params.%s both set %s", other, key, name)
 		}
@@ -243,8 +243,34 @@ func (f *format) settings(params spicepod.Params, connector []spicepod.Param) ([
 	return out, nil
 }
 
+// unknown returns one fault, at the first param that sets no option, which names the others, too.
+func (f *format) unknown(params spicepod.Params, own []string) error {
+	var first *fault.Fault
+	var others []string
+	for _, key := range slices.Sorted(maps.Keys(params)) {
+		if slices.Contains(own, key) {
+			continue
+		}
+		_, wrong := f.optionName(key, own)
+		switch {
+		case wrong == nil:
+		case first == nil:
+			first = wrong
+		default:
+			others = append(others, "params."+key)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	if len(others) > 0 {
+		first.Message += "; nor are there " + strings.Join(others, ", ")
+	}
+	return first
+}
+
 // optionName returns DuckDB's name of the option that a param sets.
-func (f *format) optionName(key string, own []string) (string, error) {
+func (f *format) optionName(key string, own []string) (string, *fault.Fault) {
 	names := []string{key}
 	for _, p := range f.prefixes {
 		if rest, ok := strings.CutPrefix(key, p); ok {

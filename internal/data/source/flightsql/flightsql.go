@@ -74,8 +74,8 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	if c.spice {
 		params, what = SpiceParams, "a dataset from spice.ai"
 	}
-	if unknown := d.Params.Unknown(what, spicepod.ParamNames(params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown(what, spicepod.ParamNames(params)); err != nil {
+		return nil, err
 	}
 	compile := s.compile
 	if c.spice {

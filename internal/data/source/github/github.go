@@ -86,8 +86,8 @@ var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 // Compile checks the path and the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	r := &repo{Connector: c, d: d}
-	if unknown := d.Params.Unknown("a dataset from github", spicepod.ParamNames(Params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a dataset from github", spicepod.ParamNames(Params)); err != nil {
+		return nil, err
 	}
 	if err := r.parse(d.From); err != nil {
 		return nil, err

@@ -170,8 +170,8 @@ func (s *httpSource) compileRequests(a *asking) (source.Source, error) {
 	for _, p := range Params {
 		known = append(known, p.Name)
 	}
-	for _, unknown := range s.d.Params.Unknown("a dataset whose statements choose the requests", known) {
-		return nil, unknown
+	if err := s.d.Params.CheckKnown("a dataset whose statements choose the requests", known); err != nil {
+		return nil, err
 	}
 	return &requestSource{s, a}, nil
 }

@@ -58,8 +58,8 @@ type lakeSource struct {
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if unknown := d.Params.Unknown("a dataset from "+c.connector, spicepod.ParamNames(c.params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a dataset from "+c.connector, spicepod.ParamNames(c.params)); err != nil {
+		return nil, err
 	}
 	s := &lakeSource{Connector: c, declared: d.From, params: d.Params, from: d.From.Target}
 	scheme, rest, isURL := strings.Cut(s.from, "://")

@@ -35,8 +35,8 @@ var _ source.Lister = (*Connector)(nil)
 // List returns the tables of a database, which the target names, or the params; or of all
 // databases of the server.
 func (c *Connector) List(ctx context.Context, d source.Declaration, o source.ListOptions) (*source.Listing, error) {
-	if unknown := d.Params.Unknown("a catalog from mysql", spicepod.ParamNames(Params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a catalog from mysql", spicepod.ParamNames(Params)); err != nil {
+		return nil, err
 	}
 	s := &mysqlSource{Connector: c}
 	if err := s.configure(d); err != nil {

@@ -95,8 +95,8 @@ func (s *mysqlSource) Changing() bool { return s.Changes(s.id) }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if unknown := d.Params.Unknown("a dataset from mysql", spicepod.ParamNames(Params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a dataset from mysql", spicepod.ParamNames(Params)); err != nil {
+		return nil, err
 	}
 	parts, err := source.SplitName(d.From.Target)
 	if err != nil {

@@ -36,8 +36,8 @@ var _ source.Lister = (*Connector)(nil)
 // List returns the tables of a database, which the target names, or the params. Partitions
 // are read through their table.
 func (c *Connector) List(ctx context.Context, d source.Declaration, o source.ListOptions) (*source.Listing, error) {
-	if unknown := d.Params.Unknown("a catalog from postgres", spicepod.ParamNames(Params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a catalog from postgres", spicepod.ParamNames(Params)); err != nil {
+		return nil, err
 	}
 	s := &pgSource{Connector: c}
 	if err := s.configure(d, d.From.Target); err != nil {

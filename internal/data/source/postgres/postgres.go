@@ -100,8 +100,8 @@ func (s *pgSource) Changing() bool { return s.Changes(s.id) }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if unknown := d.Params.Unknown("a dataset from postgres", spicepod.ParamNames(Params)); len(unknown) > 0 {
-		return nil, unknown[0]
+	if err := d.Params.CheckKnown("a dataset from postgres", spicepod.ParamNames(Params)); err != nil {
+		return nil, err
 	}
 	s := &pgSource{Connector: c, write: d.Write, listed: d.Listed}
 	database, err := s.split(d.From.Target)
