@@ -37,7 +37,7 @@ lab = go build -C internal/test/lab -o $(CURDIR)/dist/lab/
 
 # Calls every function of DuckDB that statements may call with hostile values. It
 # takes hours: CRASHFUZZ='-time 10m -seed 7' shortens it. CRASHFUZZ='-beside ./spiced'
-# sends the calls to that binary beside honest requests instead.
+# sends the calls to that binary next to honest requests instead.
 crash-fuzz:
 	$(lab) ./crashfuzz
 	dist/lab/crashfuzz $(CRASHFUZZ)

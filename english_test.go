@@ -16,7 +16,7 @@ import (
 var translated = regexp.MustCompile(`(?i)\b(` + strings.Join([]string{
 	`doors?`, `kept results?`, `remembered results?`, `told`, `anew`, `nobody`, `stands? for`,
 	`(is|are) none`, `what is so`, `(is|are) to be`, `in a circle`, `mend(s|ed|ing)?`,
-	`crew`, `tells? whether`,
+	`crew`, `tells? whether`, `of ours`, `whoever may`, `is not spoken`, `stands? aside`, `beside (those|the|its|it|them|one)`,
 }, "|") + `)\b`)
 
 // unchecked are files that hold the words as data.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// lambdaBodies are bodies over l, a list, and n. Each stands beside itself as
+// lambdaBodies are bodies over l, a list, and n. Each stands next to itself as
 // written by hand with names that no statement of the test has, and L and N
 // for the arguments.
 var lambdaBodies = []struct{ body, hand, names string }{

@@ -165,7 +165,7 @@ func TestRefusedCallsDoNotCount(t *testing.T) {
 	<-entered
 	for range 3 {
 		if result := r.Invoke(t.Context(), c); result.OK || result.Error.Code != errcode.Busy {
-			t.Errorf("a call beside another one: %+v", result)
+			t.Errorf("a call next to another one: %+v", result)
 		}
 	}
 	close(leave)

@@ -145,7 +145,7 @@ func (d NewDataset) isAdded(before, after string) bool {
 // block is the entry as lines of a list with an indentation.
 func (d NewDataset) block(indent, nl string) string {
 	text, err := encodeYAML(d.node())
-	if err != nil { // no node of ours
+	if err != nil { // the nodes are made here, so this cannot fail
 		return ""
 	}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -157,7 +157,7 @@ func (d NewDataset) flow() string {
 	n := d.node()
 	n.Style = yaml.FlowStyle
 	text, err := encodeYAML(n)
-	if err != nil { // no node of ours
+	if err != nil { // the nodes are made here, so this cannot fail
 		return ""
 	}
 	return strings.TrimSpace(text)

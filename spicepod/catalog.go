@@ -19,7 +19,7 @@ type Catalog struct {
 	Access               Access         `yaml:"access" enum:"read,read_write,read_write_create" unserved:"read_write_create" default:"read" instead:"'read_write', and create tables at the server" doc:"Whether statements may write. Of a read_write catalog, tables that cannot be written are read; a privilege that the server grants later counts after a reload."`
 	Include              []string       `yaml:"include" doc:"Patterns of the tables to serve, each of schema.table, with *, ?, [a-z] and {one,other}. Without it: all that the user may read."`
 	Params               Params         `yaml:"params" doc:"Settings of the connector. Strings may contain secret references."`
-	DatasetParams        Params         `yaml:"dataset_params" doc:"Settings of the connector for each table, beside params."`
+	DatasetParams        Params         `yaml:"dataset_params" doc:"Settings of the connector for each table, in addition to params."`
 	Acceleration         *Acceleration  `yaml:"acceleration" doc:"Store copies of the tables in the engine, each when a statement first reads it. Tables of connectors that read into copies only have one in memory without it."`
 	RefreshCheckInterval time.Duration  `yaml:"refresh_check_interval" default:"1m" doc:"How often the server is asked for tables that are new, changed or gone."`
 	Metadata             map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`

@@ -185,7 +185,7 @@ type Acceleration struct {
 	PartitionBy             []any             `yaml:"partition_by" doc:"Expressions of columns, each with or without a name, by whose values the rows of the copy are stored together, so that a statement with conditions on these columns skips most others."`
 	OnZeroResults           string            `yaml:"on_zero_results" enum:"return_empty,use_source" refuses:"use_source" default:"return_empty" instead:"a dataset without 'acceleration', or 'refresh_mode: caching' of an HTTP API" doc:"What a statement gets for which the copy has no rows: nothing (return_empty), or the rows of the source (use_source)."`
 	ReadyState              string            `yaml:"ready_state" enum:"on_registration,on_load" served:"no" instead:"'ready_state' of the dataset" doc:"Older place of the dataset's ready_state."`
-	MaintainedAggregates    any               `yaml:"maintained_aggregates" served:"no" instead:"a view with 'acceleration'" doc:"Aggregates that are kept beside the copy."`
+	MaintainedAggregates    any               `yaml:"maintained_aggregates" served:"no" instead:"a view with 'acceleration'" doc:"Aggregates that are kept next to the copy."`
 	WriteMode               string            `yaml:"write_mode" served:"no" instead:"'access: read_write' without 'acceleration'" doc:"How writes reach the source of an accelerated dataset."`
 	StorageProfile          string            `yaml:"storage_profile" served:"no" instead:"nothing: DuckDB adapts to the disk" doc:"Kind of disk of mode file."`
 	Metrics                 any               `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the acceleration."`

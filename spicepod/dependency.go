@@ -81,7 +81,7 @@ func (l *dependencies) look(by *decoder, name string) (file, hint string) {
 	hint = "write the path of a folder with a spicepod.yaml, relative to the folder of this file"
 	if m := registryName.FindStringSubmatch(name); m != nil {
 		folders = append(folders, filepath.Join(store, m[1], m[2]), filepath.Join(store, m[2]))
-		hint = fmt.Sprintf("Spicepods of a registry are not fetched: put it into the folder spicepods/%s/%s beside the Spicepod", m[1], m[2])
+		hint = fmt.Sprintf("Spicepods of a registry are not fetched: put it into the folder spicepods/%s/%s next to the Spicepod", m[1], m[2])
 	}
 	for i, folder := range folders {
 		found, err := findFile(folder)

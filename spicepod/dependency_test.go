@@ -74,7 +74,7 @@ func TestDependencyFaults(t *testing.T) {
 	outside := write(t, map[string]string{"spicepod.yaml": otherHead, "passwd": "root:x\n", "secrets": "SECRET=hunter2\n"})
 	for _, c := range []struct{ name, dependencies, other, message, hint, at string }{
 		{"missing", "[nowhere]", "", `there is no Spicepod at "nowhere"`, "write the path of a folder", "spicepod.yaml:4:16"},
-		{"missing in the registry", "[acme/none@v2]", "", `there is no Spicepod at "acme/none@v2"`, "put it into the folder spicepods/acme/none beside", "spicepod.yaml:4:16"},
+		{"missing in the registry", "[acme/none@v2]", "", `there is no Spicepod at "acme/none@v2"`, "put it into the folder spicepods/acme/none next to", "spicepod.yaml:4:16"},
 		{"cycle", "[other]", "dependencies: ['..']", "dependency cycle: spicepod.yaml → other/spicepod.yaml → spicepod.yaml", "leave one of them out", "other/spicepod.yaml:4:16"},
 		{"itself", "['.']", "", "dependency cycle: spicepod.yaml → spicepod.yaml", "", "spicepod.yaml:4:16"},
 		{"name twice", "[other]", "datasets: [{name: Own, from: 'file:x'}]", `dataset "Own" is declared twice: first at spicepod.yaml:5:19`, "rename one", "other/spicepod.yaml:4:19"},

@@ -37,7 +37,7 @@ type Pod struct {
 
 	Memory       any            `yaml:"memory" served:"no" instead:"a 'duckdb:' dataset with 'access: read_write'" doc:"Memory of models."`
 	Extensions   map[string]any `yaml:"extensions" served:"no" instead:"nothing: the runtime has no extensions" doc:"Extensions of the runtime."`
-	Dependencies []string       `yaml:"dependencies" doc:"Other Spicepods whose components are served too: the path of a folder with a spicepod.yaml, relative to this file, or org/name for the folder spicepods/org/name beside the Spicepod, where spice add puts it. Their runtime sections have no effect; they read files below their own folders, and variables of their own .env files, only."`
+	Dependencies []string       `yaml:"dependencies" doc:"Other Spicepods whose components are served too: the path of a folder with a spicepod.yaml, relative to this file, or org/name for the folder spicepods/org/name next to the Spicepod, where spice add puts it. Their runtime sections have no effect; they read files below their own folders, and variables of their own .env files, only."`
 
 	// Dir is the absolute folder of the file.
 	Dir string `yaml:"-"`

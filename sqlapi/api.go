@@ -239,7 +239,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// Close ends what the API does beside its requests.
+// Close ends what the API does in addition to its requests.
 func (a *API) Close() { a.cache.close() }
 
 // Listener returns a listener with the bounds of connections of an HTTP server. A

@@ -61,7 +61,7 @@ func (f *fakeRuntime) Datasets() []Dataset {
 
 func (f *fakeRuntime) Functions(caller.Caller) []Function {
 	if f.panics {
-		panic("a fault of ours")
+		panic("an internal fault")
 	}
 	x := Field{"x", Type{"int64", "BIGINT"}}
 	return []Function{
@@ -298,7 +298,7 @@ func TestPanicsAreRecoveredAndCounted(t *testing.T) {
 	f := serve(t, nil)
 	f.runtime.panics = true
 	f.want(f.send("GET", "/v1/functions", ""), 500, internalErrorMessage)
-	if !strings.Contains(f.scrape(), "http_panics_total 1") || !strings.Contains(f.log.String(), "a fault of ours") {
+	if !strings.Contains(f.scrape(), "http_panics_total 1") || !strings.Contains(f.log.String(), "an internal fault") {
 		t.Error("the panic was not counted and logged")
 	}
 	f.want(f.send("GET", "/health", ""), 200, "ok")

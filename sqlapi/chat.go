@@ -162,7 +162,7 @@ func (s *chatStream) write(e toolloop.Event) error {
 	if !s.turn.events {
 		return nil
 	}
-	data, err := json.Marshal(newCallEvent(e.Tool)) // the event has its name beside it
+	data, err := json.Marshal(newCallEvent(e.Tool)) // the event has its name next to it
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func sound(w *httptest.ResponseRecorder) error {
 	body := w.Body.String()
 	switch {
 	case w.Code == http.StatusInternalServerError:
-		return fmt.Errorf("a fault of ours")
+		return fmt.Errorf("an internal fault")
 	case w.Header().Get("Content-Type") != "text/event-stream":
 		if !json.Valid([]byte(body)) {
 			return fmt.Errorf("not JSON")

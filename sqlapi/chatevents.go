@@ -13,7 +13,7 @@ import (
 	"github.com/spiced-sql/spiced/registry"
 )
 
-// headerEvents asks for the calls of the runtime's tools beside an answer.
+// headerEvents asks for the calls of the runtime's tools in addition to an answer.
 const (
 	headerEvents  = "X-Spiced-Events"
 	eventsInclude = "include"

@@ -14,7 +14,7 @@ const (
 const aboutChats = "Before it answers, the model may call those tools of the runtime that the Spicepod gives it; the client calls its own tools itself. Disconnecting cancels the chat and everything that runs for it; so does POST /v1/requests/{id}:cancel. " +
 	"A stream has a comment after every 30 s of silence. An error before the first event has a status of its own; a later one is an event of the stream. X-Should-Retry: false is on errors that come again. X-Spiced-Ignored names the fields of the request that have no effect at the model's provider.\n\n" +
 	"With X-Spiced-Events: include, the answer also reports each call of the runtime's tools: tool_call with its arguments, " +
-	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Agents that work for the answer report agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, as far as the events: of their declarations permits. Clients that do not know these events ignore them; an answer that is not a stream has them under spiced_events."
+	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Agents that work for the answer report agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, those that events: in their declarations permits. Clients that do not know these events ignore them; an answer that is not a stream has them under spiced_events."
 
 // chatRoute is what the chat protocols have in common: an answer, whole or as
 // events, and errors. answer and failed are their schemas.

@@ -39,7 +39,7 @@ func decodeEnvelope(body []byte, c *registry.Call) error {
 	return checkCaller(&c.Scope.Caller)
 }
 
-// schemaVersion is a version whose major number must be that of ours.
+// schemaVersion is a version whose major number must be that of [tools.SchemaVersion].
 type schemaVersion string
 
 // UnmarshalJSON refuses versions of other major numbers.
@@ -50,7 +50,7 @@ func (v *schemaVersion) UnmarshalJSON(raw []byte) error {
 	major, _, _ := strings.Cut(string(*v), ".")
 	ours, _, _ := strings.Cut(tools.SchemaVersion, ".")
 	if major != ours {
-		return newError(codeSchemaVersion, fmt.Sprintf("use %q", tools.SchemaVersion), "the schema_version %.40q is not spoken here", *v)
+		return newError(codeSchemaVersion, fmt.Sprintf("use %q", tools.SchemaVersion), "the schema_version %.40q is not supported", *v)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ var contextKeys = map[string]string{
 	"userid": "user_id", "spaceid": "space_id", "requestid": "request_id", "sessionid": "session_id", "agent": "agent", "model": "model",
 }
 
-// UnmarshalJSON replaces what the body says. A key that is nearly one of ours is refused, as it
+// UnmarshalJSON replaces what the body says. A key that is nearly a known one is refused, as it
 // may restrict what the call sees; others are left out.
 func (c *callerContext) UnmarshalJSON(raw []byte) error {
 	var keys map[string]json.RawMessage

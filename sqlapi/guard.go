@@ -109,7 +109,7 @@ func (g *Guard) originAllowed(r *http.Request) bool {
 	})
 }
 
-// sameOrigin reports whether a request comes from no page, from one of ours, or from a user
+// sameOrigin reports whether a request comes from no page, from a page of this server, or from a user
 // who follows a link. Without an Origin, which browsers do not send when a page embeds an
 // image, a script or a frame, Sec-Fetch-Site tells where the page is from.
 func sameOrigin(r *http.Request) bool {

@@ -81,7 +81,7 @@ func (a *API) fail(x *responseWriter, r *http.Request, rt route, err error, id s
 	writeError(x, r, e, rt, rt.is.has(plainErrors) && !format.AcceptsJSON(accept(r)))
 }
 
-// logInternal writes a fault of ours to the log.
+// logInternal writes an internal fault to the log.
 func logInternal(ctx context.Context, log *slog.Logger, id string, err error) {
 	log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "internal error",
 		slog.String("request_id", id), slog.String("error", fmt.Sprint(err)))

@@ -47,7 +47,7 @@ func (c *chatHandler) serve(p *protocol) handler {
 	}
 }
 
-// failed is an error of a chat, or a fault of ours, in the protocol's form;
+// failed is an error of a chat, or an internal fault, in the protocol's form;
 // errorBody does it for other errors.
 func (p *protocol) failed(w http.ResponseWriter, err error) error {
 	var failed *chat.Error

@@ -36,13 +36,13 @@ type Refresher interface {
 }
 
 // Reloader reads the Spicepod again and waits for the outcome. The error is
-// ctx's or a fault of ours; a Spicepod that is refused is an outcome.
+// ctx's or an internal fault; a Spicepod that is refused is an outcome.
 type Reloader interface {
 	Reload(ctx context.Context) (Reload, error)
 }
 
 // Chats are the language models. Errors are [*chat.Error]s; any other is a
-// fault of ours.
+// internal fault.
 type Chats interface {
 	// Models are the declared models in the order of their declarations, those
 	// that could not be loaded too. The agents among them are those that the caller may see.

@@ -227,7 +227,7 @@ func TestLeavingEndsTheStatement(t *testing.T) {
 	}
 	wait.Until(t, "both are counted", func() bool { return strings.Contains(f.scrape(), `queries_total{outcome="cancelled"} 2`) })
 	if strings.Contains(f.log.String(), "internal error") {
-		t.Error("leaving is no fault of ours")
+		t.Error("leaving is no internal fault")
 	}
 }
 

@@ -72,7 +72,7 @@ func TestInvokeFails(t *testing.T) {
 		{"haversine_km", `{"args":{"lat1":"far"}}`, 400, `"example":{`},
 		{"haversine_km", `{"args":[1]}`, 400, `"code":"invalid_arguments"`},
 		{"haversine_km", `{"arg":{}}`, 400, `{"code":"invalid_request","message":"Invalid JSON: unknown key \"arg\"","retryable":false,"hint":"did you mean \"args\"?"}`},
-		{"haversine_km", `{"schema_version":"1.0.0"}`, 400, `{"code":"unsupported_schema_version","message":"the schema_version \"1.0.0\" is not spoken here","retryable":false,"hint":"use \"0.1.0\""}`},
+		{"haversine_km", `{"schema_version":"1.0.0"}`, 400, `{"code":"unsupported_schema_version","message":"the schema_version \"1.0.0\" is not supported","retryable":false,"hint":"use \"0.1.0\""}`},
 		{"three_rows", `{"schema_version":"0.9.9"}`, 200, `"ok":true`},
 		{"haversine_km", `{"schema_version":1}`, 400, "schema_version is a JSON number, not a string"},
 		{"haversine_km", `{"dry_run":"yes"}`, 400, "dry_run is a JSON string, not a boolean"},

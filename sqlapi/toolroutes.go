@@ -89,7 +89,7 @@ func invokeToolRoute(h *toolsHandler) route {
 		method: "POST", path: pathTools + "/{name}" + verbInvoke, match: matchTool, verb: verbInvoke, id: "invoke_tool", tag: "Tools", is: scoped | bodyOptional,
 		summary: "Call a tool.",
 		about: "The answer is always a ToolResult. Once the call has reached the tool the status is 200, even if the tool fails: see ok. An empty body means {}.\n\n" +
-			"With Accept: text/event-stream the answer is a stream, whose last event, result, has the ToolResult. With X-Spiced-Events: include, it also has the steps of agents that work for the call: agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, as far as the events: of their declarations permits. A comment follows 30 s of silence.\n\n" +
+			"With Accept: text/event-stream the answer is a stream, whose last event, result, has the ToolResult. With X-Spiced-Events: include, it also has the steps of agents that work for the call: agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, those that events: in their declarations permits. A comment follows 30 s of silence.\n\n" +
 			"With Prefer: respond-async (RFC 7240), a call of a function with async: true is submitted as a statement, as by POST /v1/queries: the answer is 202 with Preference-Applied: respond-async, and Location is the path of the query. " +
 			"Its result is a row with the column result or, of a table function, its rows. Calls that need approval, dry runs, streams and calls of other tools ignore the preference.",
 		params: []param{nameParam, eventsParam, preferParam},

@@ -125,7 +125,7 @@ func (t *toolsHandler) definition(name string) *tools.Definition {
 	return nil
 }
 
-// listDatasets is the tool that models get beside tool_search and tool_invoke.
+// listDatasets is the tool that models get in addition to tool_search and tool_invoke.
 const listDatasets = "list_datasets"
 
 // offered is a definition as models take it.

@@ -433,11 +433,11 @@ func TestTheSeedsExamples(t *testing.T) {
 }
 
 // TestTheSeedsTableOfParameters holds tool_search against the page itself,
-// which is beside the repository, no part of it.
+// which is next to the repository, no part of it.
 func TestTheSeedsTableOfParameters(t *testing.T) {
 	page, err := os.ReadFile("../../shared/seeds/000_14dac1f0a4e0a30c.txt")
 	if err != nil {
-		t.Skip("the page is not beside the repository:", err)
+		t.Skip("the page is not next to the repository:", err)
 	}
 	f := serveTools(t, nil)
 	for _, name := range []string{"tool_search", "tool_invoke"} {

@@ -220,7 +220,7 @@ func FuzzParse(f *testing.F) {
 		args, _, e := tools.Parse(json.RawMessage(raw))
 		if e != nil {
 			if args != nil || e.Message == "" {
-				t.Errorf("%q: %v beside %v", raw, args, e)
+				t.Errorf("%q: %v next to %v", raw, args, e)
 			}
 			return
 		}

@@ -210,7 +210,7 @@ func (c *callee) inputs() bool {
 // callNumber is the column with the numbers of calls.
 const callNumber = "__spiced_call"
 
-// columns are the names of the arguments where they stand beside a body's relations, whose
+// columns are the names of the arguments where they stand next to a body's relations, whose
 // columns and aliases have other names.
 func (c *callee) columns() []string {
 	names := make([]string, len(c.args))

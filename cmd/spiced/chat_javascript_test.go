@@ -73,7 +73,7 @@ func jsPackages(t *testing.T, from string) string {
 	return dir
 }
 
-// jsScript writes a script beside the packages that it imports, under the name
+// jsScript writes a script next to the packages that it imports, under the name
 // of the text: tests may run in parallel.
 func jsScript(t *testing.T, dir, from string) string {
 	t.Helper()
@@ -84,7 +84,7 @@ func jsScript(t *testing.T, dir, from string) string {
 	return script
 }
 
-// install fetches the packages beside dir and moves them there.
+// install fetches the packages next to dir and moves them there.
 func install(t *testing.T, from, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
@@ -179,7 +179,7 @@ func TestChatJavaScript(t *testing.T) {
 	}
 }
 
-// TestChatJavaScriptTools returns the client's calls to it, beside one of the
+// TestChatJavaScriptTools returns the client's calls to it, next to one of the
 // runtime, and passes an image on.
 func TestChatJavaScriptTools(t *testing.T) {
 	t.Parallel()

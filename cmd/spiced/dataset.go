@@ -49,7 +49,7 @@ func newDatasetAdd(std streams) *cobra.Command {
 is changed. SOURCE is a path, a URL, a connection string or a "from" of docs/connectors.md, and TABLE the table
 there; for files and object stores it is the name of the dataset.
 
-Passwords and keys are written to .env.local beside spicepod.yaml, which only you can read, and spicepod.yaml
+Passwords and keys are written to .env.local next to spicepod.yaml, which only you can read, and spicepod.yaml
 refers to them.
 
 Exit status: 0 success, 1 the source cannot be read or the Spicepod has a fault, 2 usage error.`,

@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// schemaFile is the JSON Schema that init writes beside the Spicepod; the
+// schemaFile is the JSON Schema that init writes next to the Spicepod; the
 // first line of the Spicepod points editors to it.
 const schemaFile = "spicepod.schema.json"
 

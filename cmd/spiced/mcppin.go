@@ -21,7 +21,7 @@ func newMCPPin(std streams) *cobra.Command {
 		Use:   "pin [DIR|FILE]",
 		Short: "Approve the tools of MCP servers as they are now",
 		Long: `Connect to the MCP servers of the Spicepod in DIR, by default this folder, and write the checksums of their
-tools' texts to ` + mcplock.Name + ` beside it. With pin: checksum a server's tool is served only if it matches:
+tools' texts to ` + mcplock.Name + ` next to it. With pin: checksum a server's tool is served only if it matches:
 read the changes, then commit the file.
 
 Exit status: 0 success, 1 a server is not available and nothing was written, 2 usage error.`,

@@ -176,7 +176,7 @@ func changedLine(text string) int {
 	return len(now)
 }
 
-// nearPlace reports whether messages name the line or one beside it.
+// nearPlace reports whether messages name the line or one next to it.
 func nearPlace(shown string, line int) bool {
 	for at := line - 1; at <= line+1; at++ {
 		if strings.Contains(shown, fmt.Sprintf("spicepod.yaml:%d:", at)) {

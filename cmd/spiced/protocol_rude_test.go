@@ -60,7 +60,7 @@ func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 }
 
 // A key without a limit cannot keep others from their statements either: 40 endless
-// ones of one key, over HTTP and PostgreSQL, take all slots, and the others run beside
+// ones of one key, over HTTP and PostgreSQL, take all slots, and the others run next to
 // them.
 func TestFloodOfOneKey(t *testing.T) {
 	t.Parallel()

@@ -81,7 +81,7 @@ func TestSQLIsolation(t *testing.T) {
 		p.active(1)
 		for _, others := range []map[string]sqlAsk{reader, writer} {
 			for other, ask := range others {
-				wantHonest(t, other+" beside "+protocol, ask)
+				wantHonest(t, other+" next to "+protocol, ask)
 			}
 		}
 		select {

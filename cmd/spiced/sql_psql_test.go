@@ -49,7 +49,7 @@ func (q psql) want(command string, lines ...string) {
 	}
 }
 
-// TestPSQL runs testdata/sqlclients/psql.sql. -a writes the commands beside
+// TestPSQL runs testdata/sqlclients/psql.sql. -a writes the commands next to
 // what they answer.
 func TestPSQL(t *testing.T) {
 	t.Parallel()

@@ -154,7 +154,7 @@ func (f *Function) computeOwn(ctx context.Context, args *engine.Chunk, m *memo, 
 	}
 }
 
-// leastBatch is the least number of rows that are worth a call beside others.
+// leastBatch is the least number of rows that are worth a call in parallel with others.
 const leastBatch = 512
 
 // compute calls the body for some rows: batch after batch or, if the body can, several

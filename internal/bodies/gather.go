@@ -30,7 +30,7 @@ func (f *found) gather(t arrow.DataType) (arrow.Array, error) {
 	return array.Concatenate(parts, memory.DefaultAllocator)
 }
 
-// run returns the end of the values from a ref on that are beside each other.
+// run returns the end of the values from a ref on that are next to each other.
 func (f *found) run(from int) int {
 	to := from + 1
 	for to < len(f.refs) && f.refs[to].flight == f.refs[from].flight && f.refs[to].at == f.refs[to-1].at+1 {

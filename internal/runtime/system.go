@@ -22,7 +22,7 @@ const (
 	tableGenerations = "generations"
 )
 
-// systemRelations are the introspection tables beside those of package udf.
+// systemRelations are the introspection tables in addition to those of package udf.
 var systemRelations = []engine.Relation{
 	datasetsRelation,
 	{Schema: engine.System, Name: datasets.ColumnsTable},

@@ -19,7 +19,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// replace writes a file as editors do: beside it, then over it.
+// replace writes a file as editors do: next to it, then over it.
 func (r *rig) replace(name, text string) {
 	r.t.Helper()
 	r.write(files{name + "~": text})

@@ -40,7 +40,7 @@ func TestIndexesForgetThoseUsedLongestAgo(t *testing.T) {
 	}
 	get("large", MaxIndexedBytes+1)
 	if len(x.entries) != 1 {
-		t.Errorf("%d indexes beside one that is over the limit of bytes", len(x.entries)-1)
+		t.Errorf("%d indexes next to one that is over the limit of bytes", len(x.entries)-1)
 	}
 }
 

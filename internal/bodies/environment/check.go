@@ -265,7 +265,7 @@ func (c *compiler) imports(e *Environment, f *Function, list []imported, add fun
 		case m.Name == shimmed || c.provides(e, m.Name):
 			continue
 		case c.beside(f, m.Name):
-			add(spicepod.Warning, m.Offset, fmt.Sprintf("the import of %s will fail: the code is moved to the sandbox alone, without the files beside it", m.Name), "put what it needs into the code, or into a package")
+			add(spicepod.Warning, m.Offset, fmt.Sprintf("the import of %s will fail: the code is moved to the sandbox alone, without the files next to it", m.Name), "put what it needs into the code, or into a package")
 		default:
 			add(spicepod.Warning, m.Offset, fmt.Sprintf("the import of %s will fail: it is not in the dependencies of the function or its sandbox", m.Name), "add to dependencies: "+distributionOf(m.Name))
 		}
@@ -289,7 +289,7 @@ func (c *compiler) provides(e *Environment, module string) bool {
 	return false
 }
 
-// beside reports whether a module is a file beside the code.
+// beside reports whether a module is a file next to the code.
 func (c *compiler) beside(f *Function, module string) bool {
 	if f.Declared.BodyRef == "" {
 		return false

@@ -458,7 +458,7 @@ func (e *Environment) Interpreter() string {
 	return e.store.interpreter(e.buildKey)
 }
 
-// ReadOnly returns the folders that the interpreter reads, beside those of the system.
+// ReadOnly returns the folders that the interpreter reads, in addition to those of the system.
 func (e *Environment) ReadOnly() []string {
 	if e.python == nil {
 		return nil

@@ -108,7 +108,7 @@ func TestEnvironmentAggregatesItsFunctions(t *testing.T) {
 	}
 }
 
-// TestFaultsOfDeclarations: each is reported where it is, and a function beside it serves.
+// TestFaultsOfDeclarations: each is reported where it is, and a function next to it serves.
 func TestFaultsOfDeclarations(t *testing.T) {
 	needsPython(t)
 	t.Setenv("SPICED_T_SET", "x")
@@ -147,7 +147,7 @@ func TestFaultsOfDeclarations(t *testing.T) {
 				t.Error("the function has no fault")
 			}
 			if _, f := set.Of("other"); f == nil || f.Fault() != nil {
-				t.Errorf("the function beside it has a fault: %v", f)
+				t.Errorf("the function next to it has a fault: %v", f)
 			}
 		})
 	}
@@ -349,7 +349,7 @@ func TestProblemsOfCodeInAFileAreInThatFile(t *testing.T) {
 	}
 	want := []string{
 		"code.py:3:7: error: invalid Python: invalid syntax",
-		"good.py:1:1: warning: the import of helper will fail: the code is moved to the sandbox alone, without the files beside it",
+		"good.py:1:1: warning: the import of helper will fail: the code is moved to the sandbox alone, without the files next to it",
 		"good.py:2:1: warning: the import of six will fail: it is not in the dependencies of the function or its sandbox",
 	}
 	if !slices.Equal(got, want) {

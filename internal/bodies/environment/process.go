@@ -13,7 +13,7 @@ import (
 )
 
 // inherited are the variables of the runtime's environment that interpreters and installers
-// see, beside those that begin with inheritedPrefixes. Others may be secrets.
+// see, in addition to those that begin with inheritedPrefixes. Others may be secrets.
 var inherited = []string{
 	"HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", "USER", "LOGNAME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
 	"APPDATA", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "TMP", "USERPROFILE",

@@ -5,7 +5,7 @@
 //	table:  {"args":{"x":1}} → {"rows":[…]}, one request for each call
 //
 // A function with table inputs is called as a table function is, with
-// "tables":{"t":[…]} beside "args"; a scalar one gets {"values":[x]}.
+// "tables":{"t":[…]} in addition to "args"; a scalar one gets {"values":[x]}.
 //
 //	b, err := remote.Maker{}.New(ctx, spec)
 //	values, err := b.Call(ctx, batch)

@@ -706,7 +706,7 @@ started = set()  # the threads that the code starts when it is loaded
 
 
 def threads():
-    """Returns the threads beside this one."""
+    """Returns the other threads."""
     if not count_threads():
         return set()
     import threading

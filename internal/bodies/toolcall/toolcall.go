@@ -200,7 +200,7 @@ func codeOf(e *tools.Error) errcode.Code {
 }
 
 // unwrap returns the value in an object that only carries it: result, in which some servers
-// wrap what is no object, or the text of an agent, beside usage. It does not if the function
+// wrap what is no object, or the text of an agent, in addition to usage. It does not if the function
 // returns JSON, or rows or a struct with a field of that name.
 func (t *Tool) unwrap(raw []byte) []byte {
 	var members map[string]json.RawMessage

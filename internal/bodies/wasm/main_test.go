@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pod loads a Spicepod with these functions, beside the modules of testdata.
+// pod loads a Spicepod with these functions, next to the modules of testdata.
 func pod(t testing.TB, text string) *spicepod.Pod {
 	t.Helper()
 	dir := t.TempDir()

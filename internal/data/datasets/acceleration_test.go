@@ -543,7 +543,7 @@ func TestJitter(t *testing.T) {
 	<-ended
 }
 
-// TestRetentionSchedule: a check comes after its interval, beside the refreshes.
+// TestRetentionSchedule: a check comes after its interval, in addition to the refreshes.
 func TestRetentionSchedule(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "at,id\n2026-01-02 03:00:00,1\n2026-01-02 03:30:00,2\n")

@@ -104,7 +104,7 @@ func TestAzure(t *testing.T) {
 	}
 }
 
-// TestAzureFaults declares datasets that cannot be read, beside one that can.
+// TestAzureFaults declares datasets that cannot be read, next to one that can.
 func TestAzureFaults(t *testing.T) {
 	w, s := newAzure(t)
 	read := sas.ContainerPermissions{Read: true, List: true}
@@ -156,7 +156,7 @@ func TestAzureFaults(t *testing.T) {
 		})
 	}
 	w.t = t
-	// A reload changes the credentials of a folder, beside another dataset of it.
+	// A reload changes the credentials of a folder, next to another dataset of it.
 	w.ok("datasets:\n- {name: good, from: 'abfs://lake@lakehouse/trips/', " + azureParams(s, "abfs_access_key", "", "abfs_sas_string", "?${secrets:sas}") + "}\n" +
 		"- {name: other, from: 'abfs://lake@lakehouse/trips/', " + azureParams(s, "client_timeout", "7s") + "}\n")
 	w.want("SELECT count(*) FROM good JOIN other USING (id)", "3")

@@ -54,7 +54,7 @@ func TestPostgresCatalog(t *testing.T) {
 	w.want("SELECT description FROM spiced.dataset_columns WHERE dataset = 'orders' AND name = 'amount'", "in euros")
 }
 
-// TestCatalogFaults declares catalogs that cannot be listed, beside a dataset that serves.
+// TestCatalogFaults declares catalogs that cannot be listed, next to a dataset that serves.
 func TestCatalogFaults(t *testing.T) {
 	t.Setenv("PASS", pgtest.Password)
 	t.Setenv("WRONG", "hunter2")

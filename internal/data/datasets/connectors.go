@@ -43,7 +43,7 @@ type kind struct {
 	params    []spicepod.Param
 	note      string // on the params, in Markdown
 	extension string // of DuckDB, which must be loaded before DuckDB is locked; "": none
-	root      string // what DuckDB must be allowed to read, beside folders; "": nothing
+	root      string // what DuckDB must be allowed to read, in addition to folders; "": nothing
 	copied    bool   // only a copy can be read
 	written   bool   // tables can be written
 	catalog   string // examples of `from` of catalogs, in Markdown; "": it has none
@@ -84,7 +84,7 @@ var kinds = []kind{
 		names: []string{"http", "https"}, draft: https.Draft, params: https.Params,
 		note: formatNote + " Set an acceleration with `refresh_check_interval` for an API whose rows change: without one, the rows are those of the last reload. " +
 			"With `allowed_request_paths`, `request_query_filters` or `request_body_filters`, statements choose the requests below the URL: [acceleration.md](acceleration.md#answers-of-apis). " +
-			"Whoever may read the dataset sends them with its credentials; a path must match a pattern as it is written and when it is decoded. " +
+			"Everyone who may read the dataset sends them with its credentials; a path must match a pattern as it is written and when it is decoded. " +
 			"With `auth_token_url`, requests have an access token of OAuth 2.0, which is renewed a minute before it expires and once when the server answers 401; datasets with equal params share it. " +
 			"A refresh token that the endpoint replaces is kept in memory only: if it may be used once, use `client_credentials`, or write the newest one before a restart.",
 		from:  "`https://example.com/trips.parquet`, `https://api.example.com/v1/trips`",
@@ -258,7 +258,7 @@ func Extensions(pod *spicepod.Pod) (names []string) {
 	return names
 }
 
-// Roots are what DuckDB must be allowed to read for the datasets of a Spicepod, beside
+// Roots are what DuckDB must be allowed to read for the datasets of a Spicepod, in addition to
 // folders.
 func Roots(pod *spicepod.Pod) (roots []string) {
 	for _, k := range used(pod) {

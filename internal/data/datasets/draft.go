@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Draft is a [source.Draft] with what its connector needs beside it.
+// Draft is a [source.Draft] with what its connector needs next to it.
 type Draft struct {
 	source.Draft
 	Copied bool // it must be accelerated

@@ -127,7 +127,7 @@ func TestSpiceAI(t *testing.T) {
 	}
 }
 
-// TestFlightSQLFaults declares datasets that cannot be read, beside one that can.
+// TestFlightSQLFaults declares datasets that cannot be read, next to one that can.
 func TestFlightSQLFaults(t *testing.T) {
 	t.Setenv("FLIGHT_PASS", "pässword")
 	t.Setenv("WRONG", "hunter2")

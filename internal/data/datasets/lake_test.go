@@ -351,7 +351,7 @@ func TestIcebergMetadataPath(t *testing.T) {
 	}
 }
 
-// TestHostileTables has tables that name files outside of their folder: beside them below
+// TestHostileTables has tables that name files outside of their folder: next to them below
 // the data roots, where another dataset may read them, and outside.
 func TestHostileTables(t *testing.T) {
 	w := newLake(t, "delta")

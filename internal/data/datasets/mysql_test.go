@@ -122,7 +122,7 @@ func TestMySQLPushDown(t *testing.T) {
 	}
 }
 
-// TestMySQLFaults declares datasets that cannot be read, beside one that can.
+// TestMySQLFaults declares datasets that cannot be read, next to one that can.
 func TestMySQLFaults(t *testing.T) {
 	t.Setenv("PASS", mysqltest.Password)
 	t.Setenv("WRONG", "hunter2")

@@ -79,7 +79,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// TestPostgresFaults declares datasets that cannot be read, beside one that can.
+// TestPostgresFaults declares datasets that cannot be read, next to one that can.
 func TestPostgresFaults(t *testing.T) {
 	t.Setenv("PASS", pgtest.Password)
 	t.Setenv("WRONG", "hunter2")

@@ -69,7 +69,7 @@ func TestS3(t *testing.T) {
 	}
 }
 
-// TestS3Faults declares datasets that cannot be read, beside one that can.
+// TestS3Faults declares datasets that cannot be read, next to one that can.
 func TestS3Faults(t *testing.T) {
 	w, s := newS3(t)
 	const good = "s3://lake/r.parquet"
@@ -111,7 +111,7 @@ func TestS3Faults(t *testing.T) {
 }
 
 // TestS3ParamsChange reads one folder with other params in each reload, as when a key is
-// rotated, and with those of another dataset beside them.
+// rotated, and with those of another dataset next to them.
 func TestS3ParamsChange(t *testing.T) {
 	w, s := newS3(t)
 	const other = "\n- {name: other, from: 's3://lake/trips/', "

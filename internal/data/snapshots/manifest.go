@@ -22,7 +22,7 @@ import (
 // Parquet file have. A later version is not read.
 const formatVersion = 1
 
-// manifest describes a snapshot. The file with its rows is the object beside it.
+// manifest describes a snapshot. The file with its rows is the object next to it.
 type manifest struct {
 	Format      int       `json:"format"`
 	Dataset     string    `json:"dataset"`     // the name, for people

@@ -40,7 +40,7 @@ type Listing struct {
 type ListedTable struct {
 	Schema, Name string
 	From         string          // of a dataset that reads it
-	Params       spicepod.Params // of the dataset, beside those of the catalog
+	Params       spicepod.Params // of the dataset, in addition to those of the catalog
 	Columns      []tables.Column
 	Comment      string
 }

@@ -105,7 +105,7 @@ func (s *State) LastCheck() time.Time {
 	return s.checked
 }
 
-// Note records the error of a task beside refreshes, or nil. It reports whether that is
+// Note records the error of a task that is not a refresh, or nil. It reports whether that is
 // new.
 func (s *State) Note(task string, err error) bool {
 	s.mu.Lock()

@@ -89,7 +89,7 @@ func FuzzDecodeAnswer(f *testing.F) {
 		}
 		for _, v := range vectors {
 			if len(v) == 0 || len(v) != len(vectors[0]) || len(v) > embeddings.MaxDimensions {
-				t.Fatalf("%d dimensions beside %d", len(v), len(vectors[0]))
+				t.Fatalf("%d dimensions next to %d", len(v), len(vectors[0]))
 			}
 			for _, x := range v {
 				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {

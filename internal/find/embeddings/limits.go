@@ -38,7 +38,7 @@ const (
 	defaultBatch   = 256
 	defaultTimeout = 30 * time.Second
 	defaultRetries = 5
-	// answerSlack limits the rest of an answer beside its numbers, and
+	// answerSlack limits an answer without its numbers, and
 	// numberBytes one number with the space around it.
 	answerSlack = 64 << 10
 	numberBytes = 32

@@ -22,7 +22,7 @@ func dev(t testing.TB) []*eval.Set {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(devSets, "*", "queries.jsonl"))
 	if len(paths) == 0 {
-		t.Skipf("the retrieval sets are not beside the repository: no %s", devSets)
+		t.Skipf("the retrieval sets are not next to the repository: no %s", devSets)
 	}
 	full.Need(t, "it measures every set")
 	var sets []*eval.Set

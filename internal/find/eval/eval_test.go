@@ -208,7 +208,7 @@ func TestScorerAgrees(t *testing.T) {
 	full.Need(t, "it compiles the scorer")
 	scorer := filepath.Join(filepath.Dir(devSets), "score.go")
 	if _, err := os.Stat(scorer); err != nil {
-		t.Skipf("score.go, which came with the retrieval sets, is not beside the repository: %v", err)
+		t.Skipf("score.go, which came with the retrieval sets, is not next to the repository: %v", err)
 	}
 	for _, name := range []string{"apibank", "livemcp"} {
 		s, err := eval.Load(filepath.Join(devSets, name))

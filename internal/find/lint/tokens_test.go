@@ -68,7 +68,7 @@ func catalog(t *testing.T, set string) []*tools.Definition {
 	t.Helper()
 	f, err := os.Open(filepath.Join("../../../../shared/retrieval/dev", set, "tools.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("the retrieval sets are not beside the repository: %v", err)
+		t.Skipf("the retrieval sets are not next to the repository: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

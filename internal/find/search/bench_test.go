@@ -28,7 +28,7 @@ const (
 func realTools(t testing.TB, n int) (tools []search.Document, queries []string) {
 	t.Helper()
 	if _, err := os.Stat(devSets); err != nil {
-		t.Skipf("the retrieval sets are not beside the repository: %v", err)
+		t.Skipf("the retrieval sets are not next to the repository: %v", err)
 	}
 	for _, set := range []string{"mcp_xl", "sealtools", "bfcl", "bfcl_live"} {
 		readLines(t, filepath.Join(devSets, set, "tools.jsonl"), func(line []byte) error {

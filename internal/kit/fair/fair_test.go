@@ -109,7 +109,7 @@ func TestLongSlotsBeyondHalf(t *testing.T) {
 		}
 		ann = mustAcquire(t, q, "ann")
 		flood[1].Release()
-		mustAcquire(t, q, "flood").Release() // its short ones go on beside half of the slots
+		mustAcquire(t, q, "flood").Release() // its short ones go on in half of the slots
 		ann.Release()
 	})
 }
@@ -172,7 +172,7 @@ func TestWaitingIsSharedFairly(t *testing.T) {
 					t.Error("a slot was lent")
 				}
 			default:
-				t.Errorf("request %d waits beside ann's", i+2)
+				t.Errorf("request %d waits next to ann's", i+2)
 			}
 		}
 		for _, name := range []string{"flood", "ann"} {

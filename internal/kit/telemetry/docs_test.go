@@ -22,7 +22,7 @@ const metricsHead = `# Metrics
 
 ` + "`GET /metrics`" + ` of the HTTP API has the metrics in the formats of Prometheus; with keys it
 needs one. ` + "`spiced serve --metrics 127.0.0.1:9091`" + ` serves them on a second address, which needs
-none on the same machine. Beside these there are the metrics of Go (` + "`go_…`" + `) and of the process
+none on the same machine. In addition to these there are the metrics of Go (` + "`go_…`" + `) and of the process
 (` + "`process_…`" + `). ` + "`outcome`" + ` is ` + "`ok`" + ` or a code of [errors.md](errors.md): the calls of tools that
 were not available are ` + "`spiced_tool_calls_total{outcome=\"tool_unavailable\"}`" + `.
 

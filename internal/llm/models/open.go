@@ -36,7 +36,7 @@ var common = []spicepod.Param{
 	{Name: "tool_embedding_model", Doc: "The embedding model that tools are searched with."},
 	{Name: "tool_recursion_limit", Doc: "Answers with calls before the model must answer without."}, // text: its error is Spice's
 	{Name: "auto_threshold", Type: spicepod.ParamInt, Doc: "The number of tools above which they are searched."},
-	{Name: "pinned_tools", Doc: "Names of tools that are sent beside the registry's."},
+	{Name: "pinned_tools", Doc: "Names of tools that are sent in addition to the registry's."},
 	{Name: "tool_concurrency", Type: spicepod.ParamInt, Doc: "Calls that run at once in a chat."},
 	{Name: "tool_result_max_bytes", Type: spicepod.ParamSize, Doc: "Size of a result above which the model gets a preview."},
 	{Name: "tool_result_images", Type: spicepod.ParamInt, Doc: "Images in a chat above which those in results are left out; 0 for a model without vision."},

@@ -63,7 +63,7 @@ func (i *Info) unconditional(o offer, set []*tools.Definition) {
 	i.Declared = strings.Join(slices.DeleteFunc(parseList(i.Declared), func(name string) bool {
 		return hidden(strings.Replace(name, ":", "__", 1))
 	}), ", ")
-	i.Reason = "tools: " + shown(i.Declared) + ", as far as they are available to the caller"
+	i.Reason = "tools: " + shown(i.Declared) + ", those that are available to the caller"
 }
 
 // allow limits the datasets that the built-in tools read for the model.

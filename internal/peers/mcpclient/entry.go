@@ -28,7 +28,7 @@ type target struct {
 	args    []string
 	env     []string // added to the base environment, sorted
 
-	// peer: another runtime of ours, which tells more than MCP has.
+	// peer: another spiced runtime, which sends more than MCP defines.
 	peer bool
 
 	// A URL; nil for a process:

@@ -116,7 +116,7 @@ func TestPeer(t *testing.T) {
 }
 
 // TestNoPeer takes the same server as one that is not known to be a runtime: its tags and
-// codes are not believed, and tools of ours do not come back.
+// codes are not believed, and the runtime's own tools do not come back.
 func TestNoPeer(t *testing.T) {
 	s := newSite(t, host(t, peerServer(), nil))
 	w := newWeb(t, func(o *mcpclient.Options) { o.ID = "me" })

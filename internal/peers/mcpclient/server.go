@@ -227,7 +227,7 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 // viaOf are the runtimes that pass a tool on.
 func viaOf(t *mcp.Tool) []string { return peermeta.Words(t.Meta[peermeta.Via], peermeta.MaxHops+1) }
 
-// tags are those of another runtime's tool; a server that is not one of ours could choose
+// tags are those of another runtime's tool; a server that is no spiced runtime could choose
 // tags that expressions of available trust.
 func (m *maker) tags(t *mcp.Tool) []string {
 	if !m.link.target.peer || m.texts[t.Name] {

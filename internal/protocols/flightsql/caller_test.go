@@ -346,7 +346,7 @@ func TestMessagesThatDoNotArrive(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutAMessage are faults of the client and not of ours.
+// TestCallsWithoutAMessage are faults of the client, not of the server.
 func TestCallsWithoutAMessage(t *testing.T) {
 	var log bytes.Buffer
 	h := serve(t, func(o *flight.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -45,7 +45,7 @@ const busyRetry = time.Second
 const errorDomain = "spiced"
 
 // settle ends a call: it makes its error, or what it panicked with, a status,
-// and writes faults of ours to the log.
+// and writes internal faults to the log.
 func (s *service) settle(ctx context.Context, method string, err error, fault any) error {
 	if fault != nil {
 		s.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "panic",

@@ -54,7 +54,7 @@ type valueReader struct {
 	bytes, most int // that they take, and may take
 }
 
-// valueBytes is about what a value takes beside its text.
+// valueBytes is about what a value takes in addition to its text.
 const valueBytes = 64
 
 // take counts bytes.

@@ -156,7 +156,7 @@ func (c *callStream) RecvMsg(m any) error {
 		return c.ServerStream.RecvMsg(m)
 	})
 	if status.Code(err) == codes.Internal {
-		return invalid("the message cannot be read: %s", status.Convert(err).Message()) // it is no fault of ours
+		return invalid("the message cannot be read: %s", status.Convert(err).Message()) // it is no internal fault
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 // searchPath is the setting of the schemas in which unqualified names are looked up.
 const searchPath = "search_path"
 
-// systemSchemas exist beside those of the declared relations. Their relations are
+// systemSchemas exist in addition to those of the declared relations. Their relations are
 // found as they are without search_path.
 var systemSchemas = []string{engine.Public, `$user`, "pg_catalog", "information_schema", "spiced", ""}
 

@@ -304,7 +304,7 @@ func TestNumericParameters(t *testing.T) {
 	}
 }
 
-// Clients that send texts without types give a parameter beside an operator the
+// Clients that send texts without types give a parameter next to an operator the
 // type of the other operand.
 func TestParametersBesideOperators(t *testing.T) {
 	f := serveWriting(t)
@@ -625,7 +625,7 @@ func TestDescriptionsTakeAPlace(t *testing.T) {
 	}
 	wait.Until(t, "the statement runs", func() bool { return f.db.Stats().Running == 1 })
 	if got := b.exchange(parse("u"), sync); got != "53400 I" {
-		t.Errorf("beside a statement: %s", got)
+		t.Errorf("next to a statement: %s", got)
 	}
 	a.conn.Conn.Close()
 	f.idle()
@@ -649,7 +649,7 @@ func TestCommandsCountToLimits(t *testing.T) {
 		{"BEGIN", "BEGIN T"},
 		{"DECLARE c CURSOR FOR SELECT id FROM numbers WHERE id < 3", "DECLARE CURSOR T"},
 		{"FETCH c", "RowDescription 1 FETCH 1 T"},
-		{"SHOW lc_ctype", "RowDescription C.UTF-8 SHOW T"}, // beside its own statement
+		{"SHOW lc_ctype", "RowDescription C.UTF-8 SHOW T"}, // next to its own statement
 		{"FETCH 9 c", "RowDescription 2 FETCH 1 T"},
 		{"FETCH c", "RowDescription FETCH 0 T"},
 		{"CLOSE c", "CLOSE CURSOR T"},

@@ -319,7 +319,7 @@ func TestPendingConnections(t *testing.T) {
 	}
 }
 
-// silent connects, beside those who are, and sends nothing.
+// silent connects, in addition to those who are, and sends nothing.
 func (f *fixture) silent(connected int) {
 	f.Helper()
 	wait.Until(f, "the refused are gone", func() bool { return f.server.Connections() == connected })
@@ -338,7 +338,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// TestPanic has a fault of ours end one connection and no other.
+// TestPanic has an internal fault end one connection and no other.
 func TestPanic(t *testing.T) {
 	f := serve(t, func(o *pgwire.Options) {
 		o.Rewrite = func(sql string, _ pgcatalog.Session) (string, bool) {

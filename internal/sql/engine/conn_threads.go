@@ -18,7 +18,7 @@ import (
 	"unsafe"
 )
 
-// helpers are the threads that execute the tasks of DuckDB's statements beside the thread
+// helpers are the threads that execute the tasks of DuckDB's statements in addition to the thread
 // that waits for the result. DuckDB has none itself: it would wake one for each task of a
 // short statement, which costs more than the task. Helpers run while a statement runs
 // that has not ended after helpAfter and that leaves processors unused.

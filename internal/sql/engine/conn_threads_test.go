@@ -80,11 +80,11 @@ func TestHelpersNeedProcessors(t *testing.T) {
 	}
 	one, other := h.begin(), h.begin()
 	if wants(one) || wants(other) {
-		t.Error("a helper beside two statements on two processors")
+		t.Error("a helper next to two statements on two processors")
 	}
 	other.pause()
 	if !wants(one) {
-		t.Error("no helper beside a statement that waits for its reader")
+		t.Error("no helper next to a statement that waits for its reader")
 	}
 	other.resume()
 	if wants(other) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
-// TestDialect runs what DuckDB's dialect has beside plain SELECTs.
+// TestDialect runs what DuckDB's dialect has in addition to plain SELECTs.
 func TestDialect(t *testing.T) {
 	db, _ := locked(t, Options{})
 	for sql, want := range map[string]string{

@@ -19,7 +19,7 @@
 // User-visible objects live in catalog "spice": schema "public" holds
 // datasets, views and functions, "spiced" the introspection tables, "core"
 // bodies with subqueries before their arguments are bound, "datafusion" the
-// prelude. Accelerated data lives in databases attached beside it.
+// prelude. Accelerated data lives in databases attached next to it.
 //
 // This is the only package that imports the driver.
 //
@@ -66,7 +66,7 @@ const (
 	defaultQueue     = 1024
 	defaultSQLBytes  = 1 << 20
 	maxAbandoned     = 8   // statements that ignore interrupts, of all callers, and give up their slot
-	leastAbandoned   = 2   // of these, of one caller, beside which it may run others; or half of the slots
+	leastAbandoned   = 2   // of these, of one caller, who may run others then; or half of the slots
 	statementsCached = 256 // prepared statements a connection keeps
 )
 

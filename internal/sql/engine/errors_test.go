@@ -7,7 +7,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 )
 
-// TestTypesThatCannotBeReturned returns them as text, except beside a parameter without
+// TestTypesThatCannotBeReturned returns them as text, except next to a parameter without
 // a type, where no type is known before the statement runs.
 func TestTypesThatCannotBeReturned(t *testing.T) {
 	db := fixture(t, Options{})

@@ -17,7 +17,7 @@ func as(principal string) context.Context {
 }
 
 // TestFloodOfOneCaller runs 40 endless statements of one caller: another caller's
-// statements run beside them.
+// statements run next to them.
 func TestFloodOfOneCaller(t *testing.T) {
 	db := fixture(t, Options{Connections: 4})
 	ctx, cancel := context.WithCancel(as("flood"))

@@ -51,7 +51,7 @@ func batchOf(t testing.TB, texts ...any) []any {
 	return got
 }
 
-// TestArrowTextIsUTF8 has texts that are UTF-8 only together, and faults beside
+// TestArrowTextIsUTF8 has texts that are UTF-8 only together, and faults next to
 // texts without.
 func TestArrowTextIsUTF8(t *testing.T) {
 	const bad = "\uFFFD"

@@ -305,7 +305,7 @@ func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (result *resu
 	return w.Close()
 }
 
-// caught makes a panic, which is a fault of ours, an error: it fails the query
+// caught makes a panic, which is an internal fault, an error: it fails the query
 // and not the process. Defer it.
 func caught(err *error) {
 	if v := recover(); v != nil {

@@ -166,7 +166,7 @@ func TestAFailedQueryTellsWhy(t *testing.T) {
 	}
 }
 
-// faulty has a fault of ours: it panics.
+// faulty has an internal fault: it panics.
 type faulty struct {
 	query.Engine
 	query.Results

@@ -282,7 +282,7 @@ func CheckCases(sql string, tokens []Token) *LimitError {
 	return nil
 }
 
-// isLabel reports whether a word is a name because of what is beside it: t.end, AS
+// isLabel reports whether a word is a name because of what is next to it: t.end, AS
 // end, end := 1, {end: 1}.
 func isLabel(sql string, tokens []Token, i int) bool {
 	beside := func(i int, symbols ...string) bool {

@@ -183,7 +183,7 @@ def iceberg_append(folder):
 
 
 def iceberg_outside(folder):
-    """A table that has a file outside of its folder, beside it."""
+    """A table that has a file outside of its folder, next to it."""
     import pyarrow.parquet as pq
     c, name = catalog(folder)
     c.create_namespace_if_not_exists(name.split(".")[0])

@@ -23,7 +23,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
-// The user that tests connect as, beside root, and its password.
+// The user that tests connect as, in addition to root, and its password.
 const (
 	Reader   = "reader"
 	Password = "reader's pass\\word"
@@ -34,7 +34,7 @@ const (
 type Server struct {
 	Port        int
 	Socket      string // path
-	Certificate string // file; TLS is offered beside plain connections, unless the server was started without
+	Certificate string // file; TLS is offered in addition to plain connections, unless the server was started without
 
 	t       testing.TB
 	home    *program.Home

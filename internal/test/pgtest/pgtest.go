@@ -21,7 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/reserve"
 )
 
-// The role that tests connect as, beside the superuser postgres, and its password.
+// The role that tests connect as, in addition to the superuser postgres, and its password.
 const (
 	Reader   = "reader"
 	Password = "reader's pass\\word"
@@ -31,7 +31,7 @@ const (
 // others with one.
 type Server struct {
 	Port        int
-	Certificate string // file; TLS is offered beside plain connections
+	Certificate string // file; TLS is offered in addition to plain connections
 
 	t       testing.TB
 	bin     string // folder of the programs

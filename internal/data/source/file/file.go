@@ -23,7 +23,7 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Params are those of the connector, beside the options of the file format.
+// Params are those of the connector, in addition to the options of the file format.
 var Params = []spicepod.Param{{Name: "file_extension", Doc: "Extension of the files of a folder."}}
 
 // Connector opens local files.

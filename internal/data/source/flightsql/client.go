@@ -264,7 +264,7 @@ func (b *batches) Close() {
 	}
 }
 
-// fault explains an error of a call. Its message has no secret of ours; that of the
+// fault explains an error of a call. Its message has no secret of this process; that of the
 // server is its own.
 func (s *server) fault(err error) *fault.Fault {
 	var f *fault.Fault

@@ -202,7 +202,7 @@ func (r *repo) fixed() map[string]any {
 	return map[string]any{"owner": strings.ToLower(r.owner), "repo": strings.ToLower(r.name)}
 }
 
-// graphQL returns the URL of GraphQL: that of an Enterprise Server is beside /api/v3.
+// graphQL returns the URL of GraphQL: that of an Enterprise Server is next to /api/v3.
 func (r *repo) graphQL() *url.URL {
 	u := *r.api
 	u.Path = strings.TrimSuffix(u.Path, "/v3") + "/graphql"

@@ -42,7 +42,7 @@ const (
 	pagesAge = time.Minute
 )
 
-// Params are those of the connector, beside the options of the file format.
+// Params are those of the connector, in addition to the options of the file format.
 var Params = append([]spicepod.Param{
 	{Name: "http_username", Doc: "User of basic authentication."},
 	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},

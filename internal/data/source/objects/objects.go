@@ -73,7 +73,7 @@ func withExtension(params []spicepod.Param) []spicepod.Param {
 	return append(params, spicepod.Param{Name: "file_extension", Doc: "Extension of the files of a folder."})
 }
 
-// Params are those of the connectors for S3, Google Cloud Storage and Azure Storage, beside
+// Params are those of the connectors for S3, Google Cloud Storage and Azure Storage, in addition to
 // the options of the file format.
 var (
 	S3Params    = s3Kind.params

@@ -202,7 +202,7 @@ func (f *Folder) get(_ context.Context, _, key string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// put writes a file beside its place, and then moves it there.
+// put writes a file next to its place, and then moves it there.
 func (f *Folder) put(ctx context.Context, _, key string, data io.ReaderAt, size int64) error {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return err

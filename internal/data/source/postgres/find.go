@@ -142,7 +142,7 @@ func misread(typ string) bool {
 	return scale < 0 || scale > digits
 }
 
-// giveBack ends the use of a connection for statements of ours.
+// giveBack ends the use of a connection for the connector's own statements.
 func giveBack(r *puddle.Resource[*connection]) {
 	if r.Value().IsClosed() {
 		r.Destroy()

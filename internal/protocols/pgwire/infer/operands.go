@@ -17,7 +17,7 @@ import (
 // in $1 + $2 + x.
 const maxChain = 16
 
-// operandsOf finds the types of the parameters beside an operator:
+// operandsOf finds the types of the parameters next to an operator:
 // see besideOperator. They are found with one description or, where one is an
 // error, with one for each.
 func (q *Query) operandsOf(ctx context.Context, which map[string]bool) {
@@ -85,7 +85,7 @@ func besideOperator(operator string, other uint32) uint32 {
 	return other
 }
 
-// operandOf is the other operand of an operator beside parameter i; "" without an
+// operandOf is the other operand of an operator next to parameter i; "" without an
 // operator, and for a parameter that is cast. Of two operators it is
 // the one that binds more tightly, or the first.
 func (r scanner) operandOf(i int) (operand, operator string) {

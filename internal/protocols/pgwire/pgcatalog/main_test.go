@@ -72,7 +72,7 @@ functions:
 `
 
 // data is what a daemon would have made of datasets and views: a dataset is a
-// view of what the source attached, and what is internal lies beside it.
+// view of what the source attached, and what is internal lies next to it.
 var data = []string{
 	`CREATE TABLE spice.core.orders_copy (id BIGINT NOT NULL, customer VARCHAR, amount DECIMAL(18,3), placed TIMESTAMPTZ, tags VARCHAR[], address STRUCT(city VARCHAR, zip INTEGER))`,
 	`CREATE VIEW spice.public.orders AS SELECT * FROM spice.core.orders_copy`,

@@ -20,7 +20,7 @@ func TestRewrite(t *testing.T) {
 		{"no schema", "SELECT * FROM pg_class c, pg_type JOIN pg_proc ON true", "SELECT * FROM pgcatalog.pg_class c, pgcatalog.pg_type JOIN pgcatalog.pg_proc ON true"},
 		{"brackets in FROM", "SELECT * FROM (pg_class JOIN pg_am ON (pg_am.oid = relam))", "SELECT * FROM (pgcatalog.pg_class JOIN pgcatalog.pg_am ON (pg_am.oid = relam))"},
 		{"a function of DuckDB's", "SELECT pg_catalog.lower('A')", "SELECT lower('A')"},
-		{"a function of ours", "SELECT pg_table_is_visible(c.oid) AND x", "SELECT pgcatalog.compat_pg_table_is_visible(c.oid) AND x"},
+		{"a function of the catalog", "SELECT pg_table_is_visible(c.oid) AND x", "SELECT pgcatalog.compat_pg_table_is_visible(c.oid) AND x"},
 		{"a title", "SELECT version(), current_user FROM t", "SELECT pgcatalog.compat_version() AS \"version\", pgcatalog.compat_current_user() AS \"current_user\" FROM t"},
 		{"no title in a call", "SELECT f(1, version())", "SELECT f(1, pgcatalog.compat_version())"},
 		{"a text as regclass", "SELECT 'a'::regclass::oid", "SELECT  pgcatalog.compat_to_regclass('a')::oid"},

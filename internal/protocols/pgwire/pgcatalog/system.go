@@ -1,6 +1,6 @@
 package pgcatalog
 
-// systemViews are the catalogs of pg_catalog that have rows, beside pg_type and
+// systemViews are the catalogs of pg_catalog that have rows, in addition to pg_type and
 // pg_settings. tableoid and xmin, hidden columns in PostgreSQL, come last.
 var systemViews = []view{
 	{"pg_namespace", `

@@ -28,7 +28,7 @@ var (
 	// differing are functions that DuckDB has too, with another meaning: they are
 	// macros in statements on the catalog alone.
 	differing = set("format encode array_length")
-	// transactions are what age takes beside times: columns and casts of xid.
+	// transactions are what age takes in addition to times: columns and casts of xid.
 	transactions = set("xid xmin xmax transactionid datfrozenxid relfrozenxid relminmxid backend_xid backend_xmin")
 	// renamed are functions that DuckDB has under another name.
 	renamed = map[string]string{
@@ -49,7 +49,7 @@ var (
 	}
 	// collations that compare as DuckDB does.
 	collations = set("default c posix ucs_basic")
-	// triggers are the words, beside those that begin with pg_, that make it
+	// triggers are the words, in addition to those that begin with pg_, that make it
 	// worth while to look at a statement closely.
 	triggers = triggerWords()
 )

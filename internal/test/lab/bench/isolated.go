@@ -106,7 +106,7 @@ func (e *env) idleWorkers(ctx context.Context) (row, error) {
 		most, private = max(most, pss), max(private, own)
 	}
 	return row{
-		fmt.Sprintf("isolation: proportional set size of an idle worker, beside %d others (private: %d MB)", len(workers), private>>20),
+		fmt.Sprintf("isolation: proportional set size of an idle worker, next to %d others (private: %d MB)", len(workers), private>>20),
 		fmt.Sprintf("%d MB", most>>20), "≤ 30 MB",
 	}, nil
 }

@@ -93,8 +93,8 @@ func lookupIn(ctx context.Context, e *env, n int) (rows []row, err error) {
 		{"look-up by key as a tool", "find", "HTTP", 1, "≥ 0.9, p50 ≤ 0.4 ms"},
 		{"look-up by key as a tool", "find", "HTTP", loadCallers, "≥ 1.3, p99 ≤ 15 ms"},
 		{"look-up by key as a tool", "find", "MCP", loadCallers, "≥ 1.3"},
-		{"an expression as a tool, beside a table", "plus_one", "HTTP", 1, "≥ 0.9"},
-		{"an expression as a tool, beside a table", "plus_one", "HTTP", loadCallers, "≥ 1.5"},
+		{"an expression as a tool, next to a table", "plus_one", "HTTP", 1, "≥ 0.9"},
+		{"an expression as a tool, next to a table", "plus_one", "HTTP", loadCallers, "≥ 1.5"},
 	} {
 		r, err := beside(ctx, s, peer, c.tool, c.protocol, c.callers, key)
 		if err != nil {

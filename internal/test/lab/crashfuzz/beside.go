@@ -63,7 +63,7 @@ type load struct {
 const clientLeft = "ran until their client left"
 
 // beside runs hostile statements against a spiced, whose binary is given, and honest
-// requests of another caller beside them. It returns an error if the process ends or an
+// requests of another caller next to them. It returns an error if the process ends or an
 // honest request fails.
 func beside(ctx context.Context, o options, binary string) error {
 	s, err := startServer(ctx, binary, o.over)

@@ -250,7 +250,7 @@ func (g *generator) call(k kind, depth int, s scope) (expr, bool) {
 	return expr{f.name + "(" + strings.Join(calls, ", ") + ")", f.written(inline)}, true
 }
 
-// argument makes an expression where a literal needs no cast: as an argument, or beside
+// argument makes an expression where a literal needs no cast: as an argument, or next to
 // an operator.
 func (g *generator) argument(k kind, depth int, s scope) expr {
 	switch {
