@@ -210,7 +210,7 @@ func (w words) selectFromArgs(i int) (edits []edit, end int) {
 	return append(edits, drop(i+1, i+1), drop(end-2, end-1)), end
 }
 
-// byKey replaces relations of which the body only reads rows with some keys by the macros
+// byKey replaces relations from which the body reads only rows with some keys by the macros
 // that select them: see [engine.CallByKey]. A policy hides the rows from the condition.
 func (f *Function) byKey(t Target, edits []edit) []edit {
 	out := slices.Clone(edits)

@@ -420,7 +420,7 @@ func member(text string, depth int, one string) (field, error) {
 	return field{name, typ}, err
 }
 
-// unquote returns the text in any of three quotes, of which a doubled one is one.
+// unquote returns the text in any of three quotes; a doubled quote is an escaped quote.
 func unquote(text string) (string, bool) {
 	n := len(text)
 	if n < 2 || strings.IndexByte("\"'`", text[0]) < 0 || text[n-1] != text[0] {

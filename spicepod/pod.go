@@ -110,10 +110,10 @@ type RuntimeExtensions struct {
 // RuntimeFunctions is `runtime.functions`.
 type RuntimeFunctions struct {
 	Enabled       bool        `yaml:"enabled" default:"false" doc:"Serve the functions section. If false, functions are read and checked only."`
-	OnTestFailure TestFailure `yaml:"on_test_failure" enum:"skip,refuse,warn" default:"skip" doc:"What a load does with a function of which a test fails: serve its last good version, or leave it out, with what uses it; refuse the Spicepod, so that the last good one stays in service and a start fails; or serve it and warn. Where the data arrives after the load, refuse is skip."`
+	OnTestFailure TestFailure `yaml:"on_test_failure" enum:"skip,refuse,warn" default:"skip" doc:"What a load does with a function that fails a test: serve its last good version, or leave it out, with what uses it; refuse the Spicepod, so that the last good one stays in service and a start fails; or serve it and warn. Where the data arrives after the load, refuse is skip."`
 }
 
-// TestFailure says what a load does with a function of which a test fails.
+// TestFailure says what a load does with a function that fails a test.
 type TestFailure string
 
 // What a load does.

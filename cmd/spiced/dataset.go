@@ -45,7 +45,7 @@ func newDatasetAdd(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add SOURCE [TABLE]",
 		Short: "Read a source, and write the dataset for it to spicepod.yaml",
-		Long: `Read a source, show its columns and first rows, and add a dataset for it to spicepod.yaml, of which nothing else
+		Long: `Read a source, show its columns and first rows, and add a dataset for it to spicepod.yaml, where nothing else
 is changed. SOURCE is a path, a URL, a connection string or a "from" of docs/connectors.md, and TABLE the table
 there; for files and object stores it is the name of the dataset.
 

@@ -134,7 +134,7 @@ type Function struct {
 	runtime      spicepod.SandboxRuntime // of the code
 }
 
-// Fault returns the first problem because of which the function cannot be called, or nil.
+// Fault returns the first problem that prevents calls of the function, or nil.
 func (f *Function) Fault() *spicepod.Problem {
 	for i := range f.Problems {
 		if f.Problems[i].Severity == spicepod.Error {

@@ -186,7 +186,7 @@ func (g guard) literal(u *url.URL) error {
 	return refuse(u.Hostname(), []string{fmt.Sprintf("%s is %s", a.Unmap(), g.refusal(a))})
 }
 
-// refuse is the error of a host of which every address is refused.
+// refuse is the error of a host whose addresses are all refused.
 func refuse(host string, refused []string) error {
 	const shown = 3
 	more := ""

@@ -350,7 +350,7 @@ func CheckKeys(a *spicepod.Acceleration, columns []engine.Column) error {
 			}
 			switch t := columns[at].Type; t.ID {
 			case engine.Interval, engine.List, engine.Array, engine.Struct, engine.Map, engine.Union:
-				return fault.New(path, "leave it out, or load a column of a simple type made of it with refresh_sql", "column %q is %s, of which DuckDB has no index", name, t)
+				return fault.New(path, "leave it out, or load a column of a simple type made of it with refresh_sql", "column %q is %s, a type that DuckDB cannot index", name, t)
 			}
 		}
 	}

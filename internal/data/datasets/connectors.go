@@ -119,7 +119,7 @@ var kinds = []kind{
 		names: []string{"flightsql"}, draft: flightsql.Draft, params: flightsql.Params, copied: true, catalog: "`flightsql`, `flightsql:catalog`",
 		note:  "The user and password are sent as the handshake of Flight and, to servers without one, with each call.",
 		from:  "`flightsql:orders`, `flightsql:catalog.schema.orders`",
-		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, of which each part is quoted if it has a dot, into an accelerated copy",
+		about: "a table of a Flight SQL server, such as another spiced, InfluxDB 3 or Dremio, by its name, with each part quoted if it has a dot, into an accelerated copy",
 		open:  func(p parts) (connector, error) { return flightsql.New(p.DB), nil },
 	},
 	{

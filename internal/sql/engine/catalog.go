@@ -293,7 +293,7 @@ type Names interface {
 
 var _ Names = (*Catalog)(nil)
 
-// restricted is a catalog of which a caller may name some relations and functions only.
+// restricted is a catalog with only the relations and functions that a caller may name.
 type restricted struct {
 	*Catalog
 	allow func(Relation) bool    // nil: all

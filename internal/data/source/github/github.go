@@ -41,7 +41,7 @@ const (
 var Params = []spicepod.Param{
 	{Name: "github_token", Secret: true, Doc: "A personal access token that may read the repository."},
 	{Name: "github_endpoint", Doc: "URL of the API of GitHub Enterprise Server, such as `https://github.example.com/api/v3`. Default: `" + endpoint + "`."},
-	{Name: "github_query_mode", Doc: "`auto` or `search`, which are the same here: all rows are listed, of which GitHub's search has the first 1,000."},
+	{Name: "github_query_mode", Doc: "`auto` or `search`, which are the same here: all rows are listed; GitHub's search would have the first 1,000."},
 	{Name: "github_include_comments", Doc: "Of pull requests: `review` adds the column `review_comments`, `discussion` the column `discussion`, `all` both. Default: `none`."},
 	{Name: "github_max_comments_fetched", Type: spicepod.ParamInt, Doc: "Comments of a discussion or of a thread of a review, at most 75. Default: 25."},
 	{Name: "include", Doc: "Of files: patterns of their paths, separated by `;`, such as `**/*.md; docs/*`. `*` matches slashes, too."},

@@ -49,7 +49,7 @@ var Params = append([]spicepod.Param{
 	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name; or a text, `Name: value, Name: value`."},
 	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a download (default 15m), or of a page (default 30s)."},
 	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed download or page is retried. Default: 2."},
-	{Name: "retry_backoff_method", Doc: "How the pauses between, of which the first is 0.5 seconds, grow: `exponential` (default), `fibonacci` or `linear`."},
+	{Name: "retry_backoff_method", Doc: "How the pauses between them grow, from 0.5 seconds: `exponential` (default), `fibonacci` or `linear`."},
 	{Name: "retry_max_duration", Type: spicepod.ParamDuration, Doc: "How long after the first attempt the last one may begin. Default: no limit."},
 	{Name: "retry_jitter", Type: spicepod.ParamNumber, Doc: "By which part pauses are longer or shorter, at random, from 0 (default) to 1."},
 }, slices.Concat(transportParams, oauthParams, pageParams, requestParams)...)

@@ -191,7 +191,7 @@ func (n Names) keys(values map[string]string) (*credentials.Credentials, error) 
 	}
 	switch {
 	case auth == "key" && (key == "" || secret == ""):
-		return nil, fault.New("params", "set params."+n.Key+" and params."+n.Secret, "a key has two parts, of which one is missing")
+		return nil, fault.New("params", "set params."+n.Key+" and params."+n.Secret, "a key has two parts, and one is missing")
 	case auth == "key":
 		return credentials.NewStaticV4(key, secret, values[n.Token]), nil
 	case auth == "iam_role" && n.IAM:
