@@ -9,8 +9,8 @@ func NeedsQuotes(name string) bool { return reservedKeywords[sqltree.Fold(name)]
 // reservedKeywords are the keywords that cannot be names of tables: those in the categories
 // reserved and type_function of duckdb_keywords().
 var reservedKeywords = set(`
-	all analyse analyze and anti any array as asc asof asymmetric at authorization binary both case cast check
-	collate collation column concurrently constraint create cross default deferrable desc describe distinct do
+	all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case cast check
+	collate collation column columns concurrently constraint create cross default deferrable desc describe distinct do
 	else end except false fetch for foreign freeze from full generated glob group having ilike in initially
 	inner intersect into is isnull join lambda lateral leading left like limit map natural not notnull null
 	offset on only or order outer overlaps pivot pivot_longer pivot_wider placing positional primary qualify
