@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -25,18 +27,18 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	if r.Catalog != "" {
 		written = r.Catalog + "." + written
 	}
-	hint := "declare it under datasets: or views:"
-	switch sqltree.Fold(r.Schema) {
-	case System:
+	hint, candidates := "declare it under datasets: or views:", names.RelationNames()
+	name := sqltree.Fold(r.Name)
+	switch schema := sqltree.Fold(r.Schema); {
+	case schema == System:
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
-	case "runtime": // Spice's
-		if sqltree.Fold(r.Name) == "task_history" {
-			hint = "spiced.tool_calls has the calls of tools, spiced.searches the searches for tools; runtime.audit logs the statements"
-		}
-	case "information_schema", "pg_catalog":
-		hint = "that catalog is there where PostgreSQL is served (runtime.postgres, --postgres) and has what is declared; read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table"
+	case schema == "runtime" && name == "task_history": // Spice's
+		hint = "spiced.tool_calls has the calls of tools, spiced.searches the searches for tools; runtime.audit logs the statements"
+	case schema == "information_schema", schema == "pg_catalog", schema == "" && (strings.HasPrefix(name, "pg_") || strings.HasPrefix(name, "sqlite_")):
+		candidates = nil // those of the schema in which the catalog is
+		hint = "read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table; where PostgreSQL is served (runtime.postgres, --postgres), information_schema and pg_catalog have what is declared"
 	}
-	e := NewError(errcode.NotFound, nearest.Hint(written, names.RelationNames(), hint), "table %q is not declared in the Spicepod", written)
+	e := NewError(errcode.NotFound, nearest.Hint(written, candidates, hint), "table %q is not declared in the Spicepod", written)
 	e.Missing = ObjectTable
 	return e.at(text, r.Offset)
 }
