@@ -101,7 +101,7 @@ func turnSamples() []fieldSample {
 		{content + "[tool_use].toolset_name", callBlocks(`,"toolset_name":"s"`, `"content":"42"`), nil},
 		{content + "[tool_use].cache_control", callBlocks(ephemeral, `"content":"42"`), nil},
 		{content + "[tool_result].tool_use_id", callBlocks("", `"content":"42"`), toOpenAI(`messages.2.tool_call_id="t1"`, `input.2.call_id="t1"`)},
-		{content + "[tool_result].is_error", callBlocks("", `"is_error":true`), nil},
+		{content + "[tool_result].is_error", callBlocks("", `"is_error":true,"content":"no"`), nil},
 		{content + "[tool_result].toolset_name", callBlocks("", `"content":"42","toolset_name":"s"`), nil},
 		{content + "[tool_result].cache_control", callBlocks("", `"content":"42"`+ephemeral), nil},
 		{content + "[tool_result].content[tool_reference]", resultBlock(`"type":"tool_reference","tool_name":"f"`), nil},

@@ -11,7 +11,7 @@ import (
 func TestCatalogOfPostgresOverEveryProtocol(t *testing.T) {
 	t.Parallel()
 	dir := hostileFolder(t)
-	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(hostilePod, "timeout: 300ms", "timeout: 1m", 1))
+	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(hostilePod, "query: { timeout: 300ms", "query: { timeout: 1m", 1))
 	p := start(t, dir, sqlProtocols("--watch=false")...)
 	for _, protocol := range p.protocolsFor("reader", readerKey) {
 		if protocol.name == "tool" { // models have tools for it
