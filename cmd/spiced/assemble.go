@@ -157,6 +157,9 @@ func (a *app) catalog() func(sql string, who caller.Caller) (string, bool) {
 		return nil
 	}
 	return func(sql string, who caller.Caller) (string, bool) {
+		if !pgcatalog.OfCatalog(sql) {
+			return sql, false
+		}
 		return pgcatalog.RewriteFor(sql, pgcatalog.Session{User: cmp.Or(who.UserID, who.Principal)})
 	}
 }
