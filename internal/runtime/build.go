@@ -31,11 +31,14 @@ type build struct {
 	report   *Report
 	datasets []*datasets.Dataset
 	views    []*views.View
-	set      *functions.Set
-	declared []engine.Relation          // datasets and views, loaded or not, and the system tables
-	missing  map[engine.Relation]string // declared but not served: their components
-	waiting  *waiting                   // declared but not served yet; relations are missing too
-	order    []component
+	// unloadable is how many accelerated views would not load in a server: only a command that
+	// reads in place finds them after it has published.
+	unloadable int
+	set        *functions.Set
+	declared   []engine.Relation          // datasets and views, loaded or not, and the system tables
+	missing    map[engine.Relation]string // declared but not served: their components
+	waiting    *waiting                   // declared but not served yet; relations are missing too
+	order      []component
 
 	embeddings *embeddings.Set
 	outside

@@ -36,7 +36,13 @@ func count(b *build) {
 			})
 		}
 	}
+	views := -b.unloadable
+	for _, v := range b.views {
+		if v.LoadFault() == nil {
+			views++
+		}
+	}
 	r.Counts = []Count{
-		{"datasets", len(b.pod.Datasets), len(b.datasets)}, {"views", len(b.pod.Views), len(b.views)}, {"functions", declared, len(b.set.Declared())}, {"tools", r.tools, r.tools},
+		{"datasets", len(b.pod.Datasets), len(b.datasets)}, {"views", len(b.pod.Views), views}, {"functions", declared, len(b.set.Declared())}, {"tools", r.tools, r.tools},
 	}
 }

@@ -149,7 +149,9 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		}
 		return fmt.Errorf("publish: %w", err)
 	}
-	report.Problems = append(report.Problems, datasets.CheckViews(ctx, l.data)...)
+	views := datasets.CheckViews(ctx, l.data)
+	report.Problems, b.unloadable = append(report.Problems, views...), len(views)
+	report.Problems.Sort()
 	l.db.retainFiles(l.Current())
 	l.sandboxes.collect()
 	if l.published != nil {
