@@ -86,6 +86,58 @@ func (a *Assembler) Within(before string, s sqltree.Span, after string) {
 	a.Own(after)
 }
 
+// List adds a judged list of columns after a text. A column with a call has what the caller
+// wrote as its name, unless it has a name or the edits of its call give it one: DuckDB would name
+// it by the body of the function.
+func (a *Assembler) List(before string, list sqltree.Span) {
+	text := a.Judged.Text
+	for _, item := range items(text, list) {
+		span := sqltree.Span{Start: item[0].Start, End: item[len(item)-1].End}
+		used := a.used
+		a.Within(before, span, "")
+		call := slices.ContainsFunc(item, func(t sqltree.Token) bool { return t.Is(text, "(") })
+		if call && a.used == used && !named(text, item) {
+			a.Own(" AS " + sqltree.Identifier(text[span.Start:span.End]))
+		}
+		before = ", "
+	}
+}
+
+// items returns the tokens of each item of a list that is separated by commas.
+func items(text string, list sqltree.Span) (all [][]sqltree.Token) {
+	depth, item := 0, []sqltree.Token(nil)
+	for _, t := range sqltree.Scan(text) {
+		if t.Start < list.Start || t.End > list.End {
+			continue
+		}
+		switch {
+		case t.Is(text, "("), t.Is(text, "["), t.Is(text, "{"):
+			depth++
+		case t.Is(text, ")"), t.Is(text, "]"), t.Is(text, "}"):
+			depth--
+		case depth == 0 && t.Is(text, ","):
+			all, item = append(all, item), nil
+			continue
+		}
+		item = append(item, t)
+	}
+	all = append(all, item)
+	return slices.DeleteFunc(all, func(item []sqltree.Token) bool { return len(item) == 0 }) // of a comma at the end
+}
+
+// named reports whether an item has, or may have, a name for its column: before a colon, or at
+// its end after a value or AS, not after an operator or a dot.
+func named(text string, item []sqltree.Token) bool {
+	if len(item) > 1 && item[1].Is(text, ":") {
+		return true
+	}
+	if len(item) < 2 || !item[len(item)-1].IsName() {
+		return false
+	}
+	before := item[len(item)-2]
+	return before.Kind != sqltree.Symbol || before.Is(text, ")") || before.Is(text, "]") || before.Is(text, "}")
+}
+
 // name adds a name from the caller's text, quoted.
 func (a *Assembler) name(t sqltree.Token) {
 	a.add(sqltree.Identifier(t.Name(a.Judged.Text)), func(int) int { return t.Start })

@@ -70,7 +70,7 @@ func (s *Statement) Compose(out *Assembler, table string) bool {
 		out.Within(" WHERE (", s.Where, ")")
 	}
 	if s.Returning != (sqltree.Span{}) {
-		out.Within(" RETURNING ", s.Returning, "")
+		out.List(" RETURNING ", s.Returning)
 	}
 	return out.used == len(out.Judged.Edits)
 }

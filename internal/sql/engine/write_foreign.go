@@ -338,7 +338,7 @@ func (w *writeJudge) judgeForeign(ctx context.Context, ch *change, writer Writer
 	}
 	if o.change.Returning {
 		a := j.assembler()
-		a.Within("SELECT ", ch.Returning, "")
+		a.List("SELECT ", ch.Returning)
 		o.returning = a.Phase()
 	}
 	return o, nil

@@ -593,3 +593,27 @@ func TestMonstrousChanges(t *testing.T) {
 		t.Errorf("orders has changed: %s", after)
 	}
 }
+
+// TestReturningHasTheNamesOfItsText: a function is shown as it was written, not as its body.
+func TestReturningHasTheNamesOfItsText(t *testing.T) {
+	db, _ := writing(t, Options{})
+	for list, want := range map[string]string{
+		"twice(price), id, twice( price )+1, upper(name) n, m: twice(id), [twice(id)],": "twice(price)|id|twice( price )+1|n|m|[twice(id)]",
+		"twice(2)  -- two": "twice(2)",
+		"*":                "id|name|price",
+	} {
+		rows, err := db.Query(t.Context(), Request{SQL: "UPDATE orders SET id = id WHERE id = 1 RETURNING " + list, Write: true})
+		if err != nil {
+			t.Errorf("%s: %v", list, err)
+			continue
+		}
+		var names []string
+		for _, c := range rows.Columns() {
+			names = append(names, c.Name)
+		}
+		rows.Close()
+		if got := strings.Join(names, "|"); got != want {
+			t.Errorf("%s: got %s, want %s", list, got, want)
+		}
+	}
+}
