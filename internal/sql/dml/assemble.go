@@ -95,8 +95,7 @@ func (a *Assembler) List(before string, list sqltree.Span) {
 		span := sqltree.Span{Start: item[0].Start, End: item[len(item)-1].End}
 		used := a.used
 		a.Within(before, span, "")
-		call := slices.ContainsFunc(item, func(t sqltree.Token) bool { return t.Is(text, "(") })
-		if call && a.used == used && !named(text, item) {
+		if a.used == used && called(text, item) && !named(text, item) {
 			a.Own(" AS " + sqltree.Identifier(text[span.Start:span.End]))
 		}
 		before = ", "
@@ -124,6 +123,23 @@ func items(text string, list sqltree.Span) (all [][]sqltree.Token) {
 	all = append(all, item)
 	return slices.DeleteFunc(all, func(item []sqltree.Token) bool { return len(item) == 0 }) // of a comma at the end
 }
+
+// called reports whether an item is one column with a call. What may be several columns keeps
+// their names: a star, also with EXCLUDE (…), COLUMNS (…) and unnest(…).
+func called(text string, item []sqltree.Token) (call bool) {
+	for i, t := range item {
+		switch {
+		case t.Is(text, "*") && (i == 0 || item[i-1].Is(text, ".")), t.IsName() && slices.Contains(several, sqltree.Fold(t.Name(text))):
+			return false
+		case t.Is(text, "("):
+			call = true
+		}
+	}
+	return call
+}
+
+// several are the words that make several columns of one item.
+var several = []string{"columns", "unnest"}
 
 // named reports whether an item has, or may have, a name for its column: before a colon, or at
 // its end after a value or AS, not after an operator or a dot.

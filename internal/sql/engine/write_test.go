@@ -599,8 +599,11 @@ func TestReturningHasTheNamesOfItsText(t *testing.T) {
 	db, _ := writing(t, Options{})
 	for list, want := range map[string]string{
 		"twice(price), id, twice( price )+1, upper(name) n, m: twice(id), [twice(id)],": "twice(price)|id|twice( price )+1|n|m|[twice(id)]",
-		"twice(2)  -- two": "twice(2)",
-		"*":                "id|name|price",
+		"twice(2)  -- two":                       "twice(2)",
+		"* EXCLUDE (id), orders.* EXCLUDE (id)":  "name|price|name|price",
+		"* REPLACE (twice(price) AS price)":      "id|name|price",
+		"COLUMNS('^id|^name'), twice(price) * 2": "id|name|twice(price) * 2",
+		"*":                                      "id|name|price",
 	} {
 		rows, err := db.Query(t.Context(), Request{SQL: "UPDATE orders SET id = id WHERE id = 1 RETURNING " + list, Write: true})
 		if err != nil {
