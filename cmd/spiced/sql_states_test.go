@@ -97,7 +97,7 @@ func realPostgres(t *testing.T) *pgx.Conn {
 	clients.Need(t, "A REAL POSTGRESQL")
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
-		t.Skip("A REAL POSTGRESQL IS NOT TESTED: there is none in /usr/lib/postgresql: install postgresql")
+		t.Skip("A REAL POSTGRESQL IS NOT TESTED: /usr/lib/postgresql has no version: install postgresql")
 	}
 	bin := found[len(found)-1]
 	dir, err := os.MkdirTemp("", "spiced-pg-")

@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// peerError is the error that another runtime sends with its text; nil if there is none.
+// peerError returns the error that another runtime sent with the text of a result; nil if it sent none.
 // Its code is kept, so that callers can act on it as at the other runtime.
 func (s *session) peerError(r *mcp.CallToolResult) *tools.Error {
 	var e tools.Error

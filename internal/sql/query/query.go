@@ -87,8 +87,8 @@ type Options struct {
 	Isolate func(Request) bool
 	Memory  *memory.Budget // of what statements pass to functions; nil: no limit
 	// Catalog writes a statement on information_schema or pg_catalog as one on the catalog that
-	// clients of PostgreSQL read, and reports whether it is such a statement: for the other
-	// protocols, since that one does it itself. Nil: there is none.
+	// clients of PostgreSQL read, and reports whether it is such a statement. It is for HTTP and
+	// Flight SQL: package pgwire rewrites its statements itself. Nil: no catalog.
 	Catalog func(sql string, who caller.Caller) (string, bool)
 	// Refuse, if set, returns why no statement is taken any more, or nil.
 	Refuse func() error

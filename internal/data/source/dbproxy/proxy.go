@@ -144,8 +144,8 @@ func (p *Proxy[S]) Close() {
 	p.dir.Remove()
 }
 
-// Register makes the proxy serve a server, which open makes if there is none of the id,
-// until the resource is released by all that got it.
+// Register returns the server with an id, and a resource that holds it. The first caller opens
+// the server; it is closed when all who got the resource have released it.
 func (p *Proxy[S]) Register(id string, open func() (S, error)) (server S, held *resource.Resource, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
