@@ -5,6 +5,7 @@ package spiced
 import (
 	"go/ast"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"io/fs"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 )
 
 const module = "github.com/spiced-sql/spiced/"
@@ -58,26 +60,37 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// parsed parses the sources once for all tests.
-var parsed = sync.OnceValues(func() (all []source, err error) {
+// goFiles returns the paths of all Go files, of tests, too.
+func goFiles() (files []string, err error) {
 	err = filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
-			if name := d.Name(); p != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
-				return fs.SkipDir
-			}
-			return nil
+		if name := d.Name(); d.IsDir() && p != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return fs.SkipDir
 		}
-		if !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go") {
-			return nil
+		if !d.IsDir() && strings.HasSuffix(p, ".go") {
+			files = append(files, filepath.ToSlash(p))
+		}
+		return nil
+	})
+	return files, err
+}
+
+// parsed parses the sources once for all tests.
+var parsed = sync.OnceValues(func() (all []source, err error) {
+	files, err := goFiles()
+	for _, p := range files {
+		if strings.HasSuffix(p, "_test.go") {
+			continue
 		}
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, p, nil, parser.ParseComments)
-		all = append(all, source{filepath.ToSlash(filepath.Dir(p)), p, file, fset})
-		return err
-	})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, source{path.Dir(p), p, file, fset})
+	}
 	return all, err
 })
 
@@ -103,7 +116,8 @@ func TestImportsRunDownwards(t *testing.T) {
 		}
 		for _, imp := range s.file.Imports {
 			target, _ := strconv.Unquote(imp.Path.Value)
-			if s.pkg != "internal/sql/engine" && s.pkg != "internal/test/lab/bench" && slices.ContainsFunc(drivers, func(d string) bool { return target == d || strings.HasPrefix(target, d+"/") }) {
+			if s.pkg != "internal/sql/engine" && s.pkg != "internal/test/lab/bench" &&
+				slices.ContainsFunc(drivers, func(d string) bool { return target == d || strings.HasPrefix(target, d+"/") }) {
 				t.Errorf("%s imports the driver; only package engine may", s.path)
 			}
 			inner, ours := strings.CutPrefix(target, module)
@@ -238,6 +252,60 @@ func TestSizes(t *testing.T) {
 			if n := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1; n > longestFunction {
 				t.Errorf("%s: %s has %d lines; at most %d", s.fset.Position(f.Pos()), f.Name.Name, n, longestFunction)
 			}
+		}
+	}
+}
+
+const (
+	longestLine     = 120
+	longestTestLine = 160 // of tests, and of the rows of a table
+)
+
+// TestLines counts the characters of each line, of tests, too. What raw strings hold does not
+// count: struct tags, regular expressions and SQL cannot be broken everywhere.
+func TestLines(t *testing.T) {
+	files, err := goFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		longest := longestLine
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/test/") {
+			longest = longestTestLine
+		}
+		for i, line := range strings.Split(withoutRawStrings(text), "\n") {
+			row := strings.HasPrefix(strings.TrimSpace(line), "{") || strings.HasPrefix(strings.TrimSpace(line), `"`)
+			if n := utf8.RuneCountInString(line); n > longest && (!row || n > longestTestLine) {
+				t.Errorf("%s:%d: %d characters; at most %d", name, i+1, n, longest)
+			}
+		}
+	}
+}
+
+// withoutRawStrings returns the text of a Go file in which raw strings are empty, with as many
+// lines as before.
+func withoutRawStrings(text []byte) string {
+	var (
+		code scanner.Scanner
+		out  strings.Builder
+		from int
+		file = token.NewFileSet().AddFile("", -1, len(text))
+	)
+	code.Init(file, text, nil, scanner.ScanComments)
+	for {
+		pos, kind, literal := code.Scan()
+		if kind == token.EOF {
+			return out.String() + string(text[from:])
+		}
+		if kind == token.STRING && literal[0] == '`' {
+			at := file.Offset(pos)
+			out.Write(text[from:at])
+			out.WriteString(strings.Repeat("\n", strings.Count(literal, "\n")))
+			from = at + len(literal)
 		}
 	}
 }

@@ -18,7 +18,8 @@ func manyFunctions(n int, changed int) string {
 		if i == changed {
 			radius = 1
 		}
-		body := fmt.Sprintf("%d * acos(cos(radians(lat1)) * cos(radians(lat2)) * cos(radians(lon2) - radians(lon1)) + sin(radians(lat1)) * sin(radians(lat2)))", radius)
+		body := fmt.Sprintf("%d * acos(cos(radians(lat1)) * cos(radians(lat2)) * cos(radians(lon2) - radians(lon1)) + sin(radians(lat1)) * sin(radians(lat2)))",
+			radius)
 		if i%10 == 9 {
 			body = fmt.Sprintf("f%d(lat1, lon1, lat2, lon2) + 1", i-1)
 		}

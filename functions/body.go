@@ -65,7 +65,8 @@ func (b *body) renderEdits(t Target, all []edit) (string, func(int) int) {
 		edits[i] = sqltree.Edit{Span: e.Span, New: e.text}
 		switch {
 		case e.function != "":
-			edits[i].New = strings.Replace(e.text, engine.Qualified(engine.Public, e.function), t.function(public, e.function, fold(e.function)), 1)
+			edits[i].New = strings.Replace(e.text, engine.Qualified(engine.Public, e.function),
+				t.function(public, e.function, fold(e.function)), 1)
 		case e.relation != nil && e.literal:
 			if name, ok := t.relations[*e.relation]; ok {
 				edits[i].New = engine.Literal(name)
@@ -201,7 +202,8 @@ func notExpression(err error) error {
 	if !errors.As(err, &p) {
 		return err
 	}
-	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice, cmp.Or(p.hint, "write one expression, such as x + 1, or a query in parentheses: (SELECT max(v) FROM t)"))
+	return at(p.offset, "failed to parse function body as a SQL expression: "+p.message+". "+exprAdvice,
+		cmp.Or(p.hint, "write one expression, such as x + 1, or a query in parentheses: (SELECT max(v) FROM t)"))
 }
 
 // quoteReserved adds a hint to the error of a body that uses an argument with a reserved
@@ -213,7 +215,8 @@ func quoteReserved(f *Function, err error) error {
 	}
 	var p *problemAt
 	if word := sqltree.Reserved(f.body.text, names); word != "" && errors.As(err, &p) {
-		return at(p.offset, p.message, fmt.Sprintf("the argument %s has the name of a reserved word: write it in quotes, %q", word, word))
+		return at(p.offset, p.message,
+			fmt.Sprintf("the argument %s has the name of a reserved word: write it in quotes, %q", word, word))
 	}
 	return err
 }
@@ -251,9 +254,11 @@ func notQuery(text string, err error) error {
 	}
 	switch {
 	case statements > 1 && len(tokens) > 0:
-		return at(p.offset, "SQL table function body must be a single SELECT query: expected one statement, got "+itoa(statements), "keep one SELECT")
+		return at(p.offset, "SQL table function body must be a single SELECT query: expected one statement, got "+
+			itoa(statements), "keep one SELECT")
 	case len(tokens) > 0 && tokens[0].Kind == sqltree.Ident && !queryWords[fold(tokens[0].Text(text))]:
-		return at(tokens[0].Start, "SQL table function body must be a single SELECT query: expected a SELECT query", "begin with SELECT or WITH")
+		return at(tokens[0].Start, "SQL table function body must be a single SELECT query: expected a SELECT query",
+			"begin with SELECT or WITH")
 	}
 	return at(p.offset, "failed to parse SQL table function body: "+p.message, p.hint)
 }

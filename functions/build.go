@@ -39,7 +39,10 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	b := &builder{c: c, f: &f, p: f.body.parsed, sites: map[int]site{}}
 	problems := slices.Clone(f.warnings)
-	for _, check := range []func() error{b.callees, b.params, b.columns, b.aggregates, b.perRow, b.locate, b.edits, b.size, b.putInPlace, b.findArguments, b.findLookup} {
+	for _, check := range []func() error{
+		b.callees, b.params, b.columns, b.aggregates, b.perRow, b.locate, b.edits, b.size,
+		b.putInPlace, b.findArguments, b.findLookup,
+	} {
 		if err := check(); err != nil {
 			return nil, append(problems, f.bodyProblem(c.pod, err))
 		}
@@ -48,7 +51,8 @@ func (c *compiler) build(u *unit) (*Function, spicepod.Problems) {
 	f.Checksum = f.checksum()
 	f.Engine = f.engineFunction()
 	if f.facts.random && f.Volatility != spicepod.Volatile {
-		p := c.pod.Problem(u.path+".volatility", fmt.Sprintf("declared %s, but the body calls a function that returns a different value each time", f.Volatility),
+		p := c.pod.Problem(u.path+".volatility",
+			fmt.Sprintf("declared %s, but the body calls a function that returns a different value each time", f.Volatility),
 			"declare volatility: volatile")
 		p.Component, p.Severity = f.Component(), spicepod.Warning
 		problems = append(problems, p)
@@ -64,7 +68,8 @@ func (b *builder) callees() error {
 		g := b.c.done[key]
 		switch {
 		case b.argIndex(call.Schema) >= 0 && !call.Object && !b.f.IsTable(), call.Object && g != nil:
-			return at(b.p.offset(call.Offset), "method calls are not supported in a body", "write "+call.Name+"("+call.Schema+")")
+			return at(b.p.offset(call.Offset), "method calls are not supported in a body",
+				"write "+call.Name+"("+call.Schema+")")
 		case g != nil:
 			if !slices.Contains(b.f.Uses.Functions, g.Name) {
 				b.f.Uses.Functions = append(b.f.Uses.Functions, g.Name)
@@ -112,7 +117,8 @@ func (b *builder) columns() error {
 			names[i] = a.Name
 		}
 		hint := nearest.Hint(name, names, "declare it under signature.args")
-		return at(b.p.offset(c.Offset), fmt.Sprintf("%q is not an argument of %s", strings.Join(c.Parts, "."), b.f.Signature()), hint)
+		return at(b.p.offset(c.Offset),
+			fmt.Sprintf("%q is not an argument of %s", strings.Join(c.Parts, "."), b.f.Signature()), hint)
 	}
 	return nil
 }
@@ -209,7 +215,9 @@ func (b *builder) size() error {
 	st, facts := b.p.st, &b.f.facts
 	facts.counts, facts.size, facts.subquery = make([]int, len(b.f.Args)), 1, st.Subquery
 	facts.writes = b.f.Declared.Risk.Writes()
-	facts.costly = slices.ContainsFunc(st.Costly, func(c sqltree.Costly) bool { return c.What != "" && b.c.done[fold(c.What)] == nil })
+	facts.costly = slices.ContainsFunc(st.Costly, func(c sqltree.Costly) bool {
+		return c.What != "" && b.c.done[fold(c.What)] == nil
+	})
 	for _, c := range st.Columns {
 		if i := b.argIndex(c.Parts[0]); i >= 0 {
 			facts.inner = facts.inner || c.Inner
@@ -231,8 +239,10 @@ func (b *builder) size() error {
 		facts.inner = facts.inner || g.facts.inner
 		facts.size += g.facts.size * max(1, b.multiplicity(call.Offset, false))
 		if facts.size > MaxExpansion {
-			return at(b.p.offset(call.Offset), fmt.Sprintf("a call of %s expands to more than %d calls of declared functions", b.f.Name, MaxExpansion),
-				"a function that uses its argument several times multiplies the calls inside it; compute them once in a subquery or a lambda")
+			return at(b.p.offset(call.Offset),
+				fmt.Sprintf("a call of %s expands to more than %d calls of declared functions", b.f.Name, MaxExpansion),
+				"a function that uses its argument several times multiplies the calls inside it; compute them once in "+
+					"a subquery or a lambda")
 		}
 	}
 	b.f.body.subquery = st.Subquery
@@ -249,9 +259,12 @@ func (b *builder) usedColumns() []UsedColumn {
 		}
 		for _, r := range b.f.Uses.Relations {
 			qualified := len(c.Parts) > 1 && b.names(c.Parts[len(c.Parts)-2], r)
-			alone := len(b.f.Uses.Relations) == 1 && len(b.f.Tables) == 0 && len(c.Parts) == 1 && fold(c.Parts[0]) != reservedTable
+			alone := len(b.f.Uses.Relations) == 1 && len(b.f.Tables) == 0 && len(c.Parts) == 1 &&
+				fold(c.Parts[0]) != reservedTable
 			u := UsedColumn{r, c.Parts[len(c.Parts)-1], b.f.body.inDeclared(b.p.offset(c.Offset))}
-			if (qualified || alone && !b.isArgsColumn(c)) && !slices.ContainsFunc(used, func(v UsedColumn) bool { return v.Relation == r && fold(v.Column) == fold(u.Column) }) {
+			if (qualified || alone && !b.isArgsColumn(c)) && !slices.ContainsFunc(used, func(v UsedColumn) bool {
+				return v.Relation == r && fold(v.Column) == fold(u.Column)
+			}) {
 				used = append(used, u)
 				break
 			}

@@ -92,7 +92,8 @@ func (f *Function) cachedTable(args string, columns []string) string {
 
 // alone is the statement of a query with one column.
 func (f *Function) alone(query string) string {
-	return "SELECT CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + query + "\n) AS __spiced_body(" + bodyValue + ")"
+	return "SELECT CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + query +
+		"\n) AS __spiced_body(" + bodyValue + ")"
 }
 
 // inSubqueries returns the statement in which a subquery replaces each argument that the body
@@ -124,7 +125,8 @@ func (f *Function) keyed(args string, columns []string, l *lookup) CachedForm {
 	edits := slices.Clone(f.body.edits)
 	for i, e := range edits {
 		if e.Span == l.relation {
-			with = "WITH " + keyedRows + " AS MATERIALIZED (SELECT * FROM " + engine.Qualified(e.relation.Schema, e.relation.Name) +
+			with = "WITH " + keyedRows + " AS MATERIALIZED (SELECT * FROM " +
+				engine.Qualified(e.relation.Schema, e.relation.Name) +
 				" WHERE " + l.key + " = (SELECT " + columns[l.arg] + " FROM " + args + ")" + everyRow + ") "
 			edits[i] = edit{Span: e.Span, text: keyedRows + l.alias}
 		}
@@ -142,14 +144,17 @@ func (f *Function) OverEach(args string, columns []string, number string) (query
 	if f.body.lookup == nil || o == nil || !o.each {
 		return "", false
 	}
-	text := f.overArgs(args, columns, edit{Span: sqltree.Span{Start: o.columns, End: o.columns}, text: " " + argsTable + "." + number + ", "})
-	return "SELECT " + number + ", CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + text + "\n) AS __spiced_body(" + number + ", " + bodyValue + ")", true
+	text := f.overArgs(args, columns,
+		edit{Span: sqltree.Span{Start: o.columns, End: o.columns}, text: " " + argsTable + "." + number + ", "})
+	return "SELECT " + number + ", CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS result FROM (\n" + text +
+		"\n) AS __spiced_body(" + number + ", " + bodyValue + ")", true
 }
 
 // overArgs returns the body with a relation for the arguments and further edits.
 func (f *Function) overArgs(args string, columns []string, more ...edit) string {
 	o := f.body.outer
-	edits := append(slices.Clone(f.body.edits), edit{Span: sqltree.Span{Start: o.where, End: o.where}, text: ", " + args + " AS " + argsTable + " "})
+	edits := append(slices.Clone(f.body.edits),
+		edit{Span: sqltree.Span{Start: o.where, End: o.where}, text: ", " + args + " AS " + argsTable + " "})
 	for _, e := range f.body.args {
 		edits = append(edits, edit{Span: e.Span, text: argsTable + "." + columns[f.argIndex(e.text)]})
 	}
@@ -193,7 +198,8 @@ func (b *builder) findArguments() error {
 func (w words) outer(i, end int) *outer {
 	clauses := w.clauses(i, end)
 	from, where := clauses["from"], clauses["where"]
-	if from == 0 || where < from || w.later(where, end, "union", "except", "intersect") || slices.ContainsFunc(w.tokens[from:where], w.matchesRows) ||
+	if from == 0 || where < from || w.later(where, end, "union", "except", "intersect") ||
+		slices.ContainsFunc(w.tokens[from:where], w.matchesRows) ||
 		slices.ContainsFunc(w.tokens[from:where], w.isArgument) {
 		return nil
 	}
@@ -210,7 +216,8 @@ func (w words) isArgument(t sqltree.Token) bool {
 // other rows.
 func (w words) ordered(i, end int) bool {
 	for at := i; at < end; at++ {
-		if w.is(at, "over", "qualify") || w.depth(i, at) == 0 && w.is(at, "distinct", "all", "group", "order", "having", "limit", "offset", "window", "fetch", "using") {
+		if w.is(at, "over", "qualify") || w.depth(i, at) == 0 &&
+			w.is(at, "distinct", "all", "group", "order", "having", "limit", "offset", "window", "fetch", "using") {
 			return true
 		}
 	}
@@ -227,7 +234,8 @@ func (w words) joins() bool {
 			if w.is(i-1, "(") && w.is(i-2, "count") && w.is(i+1, ")") {
 				continue
 			}
-			if before := w.tokens[i-1]; w.is(i-1, "(", ",", "select", "distinct", "all", ".", "struct_pack", "unpack") || !before.IsName() && before.Kind != sqltree.Number && !w.is(i-1, ")", "]") {
+			if before := w.tokens[i-1]; w.is(i-1, "(", ",", "select", "distinct", "all", ".", "struct_pack", "unpack") ||
+				!before.IsName() && before.Kind != sqltree.Number && !w.is(i-1, ")", "]") {
 				return false
 			}
 		case w.is(i, "columns", "exclude", "natural") || w.is(i, "all") && w.is(i-1, "by"):

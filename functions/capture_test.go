@@ -54,7 +54,10 @@ var lambdaBodies = []struct{ body, hand, names string }{
 	{"list_transform(l, e -> 1)", "list_transform(L, lambda z1: 1)", "e"},
 	{"[list_reduce(l, lambda a, b: a * 2 + b + n)]", "[list_reduce(L, lambda z1, z2: z1 * 2 + z2 + N)]", "a b"},
 	{"[list_reduce(l, lambda a, b, i: a * 2 + b + n + i, n)]", "[list_reduce(L, lambda z1, z2, z3: z1 * 2 + z2 + N + z3, N)]", "a b i"},
-	{"list_transform(l, lambda e: CASE e WHEN 1 THEN n WHEN 2 THEN e ELSE 0 END)", "list_transform(L, lambda z1: CASE z1 WHEN 1 THEN N WHEN 2 THEN z1 ELSE 0 END)", "e"},
+	{
+		"list_transform(l, lambda e: CASE e WHEN 1 THEN n WHEN 2 THEN e ELSE 0 END)",
+		"list_transform(L, lambda z1: CASE z1 WHEN 1 THEN N WHEN 2 THEN z1 ELSE 0 END)", "e",
+	},
 	{"list_filter(l, lambda e: e BETWEEN n - 9 AND e + n OR e IN (n, 1))", "list_filter(L, lambda z1: z1 BETWEEN N - 9 AND z1 + N OR z1 IN (N, 1))", "e"},
 	{
 		`list_transform(l, lambda j: CAST(('{"a": ' || (j + n) || '}')::JSON -> 'a' AS BIGINT))`,
@@ -68,10 +71,14 @@ var lambdaBodies = []struct{ body, hand, names string }{
 		"list_transform(L || coalesce((SELECT list(value) FROM numbers WHERE value > 99), []), lambda z1: z1 + N)", "e value",
 	},
 	{
-		"list_transform(list_transform(l || coalesce((SELECT list(v) FROM (SELECT max([x for x in [value]][1]) AS v FROM numbers) AS e WHERE v > 99), []), lambda e: {'e': e, 's': n}), lambda e: e.e + e.s * 10 + n)",
+		"list_transform(list_transform(l || coalesce((SELECT list(v) FROM (SELECT max([x for x in [value]][1]) AS v FROM numbers) AS e WHERE v > 99), []), lambda " +
+			"e: {'e': e, 's': n}), lambda e: e.e + e.s * 10 + n)",
 		"list_transform(list_transform(L || coalesce((SELECT [1] WHERE false), []), lambda z1: {'e': z1, 's': N}), lambda z2: z2.e + z2.s * 10 + N)", "e s value",
 	},
-	{"array_replace_all(array_remove_all(l, n), n - 9, n)", "list_transform(list_filter(L, lambda z1: z1 <> N), lambda z2: CASE WHEN z2 = N - 9 THEN N ELSE z2 END)", "e"},
+	{
+		"array_replace_all(array_remove_all(l, n), n - 9, n)",
+		"list_transform(list_filter(L, lambda z1: z1 <> N), lambda z2: CASE WHEN z2 = N - 9 THEN N ELSE z2 END)", "e",
+	},
 	{"array_positions(l, n - 9)", "list_filter(range(1, len(L) + 1), lambda z1: L[z1] = N - 9)", "i"},
 }
 
@@ -206,7 +213,10 @@ func TestLambdaBodies(t *testing.T) {
 	for _, tt := range []struct{ args, returns, body, call, want string }{
 		{"j: utf8, k: utf8", "utf8", "(j::JSON -> k)::VARCHAR", `f('{"a": 1}', 'a')`, "1"},
 		{"j: utf8, k: utf8", "utf8", "(j::JSON -> k) || (j -> k)", `f('{"a": 1}', 'a')`, "11"},
-		{"j: utf8, k: utf8", "utf8", "(j -> k) || (j ->> k)", `count(*) FILTER (NOT regexp_matches(f('{"a": ' || (random() + 1)::BIGINT::VARCHAR || '}', 'a'), '^(11|22)$')) FROM range(1000)`, "0"},
+		{
+			"j: utf8, k: utf8", "utf8", "(j -> k) || (j ->> k)",
+			`count(*) FILTER (NOT regexp_matches(f('{"a": ' || (random() + 1)::BIGINT::VARCHAR || '}', 'a'), '^(11|22)$')) FROM range(1000)`, "0",
+		},
 		{"j: utf8, k: utf8", "utf8", "upper(j -> k) || (SELECT j -> k)", `f('{"a": "x"}', 'a')`, `"X""x"`},
 		{"j: utf8", "utf8", "(j -> 'a') || upper(j -> 'a')", `f('{"a": 1}')`, "11"},
 		{"j: utf8, k: utf8", "utf8", "coalesce(j -> k -> k, 'none')", `f('{"a": {"a": 3}}', 'a')`, "3"},
@@ -222,7 +232,10 @@ func TestLambdaBodies(t *testing.T) {
 		{"l: list<int64>", "list<int64>", "list_transform(l, lambda e: (SELECT e))", "", "subqueries in lambda expressions are not supported"},
 		{"l: list<int64>", "int64", "(SELECT list_sum(list_transform(list(e), lambda e: e + 1)) FROM (SELECT 2 AS e UNION ALL SELECT 3) AS e)", "f([1])", "7"},
 		{"n: int64", "int64", "(SELECT max(list_sum([e + n for e in [value]])) FROM numbers)", "", `FROM t, (SELECT n AS v)`},
-		{"n: int64", "int64", "(SELECT max(list_sum([e + v for e in [value]])) FROM numbers, (SELECT n AS v))", "list([f(e), f(e + 1)])::VARCHAR FROM (VALUES (5)) t(e)", "[[9, 10]]"},
+		{
+			"n: int64", "int64", "(SELECT max(list_sum([e + v for e in [value]])) FROM numbers, (SELECT n AS v))",
+			"list([f(e), f(e + 1)])::VARCHAR FROM (VALUES (5)) t(e)", "[[9, 10]]",
+		},
 		{"l: list<int64>", "struct<e: int64, E2: int64>", `list_transform(l, lambda e: struct_pack(e, E2 := e + 1))[1]`, "f([1])::VARCHAR", "{'e': 1, 'E2': 2}"},
 	} {
 		var args []string
@@ -260,15 +273,18 @@ func TestArgumentsOverRows(t *testing.T) {
 		t.Fatal(problems)
 	}
 	overRows := []string{
-		"count(*)", "1 + count(*)", "count()", "sum(1)::BIGINT", "plus(count(*))", "plus(plus(max(3)))", "count(*) OVER ()", "row_number() OVER ()", "CASE WHEN v > 0 THEN count(*) END",
-		"sum(v) OVER ()::BIGINT", "unnest([1, v])", "sum(list_sum(list_transform([1], lambda x: x)))::BIGINT", "plus(count(*)) + max(v)", "max((SELECT max(value) FROM numbers))",
+		"count(*)", "1 + count(*)", "count()", "sum(1)::BIGINT", "plus(count(*))", "plus(plus(max(3)))", "count(*) OVER ()", "row_number() OVER ()",
+		"CASE WHEN v > 0 THEN count(*) END",
+		"sum(v) OVER ()::BIGINT", "unnest([1, v])", "sum(list_sum(list_transform([1], lambda x: x)))::BIGINT", "plus(count(*)) + max(v)",
+		"max((SELECT max(value) FROM numbers))",
 	}
 	for _, arg := range append(slices.Clone(overRows),
 		"count(v)", "sum(v)::BIGINT", "max(v + 0) + 1", "count(*) FILTER (v > 1)", "count(DISTINCT v)", "any_value(v)", "v", "list_aggregate([1, 2], 'sum')::BIGINT",
 		"(SELECT count(*) FROM numbers)", "(SELECT unnest([v]))", "(SELECT max(row) FROM (SELECT row_number() OVER () AS row FROM numbers))",
 	) {
 		for _, from := range []string{"(VALUES (1), (2), (2), (3)) t(v)", "(VALUES (1), (2), (2), (3)) t(v) GROUP BY v ORDER BY v"} {
-			want, err := query(t, db, "SELECT (SELECT max(value) FROM numbers WHERE value <= q) FROM (SELECT "+strings.ReplaceAll(arg, "plus", "1+")+" AS q FROM "+from+")")
+			want, err := query(t, db, "SELECT (SELECT max(value) FROM numbers WHERE value <= q) FROM (SELECT "+strings.ReplaceAll(arg, "plus", "1+")+
+				" AS q FROM "+from+")")
 			if err != nil {
 				continue
 			}

@@ -35,7 +35,10 @@ func (f *Function) Code() *engine.BatchFunction { return f.code }
 func (c *compiler) buildCode(u *unit) (*Function, spicepod.Problems) {
 	f := *u.read
 	f.uses = map[string]string{}
-	f.facts = facts{counts: make([]int, len(f.Args)), size: 1, random: f.Volatility == spicepod.Volatile, writes: f.Declared.Risk.Writes()}
+	f.facts = facts{
+		counts: make([]int, len(f.Args)), size: 1, random: f.Volatility == spicepod.Volatile,
+		writes: f.Declared.Risk.Writes(),
+	}
 	for i := range f.facts.counts {
 		f.facts.counts[i] = 1
 	}

@@ -71,7 +71,8 @@ func (r *testRun) testColumns(ctx context.Context, f *Function, cases []columnCa
 	for i, c := range cases {
 		for _, got := range [][][]cellText{rows[i], rows[i+len(cases)]} {
 			if err := c.call.compare(slices.Clone(c.got), got, f.Declared.Tests[c.test].Tolerance); err != nil {
-				r.failColumn(f, results, c.test, fmt.Errorf("over columns it returns other values than for constants: %w; %s mix rows", err, f.mixer()))
+				r.failColumn(f, results, c.test,
+					fmt.Errorf("over columns it returns other values than for constants: %w; %s mix rows", err, f.mixer()))
 				break
 			}
 		}
@@ -92,12 +93,16 @@ func sameTables(f *Function, cases []columnCase) []columnCase {
 		return cases
 	}
 	first := f.Declared.Tests[cases[0].test].Tables
-	return slices.DeleteFunc(cases, func(c columnCase) bool { return !reflect.DeepEqual(f.Declared.Tests[c.test].Tables, first) })
+	return slices.DeleteFunc(cases, func(c columnCase) bool {
+		return !reflect.DeepEqual(f.Declared.Tests[c.test].Tables, first)
+	})
 }
 
 // callColumns calls f for each case twice and returns the rows of each call: first those of
 // the cases, then those of their repetitions.
-func (r *testRun) callColumns(ctx context.Context, f *Function, cases []columnCase, nulls bool) (rows [][][]cellText, err error) {
+func (r *testRun) callColumns(ctx context.Context, f *Function, cases []columnCase,
+	nulls bool,
+) (rows [][][]cellText, err error) {
 	sql := r.columnsSQL(f, cases, nulls)
 	width := cases[0].call.width + 1
 	rows = make([][][]cellText, 2*len(cases))
@@ -135,7 +140,8 @@ func (r *testRun) columnsSQL(f *Function, cases []columnCase, nulls bool) string
 	from := "(VALUES " + strings.Join(values, ", ") + ") AS v(i, " + strings.Join(columns, ", ") + ")"
 	name := r.target.function(public, f.Name, fold(f.Name))
 	if !f.IsTable() {
-		return fmt.Sprintf("SELECT CAST(i AS VARCHAR), CAST(%s(%s) AS VARCHAR) FROM %s", name, strings.Join(columns, ", "), from)
+		return fmt.Sprintf("SELECT CAST(i AS VARCHAR), CAST(%s(%s) AS VARCHAR) FROM %s",
+			name, strings.Join(columns, ", "), from)
 	}
 	outputs := make([]string, len(f.Columns))
 	for i, o := range f.Columns {
@@ -145,7 +151,8 @@ func (r *testRun) columnsSQL(f *Function, cases []columnCase, nulls bool) string
 	for i := range f.Tables {
 		args = append(args, testTable(i))
 	}
-	return fmt.Sprintf("SELECT CAST(i AS VARCHAR), %s FROM %s, LATERAL (SELECT * FROM %s(%s)) AS o", strings.Join(outputs, ", "), from, name, strings.Join(append(args, columns...), ", "))
+	return fmt.Sprintf("SELECT CAST(i AS VARCHAR), %s FROM %s, LATERAL (SELECT * FROM %s(%s)) AS o",
+		strings.Join(outputs, ", "), from, name, strings.Join(append(args, columns...), ", "))
 }
 
 // failColumn makes the result of a test a failure.

@@ -24,7 +24,9 @@ import (
 // tools are the functions that call tools; they are compiled as those of the pod are.
 //
 // Nothing is bound to tables or other functions yet: see [Function.Create].
-func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set, tools ...ToolDeclaration) (*Set, spicepod.Problems) {
+func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, relations []engine.Relation, reuse *Set,
+	tools ...ToolDeclaration,
+) (*Set, spicepod.Problems) {
 	c := &compiler{
 		db: db, pod: pod, reuse: reuse,
 		relations: engine.NewCatalog(engine.Contents{Relations: relations}),
@@ -111,7 +113,10 @@ func (c *compiler) collect(tools []ToolDeclaration) {
 	}
 	for i := range tools {
 		d := &tools[i].Declared
-		c.addUnit(&unit{declared: d, tool: tools[i].Tool, index: len(c.pod.Functions) + i, path: tools[i].Path, key: fold(d.Name)})
+		c.addUnit(&unit{
+			declared: d, tool: tools[i].Tool, index: len(c.pod.Functions) + i, path: tools[i].Path,
+			key: fold(d.Name),
+		})
 	}
 }
 
@@ -164,8 +169,10 @@ const ListUDFs = "list_udfs"
 var grammar = map[string]bool{
 	"array": true, "cast": true, "coalesce": true, "columns": true, "exists": true, "extract": true,
 	"grouping": true, "grouping_id": true, "if": true, "ifnull": true, "not": true, "nullif": true, "overlay": true,
-	"position": true, "row": true, "struct": true, "substring": true, "trim": true, "try_cast": true, "unpack": true, "values": true,
-	"map": true, "any": true, "all": true, "some": true, "in": true, "case": true, "lambda": true, "collation": true, "operator": true,
+	"position": true, "row": true, "struct": true, "substring": true, "trim": true, "try_cast": true, "unpack": true,
+	"values": true,
+	"map":    true, "any": true, "all": true, "some": true, "in": true, "case": true, "lambda": true, "collation": true,
+	"operator": true,
 }
 
 // read parses the declarations that the running generation does not have, on all
@@ -245,7 +252,9 @@ func (c *compiler) readBody(ctx context.Context, f *Function, untyped bool) (err
 // it may have to be tried elsewhere before.
 func (c *compiler) leaf(ctx context.Context, u *unit) {
 	if u.read == nil || !u.read.IsSQL() || u.read.HasWith() || len(u.read.body.parsed.st.Relations) > 0 ||
-		slices.ContainsFunc(u.read.calls, func(name string) bool { return c.units[name] != nil || c.reuse.Get(name) != nil }) {
+		slices.ContainsFunc(u.read.calls, func(name string) bool {
+			return c.units[name] != nil || c.reuse.Get(name) != nil
+		}) {
 		return
 	}
 	f, problems := c.build(u)

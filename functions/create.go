@@ -137,8 +137,9 @@ func (f *Function) checkResult(columns []engine.Column) error {
 	if aliasOf(got) == "" {
 		hint = fmt.Sprintf("write CAST(… AS %s)", f.Returns.SQL())
 	}
-	return at(f.bodyStart(), fmt.Sprintf("body expression evaluates to type %s, which is not coercible to declared return type %s",
-		arrowName(got), f.Returns.Arrow()), hint)
+	return at(f.bodyStart(),
+		fmt.Sprintf("body expression evaluates to type %s, which is not coercible to declared return type %s",
+			arrowName(got), f.Returns.Arrow()), hint)
 }
 
 // bodyStart is the offset of the first word of the body.
@@ -180,13 +181,18 @@ func (f *Function) checkColumns(got []engine.Column) error {
 		have[i] = c.Name + ": " + arrowName(c.Type)
 	}
 	for i := range min(len(want), len(have)) {
-		if len(want) == len(have) && (fold(got[i].Name) != fold(f.Columns[i].Name) || !coercible(got[i].Type, f.Columns[i].Type.duck)) {
-			return at(f.bodyStart(), fmt.Sprintf("SQL table function body schema does not match declared return schema: column %d expected '%s', got '%s' for function '%s'",
-				i+1, want[i], have[i], f.Name), fmt.Sprintf("write CAST(… AS %s) AS %s", f.Columns[i].Type.SQL(), engine.Identifier(f.Columns[i].Name)))
+		if len(want) == len(have) &&
+			(fold(got[i].Name) != fold(f.Columns[i].Name) || !coercible(got[i].Type, f.Columns[i].Type.duck)) {
+			return at(f.bodyStart(), fmt.Sprintf("SQL table function body schema does not match declared return schema: column "+
+				"%d expected '%s', got '%s' for function '%s'",
+				i+1, want[i], have[i], f.Name),
+				fmt.Sprintf("write CAST(… AS %s) AS %s", f.Columns[i].Type.SQL(), engine.Identifier(f.Columns[i].Name)))
 		}
 	}
-	return at(f.bodyStart(), fmt.Sprintf("SQL table function body schema does not match declared return schema: expected %d column(s) [%s], got %d column(s) [%s] for function '%s'",
-		len(want), strings.Join(want, ", "), len(have), strings.Join(have, ", "), f.Name), "select these columns, in this order")
+	return at(f.bodyStart(), fmt.Sprintf("SQL table function body schema does not match declared return schema: expected "+
+		"%d column(s) [%s], got %d column(s) [%s] for function '%s'",
+		len(want), strings.Join(want, ", "), len(have), strings.Join(have, ", "), f.Name),
+		"select these columns, in this order")
 }
 
 // bodyError moves DuckDB's error about a statement to the declared body.
@@ -217,7 +223,8 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 	if f.IsTable() {
 		for _, c := range f.body.parsed.st.Columns {
 			name := c.Parts[0]
-			if f.body.parsed.offset(c.Offset) == p.offset && len(c.Parts) == 1 && slices.ContainsFunc(f.Args, func(a Arg) bool { return fold(a.Name) == fold(name) }) {
+			if f.body.parsed.offset(c.Offset) == p.offset && len(c.Parts) == 1 &&
+				slices.ContainsFunc(f.Args, func(a Arg) bool { return fold(a.Name) == fold(name) }) {
 				p.message = fmt.Sprintf("argument %q is a column of the table args here", name)
 				p.hint = fmt.Sprintf("write (SELECT %s FROM args)", name)
 				return
@@ -225,7 +232,8 @@ func (f *Function) explain(p *problemAt, e *engine.Error) {
 		}
 	}
 	if n := f.lambdaArg(p.offset); n != "" {
-		p.message = fmt.Sprintf("argument %q is used in a lambda of a subquery, where DuckDB only resolves columns of the subquery's FROM", n)
+		p.message = fmt.Sprintf("argument %q is used in a lambda of a subquery, where DuckDB only resolves columns of the "+
+			"subquery's FROM", n)
 		p.hint = fmt.Sprintf("add it to the FROM and use that column: FROM t, (SELECT %s AS v)", n)
 		return
 	}

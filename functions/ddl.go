@@ -263,7 +263,8 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 	for i, in := range f.Tables {
 		param, read := fmt.Sprintf("__spiced_table_arg_%d", i+1), fmt.Sprintf("__spiced_input_%d", i+1)
 		params = append(params, param)
-		reads = append(reads, fmt.Sprintf("%s AS (SELECT %s FROM query_table(%s) AS %s)", read, castColumns(in.Columns, engine.Source(i+1)), param, engine.Source(i+1)))
+		reads = append(reads, fmt.Sprintf("%s AS (SELECT %s FROM query_table(%s) AS %s)", read,
+			castColumns(in.Columns, engine.Source(i+1)), param, engine.Source(i+1)))
 		names = append(names, engine.Identifier(in.Name)+" AS (FROM "+read+")")
 	}
 	var args, argNames []string
@@ -274,7 +275,8 @@ func (f *Function) tableCore(b *strings.Builder, t Target, s *statement) {
 		argNames = append(argNames, engine.Identifier(a.Name))
 	}
 	if len(args) > 0 {
-		names = append(names, fmt.Sprintf("%s(%s) AS (SELECT %s)", reservedTable, strings.Join(argNames, ", "), strings.Join(args, ", ")))
+		names = append(names, fmt.Sprintf("%s(%s) AS (SELECT %s)", reservedTable, strings.Join(argNames, ", "),
+			strings.Join(args, ", ")))
 	}
 	b.WriteString("(" + strings.Join(params, ", ") + ") AS TABLE ")
 	if ctes := append(reads, names...); len(ctes) > 0 {

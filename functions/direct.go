@@ -44,7 +44,9 @@ func (b *body) compact() {
 
 func (b *body) directEdits() []edit {
 	all := slices.Concat(b.edits, b.inPlace)
-	slices.SortStableFunc(all, func(x, y edit) int { return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End)) })
+	slices.SortStableFunc(all, func(x, y edit) int {
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
+	})
 	return all
 }
 
@@ -52,7 +54,8 @@ func (b *body) directEdits() []edit {
 func (b *builder) oneQuery() bool {
 	w := b.words()
 	tokens := w.tokens
-	if len(tokens) < 3 || !tokens[0].Is(b.p.text, "(") || tokens[1].Kind != sqltree.Ident || !queryWords[fold(tokens[1].Text(b.p.text))] {
+	if len(tokens) < 3 || !tokens[0].Is(b.p.text, "(") || tokens[1].Kind != sqltree.Ident ||
+		!queryWords[fold(tokens[1].Text(b.p.text))] {
 		return false
 	}
 	return w.closing(0) == len(tokens)-1
@@ -182,14 +185,16 @@ func (w words) selectFromArgs(i int) (edits []edit, end int) {
 	sub, depth := words{w.b, inner}, 0
 	for j, t := range inner {
 		depth += t.Nesting(w.b.p.text)
-		if depth == 0 && sub.is(j, ",") || sub.is(j, "select", "from", "distinct", "as", "over", "filter") || j == 0 && sub.is(j, "*") {
+		if depth == 0 && sub.is(j, ",") || sub.is(j, "select", "from", "distinct", "as", "over", "filter") ||
+			j == 0 && sub.is(j, "*") {
 			return nil, 0
 		}
 	}
 	span := sqltree.Span{Start: inner[0].Start, End: inner[len(inner)-1].End}
 	in := func(offset int) bool { return offset >= span.Start && offset < span.End }
 	for _, c := range w.b.p.st.Calls {
-		if in(c.Offset) && (w.b.c.done[fold(c.Name)] != nil || w.b.c.db.Builtins().Aggregate(c.Name) || w.b.c.db.Builtins().Random(c.Name) || fold(c.Name) == "unnest") {
+		if in(c.Offset) && (w.b.c.done[fold(c.Name)] != nil || w.b.c.db.Builtins().Aggregate(c.Name) ||
+			w.b.c.db.Builtins().Random(c.Name) || fold(c.Name) == "unnest") {
 			return nil, 0
 		}
 	}
@@ -220,7 +225,9 @@ func (f *Function) byKey(t Target, edits []edit) []edit {
 		}
 		ref := *e.reference
 		if !f.IsTable() { // id is an argument if there is one of that name
-			ref.Equal = slices.DeleteFunc(slices.Clone(ref.Equal), func(e sqltree.Equality) bool { return !e.Table && f.argIndex(e.Column) >= 0 })
+			ref.Equal = slices.DeleteFunc(slices.Clone(ref.Equal), func(e sqltree.Equality) bool {
+				return !e.Table && f.argIndex(e.Column) >= 0
+			})
 		}
 		r := engine.Relation{Schema: fold(e.relation.Schema), Name: fold(e.relation.Name)}
 		if macro, call := engine.CallByKey(*e.relation, ref, t.keys[r], f.keyArgument); macro != "" {
@@ -259,7 +266,8 @@ func (f *Function) directForm(b *strings.Builder, t Target, s *statement) {
 	}
 	if !f.IsTable() {
 		value := "__spiced_value"
-		b.WriteString(f.params() + " AS TABLE SELECT CAST(" + value + " AS " + f.Returns.SQL() + ") AS " + engine.AloneColumn + " FROM (\n")
+		b.WriteString(f.params() + " AS TABLE SELECT CAST(" + value + " AS " + f.Returns.SQL() + ") AS " +
+			engine.AloneColumn + " FROM (\n")
 		write()
 		b.WriteString("\n) AS __spiced_body(" + value + ")")
 		return

@@ -10,7 +10,8 @@
 //	for _, f := range set.All() { // callees come before callers
 //		fmt.Println(f.Signature(), f.Checksum)
 //	}
-//	err := db.Publish(ctx, engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: set.Engine()}), func(tx *engine.Tx) error {
+//	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Functions: set.Engine()})
+//	err := db.Publish(ctx, catalog, func(tx *engine.Tx) error {
 //		for _, f := range set.All() {
 //			if p := f.Create(tx, pod, functions.Published()); p != nil { … }
 //		}

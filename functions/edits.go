@@ -141,12 +141,14 @@ func (b *builder) useRelation(r engine.Relation) {
 // namedStruct turns named_struct('a', x) into struct_pack("a" := x).
 func (b *builder) namedStruct(call sqltree.Call, s site) error {
 	if len(call.Args)%2 != 0 || len(call.Args) == 0 {
-		return at(b.p.offset(call.Offset), "named_struct takes alternating names and values", "write named_struct('a', 1, 'b', 2)")
+		return at(b.p.offset(call.Offset), "named_struct takes alternating names and values",
+			"write named_struct('a', 1, 'b', 2)")
 	}
 	b.edit(edit{Span: s.Path, text: prelude.Rewrites["named_struct"]})
 	for i := 0; i < len(call.Args); i += 2 {
 		if call.Args[i].Kind != sqltree.StringLiteral {
-			return at(b.p.offset(s.Args[i].Start), "a field name in named_struct must be a text literal", "write named_struct('a', 1, 'b', 2)")
+			return at(b.p.offset(s.Args[i].Start), "a field name in named_struct must be a text literal",
+				"write named_struct('a', 1, 'b', 2)")
 		}
 		b.edit(edit{
 			Span: sqltree.Span{Start: s.Args[i].Start, End: s.Args[i+1].Start},
@@ -207,7 +209,8 @@ func (b *builder) editRelations() error {
 		r, ok := b.c.Relation(ref.Catalog, ref.Schema, ref.Name)
 		span, found := sqltree.LocateRelation(b.p.text, b.p.tokens, ref)
 		if !ok || !found {
-			return at(b.p.offset(ref.Offset), "this form of the name of table \""+ref.Name+"\" is not supported", "write FROM "+ref.Name)
+			return at(b.p.offset(ref.Offset), "this form of the name of table \""+ref.Name+"\" is not supported",
+				"write FROM "+ref.Name)
 		}
 		b.useRelation(r)
 		e := edit{Span: span, relation: &r}

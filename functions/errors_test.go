@@ -40,7 +40,11 @@ func TestFaultsInBodies(t *testing.T) {
 		{"unknown function", "x + nosuch(x)", `11:9 function f: there is no function "nosuch"`},
 		{"near function", "x + initcup(x)", `11:9 function f: there is no function "initcup" (did you mean "initcap"?)`},
 		{"wrong types", "x + length(DATE '2020-01-01')", "11:9 function f: No function matches"},
-		{"result type", "\n\n'a' || x", "13:5 function f: body expression evaluates to type Utf8, which is not coercible to declared return type Int64 (write CAST(… AS BIGINT), or declare returns: utf8)"},
+		{
+			"result type", "\n\n'a' || x",
+			"13:5 function f: body expression evaluates to type Utf8, which is not coercible to declared return type Int64 (write CAST(… AS BIGINT), or declare " +
+				"returns: utf8)",
+		},
 		{"narrowing", "x / 2", "11:5 function f: body expression evaluates to type Float64"},
 		{"aggregate", "1 + sum(x)", "11:9 function f: sum is an aggregate, and a scalar function sees one row"},
 		{"window", "row_number() OVER ()", "11:5 function f: row_number is a window function"},
@@ -130,29 +134,68 @@ func TestFaultsOutsideBodies(t *testing.T) {
 	db := open(t)
 	const from = "from: sql, body: x, signature: "
 	for _, tt := range []struct{ name, yaml, want string }{
-		{"type", "- { name: f, " + from + "{ args: [{ name: x, type: int65 }], returns: int64 } }", "5:71 function f: unsupported or invalid Arrow type 'int65' for SQL UDF signature. Use Arrow"},
-		{"type and syntax", "- { name: f, from: sql, body: x +, signature: { args: [{ name: x, type: int65 }], returns: int64 } }", "5:34 function f: failed to parse function body as a SQL expression"},
-		{"type and name", "- { name: f, from: sql, body: x + y, signature: { args: [{ name: x, type: int65 }], returns: int66 } }", `5:35 function f: "y" is not an argument of f(x ?) → ? (declare it under signature.args)` + "\n5:75 function f: unsupported or invalid Arrow type 'int65'"},
+		{
+			"type", "- { name: f, " + from + "{ args: [{ name: x, type: int65 }], returns: int64 } }",
+			"5:71 function f: unsupported or invalid Arrow type 'int65' for SQL UDF signature. Use Arrow",
+		},
+		{
+			"type and syntax", "- { name: f, from: sql, body: x +, signature: { args: [{ name: x, type: int65 }], returns: int64 } }",
+			"5:34 function f: failed to parse function body as a SQL expression",
+		},
+		{
+			"type and name", "- { name: f, from: sql, body: x + y, signature: { args: [{ name: x, type: int65 }], returns: int66 } }",
+			`5:35 function f: "y" is not an argument of f(x ?) → ? (declare it under signature.args)` + "\n5:75 function f: unsupported or invalid Arrow type 'int65'",
+		},
 		{"return type", "- { name: f, " + from + "{ args: [], returns: nope } }", "invalid Arrow type 'nope'"},
-		{"built-in name", "- { name: Abs, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "5:11 function Abs: failed to register user function because a scalar UDF with this name is already registered; rename the function to avoid changing query semantics"},
+		{
+			"built-in name", "- { name: Abs, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }",
+			"5:11 function Abs: failed to register user function because a scalar UDF with this name is already registered; rename the function to avoid changing " +
+				"query semantics",
+		},
 		{"aggregate name", "- { name: sum, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "already registered"},
 		{"grammar name", "- { name: coalesce, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "already registered"},
-		{"our name", "- { name: list_udfs, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }", "because a table function with this name is already registered"},
-		{"scheme", "- { name: f, from: 'perl:./x', signature: { args: [], returns: int64 } }", "the `from` scheme 'perl' is unsupported. Supported schemes in this build: {`sql`, `exec`, `wasm`, `http`, `https`}"},
+		{
+			"our name", "- { name: list_udfs, " + from + "{ args: [{ name: x, type: int64 }], returns: int64 } }",
+			"because a table function with this name is already registered",
+		},
+		{
+			"scheme", "- { name: f, from: 'perl:./x', signature: { args: [], returns: int64 } }",
+			"the `from` scheme 'perl' is unsupported. Supported schemes in this build: {`sql`, `exec`, `wasm`, `http`, `https`}",
+		},
 		{"sandbox of SQL", "- { name: f, sandbox: s, " + from + "{ args: [], returns: int64 } }", "sandbox has no effect on a function from sql"},
 		{"secrets of SQL", "- { name: f, secrets: [S], " + from + "{ args: [], returns: int64 } }", "secrets has no effect on a function from sql"},
 		{"packages of SQL", "- { name: f, dependencies: [six], " + from + "{ args: [], returns: int64 } }", "dependencies has no effect on a function from sql"},
-		{"packages of a module", "- { name: f, from: wasm, dependencies: [six], signature: { args: [], returns: int64 } }", "dependencies has no effect on a function from wasm"},
-		{"body of a service", "- { name: f, from: 'https://example.com', body: x, signature: { args: [], returns: int64 } }", "body has no effect on a function from https"},
-		{"job of no tool", "- { name: f, async: true, as_tool: false, " + from + "{ args: [], returns: int64 } }", "async has no effect on a function that is not a tool (add as_tool: true, or remove async)"},
-		{"job of a table function", "- { name: f, async: true, kind: table, " + from + "{ args: [], returns: [{ name: v, type: int64 }] } }", "async has no effect on a function that is not a tool"},
-		{"job with a table input", "- { name: f, async: true, as_tool: true, kind: table, " + from + "{ tables: [{ name: t, columns: [{ name: v, type: int64 }] }], args: [], returns: [{ name: v, type: int64 }] } }", "async has no effect on a function that is not a tool (remove it; POST /v1/queries"},
+		{
+			"packages of a module", "- { name: f, from: wasm, dependencies: [six], signature: { args: [], returns: int64 } }",
+			"dependencies has no effect on a function from wasm",
+		},
+		{
+			"body of a service", "- { name: f, from: 'https://example.com', body: x, signature: { args: [], returns: int64 } }",
+			"body has no effect on a function from https",
+		},
+		{
+			"job of no tool", "- { name: f, async: true, as_tool: false, " + from + "{ args: [], returns: int64 } }",
+			"async has no effect on a function that is not a tool (add as_tool: true, or remove async)",
+		},
+		{
+			"job of a table function", "- { name: f, async: true, kind: table, " + from + "{ args: [], returns: [{ name: v, type: int64 }] } }",
+			"async has no effect on a function that is not a tool",
+		},
+		{
+			"job with a table input", "- { name: f, async: true, as_tool: true, kind: table, " + from +
+				"{ tables: [{ name: t, columns: [{ name: v, type: int64 }] }], args: [], returns: [{ name: v, type: int64 }] } }",
+			"async has no effect on a function that is not a tool (remove it; POST /v1/queries",
+		},
 		{"duplicate argument", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }, { name: X, type: int64 }], returns: int64 } }", "duplicate"},
 		{"no return type", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }] } }", "return type is required for a scalar SQL function"},
 		{"scalar with columns", "- { name: f, " + from + "{ args: [{ name: x, type: int64 }], returns: [{ name: v, type: int64 }] } }", "not a table column list"},
 		{"table with a type", "- { name: f, kind: table, " + from + "{ args: [], returns: int64 } }", "not a scalar Arrow type string"},
-		{"table named args", "- { name: f, kind: table, " + from + "{ tables: [{ name: args, columns: [{ name: v, type: int64 }] }], args: [], returns: [{ name: v, type: int64 }] } }", "'args' conflicts with reserved"},
-		{"duplicate output", "- { name: f, kind: table, " + from + "{ args: [], returns: [{ name: v, type: int64 }, { name: V, type: int64 }] } }", "duplicate output column 'V'"},
+		{"table named args", "- { name: f, kind: table, " + from +
+			"{ tables: [{ name: args, columns: [{ name: v, type: int64 }] }], args: [], returns: [{ name: v, type: int64 }] } }", "'args' conflicts with reserved"},
+		{
+			"duplicate output", "- { name: f, kind: table, " + from + "{ args: [], returns: [{ name: v, type: int64 }, { name: V, type: int64 }] } }",
+			"duplicate output column 'V'",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -175,7 +218,11 @@ func TestFaultsOutsideBodies(t *testing.T) {
 func TestTableFunctionFaults(t *testing.T) {
 	db := open(t)
 	for _, tt := range []struct{ name, body, want string }{
-		{"two columns", "SELECT 1 AS v, 2 AS w", "SQL table function body schema does not match declared return schema: expected 1 column(s) [v: Int64], got 2 column(s) [v: Int32, w: Int32] for function 'tf'"},
+		{
+			"two columns", "SELECT 1 AS v, 2 AS w",
+			"SQL table function body schema does not match declared return schema: expected 1 column(s) [v: Int64], got 2 column(s) [v: Int32, w: Int32] for " +
+				"function 'tf'",
+		},
 		{"name", "SELECT 1 AS w", "column 1 expected 'v: Int64', got 'w: Int32' for function 'tf'"},
 		{"type", "SELECT 'a' AS v", "column 1 expected 'v: Int64', got 'v: Utf8' for function 'tf'"},
 		{"bare argument", "SELECT n AS v FROM t", `13:12 function tf: argument "n" is a column of the table args here (write (SELECT n FROM args))`},

@@ -162,7 +162,10 @@ func (f *Function) Component() string {
 
 // engineFunction is the function as the guard sees it.
 func (f *Function) engineFunction() *engine.Function {
-	e := &engine.Function{Name: f.Name, Signature: f.Signature(), Table: f.IsTable(), Random: f.facts.random, Costly: f.facts.costly}
+	e := &engine.Function{
+		Name: f.Name, Signature: f.Signature(), Table: f.IsTable(), Random: f.facts.random,
+		Costly: f.facts.costly,
+	}
 	for _, t := range f.Tables {
 		e.Args = append(e.Args, engine.FunctionArg{Name: t.Name, Type: "VARCHAR", Table: true})
 	}

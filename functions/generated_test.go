@@ -116,7 +116,8 @@ func (g *generated) holds(db *engine.DB, f portable.Function, r *rand.Rand) bool
 	}
 	for i := range 2 * calls {
 		if got := got[fmt.Sprint(i)]; got != want[i%calls] {
-			g.Errorf("seed %d: %s(%s) is [%s] for constants and [%s] over columns:\n%s%s", g.seed, f.Name, strings.Join(args[i%calls], ", "), want[i%calls], got, f.YAML(), sql)
+			g.Errorf("seed %d: %s(%s) is [%s] for constants and [%s] over columns:\n%s%s", g.seed, f.Name, strings.Join(args[i%calls], ", "), want[i%calls],
+				got, f.YAML(), sql)
 			return false
 		}
 	}

@@ -65,7 +65,8 @@ func (c *compiler) keep(ctx context.Context, u *unit) {
 		case callee != nil:
 			c.buildGroup(ctx, callee.group) // the new version may not call it, so it may not be built yet
 		case c.done[name] == nil && removed != nil:
-			p := c.pod.KeyProblem(u.path+".name", "function "+removed.Name+" was removed but is still called by the last good version of "+u.old.Name,
+			p := c.pod.KeyProblem(u.path+".name", "function "+removed.Name+
+				" was removed but is still called by the last good version of "+u.old.Name,
 				"fix "+u.old.Name+" first")
 			p.Component = removed.Component()
 			c.problems = append(c.problems, p)

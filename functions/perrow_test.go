@@ -9,7 +9,10 @@ func TestVolatileInSubqueries(t *testing.T) {
 	const dice = "- { name: roll, from: sql, volatility: volatile, signature: { args: [], returns: float64 }, body: random() }\n"
 	db := open(t)
 	for _, tt := range []struct{ volatility, body, want string }{
-		{"volatile", "(SELECT random())", "function f: random is called in a subquery, which DuckDB computes once for rows with equal arguments, and the function is volatile (call random outside"},
+		{
+			"volatile", "(SELECT random())",
+			"function f: random is called in a subquery, which DuckDB computes once for rows with equal arguments, and the function is volatile (call random outside",
+		},
 		{"volatile", "(SELECT roll() + x)", "function f: roll is called in a subquery"},
 		{"volatile", "(SELECT amount FROM orders ORDER BY random() LIMIT 1)", "function f: random is called in a subquery"},
 		{"volatile", "random() + (SELECT max(id) FROM orders)", "true"},
@@ -17,7 +20,8 @@ func TestVolatileInSubqueries(t *testing.T) {
 		{"volatile", "(SELECT max(id) FROM orders)", "false"},
 		{"stable", "(SELECT random())", "declared stable, but the body calls a function that returns a different value each time"},
 	} {
-		pod := load(t, dice+"- { name: f, from: sql, volatility: "+tt.volatility+", signature: { args: [{ name: x, type: int64 }], returns: float64 }, body: \""+tt.body+"\" }\n")
+		pod := load(t, dice+"- { name: f, from: sql, volatility: "+tt.volatility+", signature: { args: [{ name: x, type: int64 }], returns: float64 }, body: \""+
+			tt.body+"\" }\n")
 		_, problems := publish(t, db, pod, nil)
 		got := show(problems)
 		if len(problems) == 0 {

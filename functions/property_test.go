@@ -105,7 +105,9 @@ func TestACallIsItsBody(t *testing.T) {
 		if bodies[i] = joined("CAST(%s AS DOUBLE)", number(r, 1+r.IntN(3))); i%4 == 0 {
 			bodies[i], returns = text(r, 1+r.IntN(3)), "utf8"
 		}
-		fmt.Fprintf(&yaml, "- name: p%d\n  from: sql\n  signature: { args: [{ name: a, type: int64 }, { name: b, type: float64 }, { name: s, type: utf8 }], returns: %s }\n  body: %q\n",
+		fmt.Fprintf(&yaml, "- name: p%d\n  from: sql\n  signature: { args: [{ name: a, type: int64 }, { name: b, type: float64 }, { name: s, type: utf8 "+
+			"}], returns: "+
+			"%s }\n  body: %q\n",
 			i, returns, bodies[i].calls)
 	}
 	set, problems := publish(t, db, load(t, yaml.String()), nil)
@@ -113,7 +115,8 @@ func TestACallIsItsBody(t *testing.T) {
 		t.Fatal(problems)
 	}
 	// The calls give columns whose names the lambdas in the bodies have.
-	const rows = "(SELECT *, a AS e, b AS x FROM (VALUES (1, 2.5::DOUBLE, 'abc'), (NULL, NULL, NULL), (-7, 1e3, ''), (0, -0.0, 'é漢'), (41, 'nan', 'x')) AS v(a, b, s)) AS x"
+	const rows = "(SELECT *, a AS e, b AS x FROM (VALUES (1, 2.5::DOUBLE, 'abc'), (NULL, NULL, NULL), (-7, 1e3, ''), (0, -0.0, 'é漢'), (41, 'nan', 'x')) " +
+		"AS v(a, b, s)) AS x"
 	for i, body := range bodies {
 		sql := fmt.Sprintf("SELECT count(*) FILTER (p%d(e, x.x, s) IS DISTINCT FROM (%s\n)) FROM %s", i, body.inline, rows)
 		got, err := query(t, db, sql)
@@ -135,7 +138,8 @@ func FuzzCompile(f *testing.F) {
 	for _, s := range []string{
 		"x", "1, (x, y) AS 2", "TABLE SELECT 1", "1; CREATE TABLE pwned(i int)", "1) FROM orders WHERE (1=1", "x --", "x /*", "'", "\"", "$$", "e'\\'",
 		"(SELECT max(id) FROM orders WHERE id = x)", "named_struct('a', x).a", "list_transform([x], lambda e: e + x)[1]",
-		"list_reduce([x], lambda a, b: a.abs() + b + x)", "[[e + x + y for y in [e] if y > x] for e, i in [x]][1][1]", "[x].list_transform(x -> struct_pack(x))[1].x", "(x -> x) || list_filter([x], lambda \"a b\", c: x)",
+		"list_reduce([x], lambda a, b: a.abs() + b + x)", "[[e + x + y for y in [e] if y > x] for e, i in [x]][1][1]", "[x].list_transform(x -> struct_pack(x))[1].x",
+		"(x -> x) || list_filter([x], lambda \"a b\", c: x)",
 		"x.f()", "f(x)", "1 AS (", "((", "))", ")(", "\x00", "\xff", "é",
 	} {
 		f.Add(s, false)

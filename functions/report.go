@@ -47,7 +47,10 @@ func WriteJUnit(w io.Writer, results []TestResult) error {
 	var total time.Duration
 	for _, r := range results {
 		total += r.Duration
-		c := junitCase{Class: r.Function, Name: r.Name, File: r.Position.File, Line: r.Position.Line, Time: seconds(r.Duration)}
+		c := junitCase{
+			Class: r.Function, Name: r.Name, File: r.Position.File, Line: r.Position.Line,
+			Time: seconds(r.Duration),
+		}
 		switch {
 		case r.Skipped:
 			suite.Skipped++
@@ -106,7 +109,8 @@ func WriteText(w io.Writer, results []TestResult) error {
 		case len(bad) > 0:
 			word = "FAIL"
 		}
-		fmt.Fprintf(&b, "%s  %s  %d/%d  %s\n", word, results[i].Function, end-i-len(bad), end-i, took.Round(10*time.Microsecond))
+		fmt.Fprintf(&b, "%s  %s  %d/%d  %s\n", word, results[i].Function, end-i-len(bad), end-i,
+			took.Round(10*time.Microsecond))
 		for _, r := range bad {
 			fmt.Fprintf(&b, "      %s: %s: %s\n", r.Position, r.Name, strings.ReplaceAll(r.Message, "\n", "\n        "))
 		}

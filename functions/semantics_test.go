@@ -121,7 +121,10 @@ func TestCallsBehaveAsBuiltIns(t *testing.T) {
 		{"table argument as a subquery", "FROM scale_values((SELECT value FROM numbers WHERE value > 3), 3)", nil, "12"},
 		{"table argument as a CTE", "WITH numbers AS (SELECT 7 AS value) FROM scale_values(numbers, 3)", nil, "21"},
 		{"table arguments that have each other's names", "WITH a AS (SELECT 1 AS value), b AS (SELECT 2 AS value) FROM pair_up(b, a)", nil, "2 1"},
-		{"missing column", "FROM scale_values(orders, 3)", nil, `!the table given for "numbers" of scale_values(numbers table(value int64), factor int64) → table(scaled int64) has no column "value"`},
+		{
+			"missing column", "FROM scale_values(orders, 3)", nil,
+			`!the table given for "numbers" of scale_values(numbers table(value int64), factor int64) → table(scaled int64) has no column "value"`,
+		},
 		{"missing column of the second table", "FROM pair_up((SELECT 1 AS value), (SELECT 1 AS other))", nil, `!the table given for "b" of pair_up(`},
 		{"lateral", "SELECT sum(p.doubled)::BIGINT FROM numbers, emit_pair(numbers.value) p", nil, "48"},
 		{"in a body", "FROM scaled_orders(5)", nil, "0; 5; 2654435761; 1; 2; 3; 4"},

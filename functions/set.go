@@ -134,7 +134,9 @@ func (s *Set) Without(pod *spicepod.Pod, names ...string) (*Set, spicepod.Proble
 }
 
 // withoutCallers removes what is gone and its callers, which are then gone too.
-func (s *Set) withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool, problems spicepod.Problems) ([]*Function, spicepod.Problems) {
+func (s *Set) withoutCallers(pod *spicepod.Pod, list []*Function, gone map[string]bool,
+	problems spicepod.Problems,
+) ([]*Function, spicepod.Problems) {
 	var rest []*Function
 	for _, f := range list {
 		missing := slices.IndexFunc(f.Uses.Functions, func(n string) bool { return gone[fold(n)] })

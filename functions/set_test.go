@@ -140,7 +140,8 @@ func TestReplacedFormsGo(t *testing.T) {
 	db := open(t)
 	bound, _ := publish(t, db, load(t, one("f", "x", "(SELECT max(id) FROM orders WHERE id < x)")), nil)
 	plain, _ := Compile(t.Context(), db, load(t, one("f", "x", "x")), relations, bound)
-	if got := plain.Get("f").DropStale(bound.Get("f")); len(got) != 2 || !strings.Contains(got[0], `spice."core"."f"`) || !strings.Contains(got[1], `TABLE IF EXISTS spice."core"."f:direct"`) {
+	if got := plain.Get("f").DropStale(bound.Get("f")); len(got) != 2 || !strings.Contains(got[0], `spice."core"."f"`) ||
+		!strings.Contains(got[1], `TABLE IF EXISTS spice."core"."f:direct"`) {
 		t.Error(got)
 	}
 }

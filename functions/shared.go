@@ -45,7 +45,8 @@ func (f *Function) OverCalls(calls string, columns []string, found string) (valu
 	edits := slices.Clone(f.body.edits)
 	for i, e := range edits {
 		if e.Span == l.relation {
-			query = fmt.Sprintf("SELECT * FROM %s WHERE %s IN (SELECT %s FROM %s)", engine.Qualified(e.relation.Schema, e.relation.Name), l.key, columns[l.arg], calls)
+			query = fmt.Sprintf("SELECT * FROM %s WHERE %s IN (SELECT %s FROM %s)",
+				engine.Qualified(e.relation.Schema, e.relation.Name), l.key, columns[l.arg], calls)
 			edits[i] = edit{Span: e.Span, text: found + l.alias}
 		}
 	}
@@ -105,7 +106,8 @@ func (w words) lookupIn(i, end int) *lookup {
 			continue
 		}
 		table, key, arg, next := w.equality(at + 1)
-		if arg < 0 || next < end && !w.is(next, "and", "order", "group", "limit", "having", "qualify", "offset") || w.later(next, end, "or", "union", "except", "intersect", "sample") {
+		if arg < 0 || next < end && !w.is(next, "and", "order", "group", "limit", "having", "qualify", "offset") ||
+			w.later(next, end, "or", "union", "except", "intersect", "sample") {
 			continue
 		}
 		if l := w.relationOf(from, where, table); l != nil {
@@ -207,11 +209,13 @@ func (w words) relationOf(from, where int, table string) *lookup {
 		if w.is(next, "as") {
 			next++
 		}
-		if next < where && w.tokens[next].IsName() && !w.is(next, "join", "inner", "left", "right", "full", "cross", "natural", "on", "using", "asof", "semi", "anti", "positional") {
+		if next < where && w.tokens[next].IsName() && !w.is(next, "join", "inner", "left", "right", "full", "cross",
+			"natural", "on", "using", "asof", "semi", "anti", "positional") {
 			alias, l.alias, next = w.tokens[next].Name(w.b.p.text), "", next+1
 		}
 		alone := i == from+1 && next == where
-		if table == "" && !alone || table != "" && fold(table) != fold(alias) || !alone && !w.is(next, "join", "inner", "left", "cross", ",", "on", "where") {
+		if table == "" && !alone || table != "" && fold(table) != fold(alias) ||
+			!alone && !w.is(next, "join", "inner", "left", "cross", ",", "on", "where") {
 			continue
 		}
 		l.name = engine.Identifier(alias)

@@ -71,7 +71,8 @@ func (r *reader) fallback(path string, a spicepod.Arg, t *Type) string {
 	if err == nil {
 		return text
 	}
-	p := r.pod.Problem(r.path+path+".default", fmt.Sprintf("the default of argument '%s' is of no use: %s", a.Name, err), "")
+	p := r.pod.Problem(r.path+path+".default",
+		fmt.Sprintf("the default of argument '%s' is of no use: %s", a.Name, err), "")
 	p.Component, p.Severity = "function "+r.name, spicepod.Warning
 	r.warnings = append(r.warnings, p)
 	return ""
@@ -81,7 +82,8 @@ func (r *reader) table(f *Function, i int, t spicepod.TableInput, seen map[strin
 	path := fmt.Sprintf(".signature.tables[%d]", i)
 	switch {
 	case fold(t.Name) == reservedTable:
-		r.fail(path+".name", "", "SQL function input table name '%s' conflicts with reserved scalar argument table name 'args'", t.Name)
+		r.fail(path+".name", "",
+			"SQL function input table name '%s' conflicts with reserved scalar argument table name 'args'", t.Name)
 	case seen[fold(t.Name)]:
 		r.fail(path+".name", "rename one of them", "duplicate input table '%s' in SQL function signature", t.Name)
 	}
@@ -125,17 +127,26 @@ func (r *reader) returns(f *Function, d *spicepod.Function) {
 	table := d.Kind == spicepod.KindTable
 	switch {
 	case !table && len(d.Signature.Tables) > 0:
-		r.fail(".signature.tables", "set kind: table, or read a dataset in a subquery", "a scalar function takes no table inputs")
+		r.fail(".signature.tables", "set kind: table, or read a dataset in a subquery",
+			"a scalar function takes no table inputs")
 	case table && returns.IsZero():
-		r.fail(".signature", "", "table return schema is required for a SQL table function — set `signature.returns` to a list of output columns, e.g. `returns: [{ name: value, type: int64 }]`")
+		r.fail(".signature", "",
+			"table return schema is required for a SQL table function — set `signature.returns` to a list of output columns, "+
+				"e.g. `returns: [{ name: value, type: int64 }]`")
 	case table && returns.Columns == nil:
-		r.fail(".signature.returns", "", "table return schema is required for a SQL table function — set `signature.returns` to a list of output columns, not a scalar Arrow type string")
+		r.fail(".signature.returns", "",
+			"table return schema is required for a SQL table function — set `signature.returns` to a list of output columns, "+
+				"not a scalar Arrow type string")
 	case table:
 		f.Columns = r.columns(".signature.returns", returns.Columns, "table function return schema")
 	case returns.IsZero():
-		r.fail(".signature", "", "return type is required for a scalar SQL function — add `signature.returns: <arrow-type>` (e.g. `float64`)")
+		r.fail(".signature", "",
+			"return type is required for a scalar SQL function — add `signature.returns: <arrow-type>` (e.g. `float64`)")
 	case returns.Columns != nil:
-		r.fail(".signature.returns", "", "scalar return type is required for a scalar SQL function — add `signature.returns: <arrow-type>` (e.g. `float64`), not a table column list")
+		r.fail(".signature.returns", "",
+			"scalar return type is required for a scalar SQL function — add `signature.returns: <arrow-type>` "+
+				"(e.g. `float64`), "+
+				"not a table column list")
 	default:
 		f.Returns = r.typ(".signature.returns", returns.Type)
 	}
@@ -166,11 +177,13 @@ func (r *reader) async(d *spicepod.Function) {
 	switch {
 	case !d.Async:
 	case len(d.Signature.Tables) > 0:
-		r.fail(".async", "remove it; POST /v1/queries runs any statement as a job", "async has no effect on a function that is not a tool")
+		r.fail(".async", "remove it; POST /v1/queries runs any statement as a job",
+			"async has no effect on a function that is not a tool")
 	case !d.AsToolEffective():
 		r.fail(".async", "add as_tool: true, or remove async", "async has no effect on a function that is not a tool")
 	case most > 0 && d.Limits.Timeout > most:
-		p := r.pod.Problem(r.path+".limits.timeout", fmt.Sprintf("a job of the function ends after %s, before limits.timeout", most), "raise runtime.query.timeout")
+		p := r.pod.Problem(r.path+".limits.timeout",
+			fmt.Sprintf("a job of the function ends after %s, before limits.timeout", most), "raise runtime.query.timeout")
 		p.Component, p.Severity = "function "+r.name, spicepod.Warning
 		r.warnings = append(r.warnings, p)
 	}
@@ -185,10 +198,13 @@ func (r *reader) source(d *spicepod.Function) {
 	}
 	switch {
 	case d.BodyKind == nil:
-		r.fail(".from", "set from: sql and give a body", "the `from` scheme '%s' is unsupported. Supported schemes in this build: {`%s`}.", d.Scheme(), strings.Join(r.pod.BodySchemes(), "`, `"))
+		r.fail(".from", "set from: sql and give a body",
+			"the `from` scheme '%s' is unsupported. Supported schemes in this build: {`%s`}.", d.Scheme(),
+			strings.Join(r.pod.BodySchemes(), "`, `"))
 	case !d.IsSQL(): // what runs it checks it
 	case d.Body == "" && d.BodyRef == "":
-		r.fail("", "add body: with one SQL expression", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.")
+		r.fail("", "add body: with one SQL expression",
+			"one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.")
 	case len(d.Body) > MaxBody:
 		r.fail(".body", "", "the body has %d bytes; the limit is %d", len(d.Body), MaxBody)
 	}

@@ -111,7 +111,8 @@ func (c *testCall) tableFunction(f *Function, name string, args []string, test s
 		c.types = append(c.types, o.Type)
 		columns[i] = "CAST(" + engine.Identifier(o.Name) + " AS VARCHAR)"
 	}
-	c.got = fmt.Sprintf("SELECT %s FROM %s(%s) LIMIT %d", strings.Join(columns, ", "), name, strings.Join(args, ", "), MaxTestRows+1)
+	c.got = fmt.Sprintf("SELECT %s FROM %s(%s) LIMIT %d", strings.Join(columns, ", "), name, strings.Join(args, ", "),
+		MaxTestRows+1)
 	switch test.Expects() {
 	case spicepod.ExpectReturns:
 		return errors.New("returns: a table function returns rows; write rows instead")

@@ -48,8 +48,13 @@ type TestOptions struct {
 // changed are created and called there. It returns a result for each test, in the order
 // of the set, and a problem for each test that failed and for each function that could
 // not be created. It changes nothing that is published.
-func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set, o TestOptions) ([]TestResult, spicepod.Problems) {
-	r := &testRun{stage: stage, pod: pod, failed: map[string]string{}, waits: map[string]string{}, timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity}
+func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *Set,
+	o TestOptions,
+) ([]TestResult, spicepod.Problems) {
+	r := &testRun{
+		stage: stage, pod: pod, failed: map[string]string{}, waits: map[string]string{},
+		timeout: cmp.Or(o.Timeout, TestTimeout), severity: o.Severity,
+	}
 	if o.Again == nil {
 		o.Again = func(*Function) bool { return false }
 	}
@@ -78,7 +83,8 @@ func RunTests(ctx context.Context, stage *engine.Stage, pod *spicepod.Pod, set *
 }
 
 func testedBefore(f, old *Function) bool {
-	return old != nil && (old == f || old.Checksum == f.Checksum && reflect.DeepEqual(old.Declared.Tests, f.Declared.Tests))
+	return old != nil && (old == f || old.Checksum == f.Checksum &&
+		reflect.DeepEqual(old.Declared.Tests, f.Declared.Tests))
 }
 
 // needed are the functions that must be created on the stage to call the tested ones:

@@ -99,7 +99,8 @@ slow endless: took longer than ` + timeout.String() + "\n"
 		t.Error("a test published its function")
 	}
 	var text, junit bytes.Buffer
-	if err := WriteText(&text, results); err != nil || !strings.Contains(text.String(), "FAIL  haversine_km  3/6") || !strings.Contains(text.String(), "18 tests, 9 failed") {
+	if err := WriteText(&text, results); err != nil || !strings.Contains(text.String(), "FAIL  haversine_km  3/6") ||
+		!strings.Contains(text.String(), "18 tests, 9 failed") {
 		t.Error(err, text.String())
 	}
 	if err := WriteJUnit(&junit, results); err != nil {
@@ -116,7 +117,10 @@ slow endless: took longer than ` + timeout.String() + "\n"
 func TestStagedCalls(t *testing.T) {
 	db := open(t)
 	yaml := "- { name: minus, from: sql, signature: { args: [{ name: x, type: float64 }, { name: y, type: float64 }], returns: float64 }, body: x - x + y - y }\n"
-	for i, body := range []string{"minus(random(), random())", "minus('3', 4)", "minus(y := random(), x := 1)", "(random()).minus(2)", "minus(minus(random(), 1), random())"} {
+	for i, body := range []string{
+		"minus(random(), random())", "minus('3', 4)", "minus(y := random(), x := 1)", "(random()).minus(2)",
+		"minus(minus(random(), 1), random())",
+	} {
 		yaml += "- { name: f" + itoa(i) + ", from: sql, signature: { args: [], returns: float64 }, body: \"" + body + "\", tests: [{ returns: 0 }] }\n"
 	}
 	pod := load(t, yaml)
@@ -140,7 +144,8 @@ func TestStagedCalls(t *testing.T) {
 
 func TestOnlyChangedFunctionsAreTested(t *testing.T) {
 	db := open(t)
-	yaml := one("a", "x", "x + 1") + "- { name: b, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: a(x) + 1, tests: [{ args: { x: 1 }, returns: 3 }] }\n"
+	yaml := one("a", "x", "x + 1") +
+		"- { name: b, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: a(x) + 1, tests: [{ args: { x: 1 }, returns: 3 }] }\n"
 	first, _ := publish(t, db, load(t, yaml), nil)
 	run := func(yaml string) int {
 		pod := load(t, yaml)

@@ -27,7 +27,8 @@ func (f *Function) Trial(t Target) (body string, calls []string) {
 		calls = []string{"SELECT " + name + values}
 		if len(f.Args) > 0 {
 			columns := f.list(func(_ int, a Arg) string { return engine.Identifier(a.Name) })
-			calls = append(calls, "SELECT "+name+columns+" FROM (SELECT "+strings.TrimSuffix(nulls(f.argColumns()), " WHERE false")+")")
+			calls = append(calls, "SELECT "+name+columns+" FROM (SELECT "+
+				strings.TrimSuffix(nulls(f.argColumns()), " WHERE false")+")")
 		}
 	}
 	if slices.Contains(f.forms(), direct) {

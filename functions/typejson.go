@@ -70,7 +70,10 @@ func (t *Type) AcceptedSchema() map[string]any {
 var (
 	acceptedText    = map[string]any{"type": "string"}
 	acceptedInteger = map[string]any{"type": []string{"integer", "string"}, "pattern": `^\s*[+-]?[0-9]+\s*$`}
-	acceptedNumber  = map[string]any{"type": []string{"number", "string"}, "pattern": `^\s*[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*$`}
+	acceptedNumber  = map[string]any{
+		"type":    []string{"number", "string"},
+		"pattern": `^\s*[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*$`,
+	}
 )
 
 // schema is a schema of the type, with that of its simple parts.

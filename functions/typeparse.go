@@ -37,7 +37,8 @@ func ParseType(text string) (*Type, error) {
 	default:
 		reason = ": " + err.Error()
 	}
-	return nil, &TypeError{fmt.Sprintf("unsupported or invalid Arrow type '%s' for SQL UDF signature%s. Use Arrow display types like "+
+	return nil, &TypeError{fmt.Sprintf("unsupported or invalid Arrow type '%s' for SQL UDF signature%s. Use "+
+		"Arrow display types like "+
 		"`Int64`, `List(Int64)`, `Struct(\"name\": Utf8)`, or Spicepod aliases like `int64`, `list<int64>`, "+
 		"`struct<name:utf8>`, `decimal(38,10)`.", text, reason), hint}
 }
@@ -127,7 +128,8 @@ func plainType(text string, depth int) (*Type, error) {
 		return t, nil
 	}
 	if why, ok := unusable[name]; ok {
-		return nil, typeError(fmt.Sprintf("values of the type %s can be neither arguments nor results; %s", strings.ToUpper(strings.Trim(name, `"`)), why))
+		return nil, typeError(fmt.Sprintf("values of the type %s can be neither arguments nor results; %s",
+			strings.ToUpper(strings.Trim(name, `"`)), why))
 	}
 	if form := types.Form(name); form != nil {
 		return nil, typeError("it needs parameters; write " + form.Form)
@@ -293,7 +295,10 @@ func structType(inner string, depth int) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Type{kind: kindStruct, fields: fields, duck: &engine.Type{ID: engine.Struct, Fields: duckFields(fields)}, arrow: structName(fields)}, nil
+	return &Type{
+		kind: kindStruct, fields: fields, duck: &engine.Type{ID: engine.Struct, Fields: duckFields(fields)},
+		arrow: structName(fields),
+	}, nil
 }
 
 // maxTags is DuckDB's limit of the members of a union.
@@ -336,7 +341,10 @@ func mapType(inner string, depth int) (*Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	entry := &engine.Type{ID: engine.Struct, Fields: []engine.Field{{Name: "key", Type: key.duck}, {Name: "value", Type: value.duck}}}
+	entry := &engine.Type{
+		ID:     engine.Struct,
+		Fields: []engine.Field{{Name: "key", Type: key.duck}, {Name: "value", Type: value.duck}},
+	}
 	return &Type{
 		kind: kindMap, fields: []field{{"key", key}, {"value", value}}, arrow: "Map(" + key.arrow + ", " + value.arrow + ")",
 		duck: &engine.Type{ID: engine.Map, Elem: entry},

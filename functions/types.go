@@ -51,10 +51,13 @@ var kinds = map[engine.TypeID]kind{
 	engine.TinyInt: kindInteger, engine.SmallInt: kindInteger, engine.Integer: kindInteger, engine.BigInt: kindInteger,
 	engine.UTinyInt: kindInteger, engine.USmallInt: kindInteger, engine.UInteger: kindInteger, engine.UBigInt: kindInteger,
 	engine.HugeInt: kindHuge, engine.UHugeInt: kindHuge, engine.Float: kindFloat, engine.Double: kindFloat,
-	engine.Decimal: kindDecimal, engine.Boolean: kindBoolean, engine.Date: kindDate, engine.Interval: kindInterval, engine.Blob: kindBinary,
-	engine.Timestamp: kindTimestamp, engine.TimestampS: kindTimestamp, engine.TimestampMS: kindTimestamp, engine.TimestampNS: kindTimestamp,
+	engine.Decimal: kindDecimal, engine.Boolean: kindBoolean, engine.Date: kindDate, engine.Interval: kindInterval,
+	engine.Blob:      kindBinary,
+	engine.Timestamp: kindTimestamp, engine.TimestampS: kindTimestamp, engine.TimestampMS: kindTimestamp,
+	engine.TimestampNS: kindTimestamp,
 	engine.TimestampTZ: kindInstant,
-	engine.List:        kindList, engine.Array: kindList, engine.Struct: kindStruct, engine.Map: kindMap, engine.Union: kindUnion,
+	engine.List:        kindList, engine.Array: kindList, engine.Struct: kindStruct, engine.Map: kindMap,
+	engine.Union: kindUnion,
 }
 
 // simpleType is a type without parts; arrow "" is the usual name.

@@ -66,7 +66,8 @@ func TestParseType(t *testing.T) {
 func TestParseTypeRefuses(t *testing.T) {
 	for text, why := range map[string]string{
 		"": "", "int65": "", "map<a,b>": `no type "a"`, "list": "write list<int64>", "list<>": "",
-		"list<int64": "", "list(int64>": "", "int64>": "", "list<int64>>": "", "decimal<10,2>": "", "decimal(0,0)": "", "geometry": "write varchar", "map<json,int>": "keys of a map", "enum(a)": "in quotes", "int[0]": "size of an array",
+		"list<int64": "", "list(int64>": "", "int64>": "", "list<int64>>": "", "decimal<10,2>": "", "decimal(0,0)": "", "geometry": "write varchar",
+		"map<json,int>": "keys of a map", "enum(a)": "in quotes", "int[0]": "size of an array",
 		"decimal(2,3)": "scale is larger", "decimal256(39,0)": "at most 38 digits", "struct<>": "no struct without fields",
 		"struct<a>": "", "struct<a:int64,A:int64>": `"A" occurs twice`, "struct<:int64>": "no name", "timestamp(fs)": "", "timestamp(us, )": "",
 		`struct<"a:int64>`: "", strings.Repeat("list<", 40) + "int64" + strings.Repeat(">", 40): "nested deeper", "int64; DROP TABLE x": "",

@@ -55,7 +55,8 @@ func (c *Catalog) requires(g *gated, who caller.Caller) bool {
 	required, err := g.rule.Requires(availability.ContextOf(who, c.visibility.Now()), g.tool)
 	if err != nil && c.visibility.Log != nil {
 		if _, logged := c.visibility.failed.LoadOrStore("approval\x00"+g.rule.Declared+"\x00"+g.rule.Text, true); !logged {
-			c.visibility.Log.Warn("an expression of requires_approval fails, so that calls require approval", "of", g.rule.Declared, "tool", g.tool.Name, "error", err)
+			c.visibility.Log.Warn("an expression of requires_approval fails, so that calls require approval", "of",
+				g.rule.Declared, "tool", g.tool.Name, "error", err)
 		}
 	}
 	return required
@@ -126,10 +127,12 @@ func (a *attempt) approve(ctx context.Context, in tools.Input) error {
 		return nil
 	}
 	if a.call.Automatic {
-		return tools.NewError(errcode.ApprovalRequired, a.entry.def.Name+" needs approval, which the runtime does not ask for", "")
+		return tools.NewError(errcode.ApprovalRequired, a.entry.def.Name+
+			" needs approval, which the runtime does not ask for", "")
 	}
 	if a.call.Scope.Caller.Protocol == caller.SQL { // its other calls may have run
-		return tools.NewError(errcode.Refused, a.entry.def.Name+" requires approval, which a call in a statement cannot ask for",
+		return tools.NewError(errcode.Refused,
+			a.entry.def.Name+" requires approval, which a call in a statement cannot ask for",
 			"call the tool itself, for example with POST /v1/tools/"+a.entry.def.Name+":invoke")
 	}
 	p, err := a.ask(ctx, in)
@@ -193,7 +196,8 @@ func (a *attempt) decided(ctx context.Context, p approval.Approval) (approval.Ap
 	if a.emit != nil && a.reported != p.ID {
 		a.reported = p.ID
 		a.emit(Event{
-			Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p, MayDecide: a.registry.DecidesOwn(a.call.Scope.Caller),
+			Type: EventApprovalRequired, CallID: a.id, Tool: p.Tool, Arguments: p.Arguments, Approval: &p,
+			MayDecide: a.registry.DecidesOwn(a.call.Scope.Caller),
 		})
 	}
 	who, wait := a.call.Scope.Caller, a.patience(ctx)
@@ -257,10 +261,12 @@ func refusal(p approval.Approval) *tools.Error {
 		return tools.NewError(errcode.ApprovalDenied, message, "do not repeat it with the same arguments")
 	}
 	until := p.ExpiresAt.Truncate(time.Second).Format(time.RFC3339)
-	e := tools.NewError(errcode.ApprovalRequired, fmt.Sprintf("the call did not run: a person has to approve it (%s) until %s", p.ID, until),
+	e := tools.NewError(errcode.ApprovalRequired,
+		fmt.Sprintf("the call did not run: a person has to approve it (%s) until %s", p.ID, until),
 		"when it is approved, repeat the call with the same arguments")
 	e.NeedsApproval = &tools.NeedsApproval{
-		ApprovalID: p.ID, ExpiresAt: p.ExpiresAt, WouldRun: &tools.WouldRun{Tool: p.Tool, Arguments: p.Arguments, Plan: p.Plan},
+		ApprovalID: p.ID, ExpiresAt: p.ExpiresAt,
+		WouldRun: &tools.WouldRun{Tool: p.Tool, Arguments: p.Arguments, Plan: p.Plan},
 	}
 	return e
 }
@@ -273,7 +279,10 @@ func approvalError(err error) error {
 	case errors.As(err, &own):
 		return own
 	case !errors.As(err, &e):
-		return &tools.Error{Code: errcode.Internal, Message: "the approval of the call cannot be stored", Hint: "the log has more", Cause: err}
+		return &tools.Error{
+			Code: errcode.Internal, Message: "the approval of the call cannot be stored",
+			Hint: "the log has more", Cause: err,
+		}
 	case e.Large:
 		return tools.NewError(errcode.Limit, e.Message, e.Hint)
 	}
@@ -284,9 +293,12 @@ func approvalRows(r reader) []row {
 	var rows []row
 	for _, a := range r.opts.Approvals.List(r.opts.Keys(), r.who) {
 		rows = append(rows, row{
-			"id": a.ID, "tool": a.Tool, "arguments": a.Arguments, "status": a.Status, "asked_by": textOrNull(a.AskedBy), "asked_at": sqlTime(a.AskedAt),
-			"expires_at": sqlTime(a.ExpiresAt), "risk": a.Risk, "checksum": a.Checksum, "user_id": textOrNull(a.UserID), "space_id": textOrNull(a.SpaceID),
-			"agent": textOrNull(a.Agent), "model": textOrNull(a.Model), "plan": jsonOrNull(a.Plan), "decided_by": textOrNull(a.DecidedBy),
+			"id": a.ID, "tool": a.Tool, "arguments": a.Arguments, "status": a.Status, "asked_by": textOrNull(a.AskedBy),
+			"asked_at":   sqlTime(a.AskedAt),
+			"expires_at": sqlTime(a.ExpiresAt), "risk": a.Risk, "checksum": a.Checksum, "user_id": textOrNull(a.UserID),
+			"space_id": textOrNull(a.SpaceID),
+			"agent":    textOrNull(a.Agent), "model": textOrNull(a.Model), "plan": jsonOrNull(a.Plan),
+			"decided_by": textOrNull(a.DecidedBy),
 			"decided_at": timeOrNull(a.DecidedAt), "used_at": timeOrNull(a.UsedAt), "note": textOrNull(a.Note),
 		})
 	}

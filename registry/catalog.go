@@ -135,7 +135,10 @@ func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 	if len(c.Tools) > MaxTools {
 		return nil, fmt.Errorf("%d tools are too many; the limit is %d", len(c.Tools), MaxTools)
 	}
-	next := &Catalog{Contents: c, byName: make(map[string]*entry, len(c.Tools)), folded: make(map[string]*entry, len(c.Tools))}
+	next := &Catalog{
+		Contents: c, byName: make(map[string]*entry, len(c.Tools)),
+		folded: make(map[string]*entry, len(c.Tools)),
+	}
 	for _, t := range c.Tools {
 		next.add(prev, t)
 	}
@@ -168,7 +171,8 @@ func (c *Catalog) add(prev *Catalog, t tools.Tool) {
 	}
 	if taken {
 		c.Conflicts = append(c.Conflicts, Conflict{def.Name, first.def.Declared, def.Declared})
-		c.Hidden = append(c.Hidden, Hidden{def.Name, "duplicate", fmt.Sprintf("a tool of that name is declared at %s", first.def.Declared)})
+		c.Hidden = append(c.Hidden,
+			Hidden{def.Name, "duplicate", fmt.Sprintf("a tool of that name is declared at %s", first.def.Declared)})
 		return
 	}
 	e := newEntry(t, def, c.Limits)
@@ -244,7 +248,8 @@ func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
 	}
 	return tools.Limits{
 		Timeout: cmp.Or(max(own.Timeout, 0), defaults.Timeout), MaxRows: cmp.Or(max(own.MaxRows, 0), defaults.MaxRows),
-		MaxBytes: cmp.Or(max(own.MaxBytes, 0), defaults.MaxBytes), Concurrency: cmp.Or(max(own.Concurrency, 0), defaults.Concurrency),
+		MaxBytes:           cmp.Or(max(own.MaxBytes, 0), defaults.MaxBytes),
+		Concurrency:        cmp.Or(max(own.Concurrency, 0), defaults.Concurrency),
 		MaxCallsPerSession: cmp.Or(max(own.MaxCallsPerSession, 0), defaults.MaxCallsPerSession),
 	}
 }

@@ -38,7 +38,8 @@ var deadFunction = &engine.Function{
 func deadMacro() string {
 	input := `json_object('days', "days", 'minimum', "minimum")::VARCHAR`
 	return "CREATE MACRO " + engine.Qualified(engine.Prelude, DeadTools) +
-		fmt.Sprintf(`("days" := %d, "minimum" := %d) AS TABLE `, windowDays, minimumCalls) + rowsOf(native(DeadTools, input), deadColumns)
+		fmt.Sprintf(`("days" := %d, "minimum" := %d) AS TABLE `, windowDays, minimumCalls) +
+		rowsOf(native(DeadTools, input), deadColumns)
 }
 
 // judgement is how dead_tools judges. NULL is the default.
@@ -69,7 +70,8 @@ func (r reader) deadToolsSQL(input string) (string, error) {
 	j = j.withDefaults(r.opts.Usage)
 	switch most := int64(r.opts.Usage.Days()); {
 	case *j.Days < 1 || *j.Days > most:
-		return "", fmt.Errorf("dead_tools: days is %d; it is 1 to %d, the days that runtime.tools.history.usage_days keeps", *j.Days, most)
+		return "", fmt.Errorf("dead_tools: days is %d; it is 1 to %d, the days that runtime.tools.history.usage_days keeps",
+			*j.Days, most)
 	case *j.Minimum < 0:
 		return "", fmt.Errorf("dead_tools: minimum is %d; it is at least 0", *j.Minimum)
 	}
@@ -105,7 +107,8 @@ func (r reader) deadRows(j judgement) []row {
 		rows = append(rows, row{
 			"name": def.Name, "owner": def.Owner, "source": def.Source, "description": def.Description, "verdict": verdict,
 			"calls": t.Calls, "errors": t.Errors(), "invalid": t.Invalid, "searches": t.Returned, "chosen": t.Chosen,
-			"last_called_at": sqlTime(r.opts.Usage.Totals(def.Name).LastAt), "observed_days": observed.Hours() / 24, "total_calls": calls,
+			"last_called_at": sqlTime(r.opts.Usage.Totals(def.Name).LastAt), "observed_days": observed.Hours() / 24,
+			"total_calls": calls,
 		})
 	}
 	return rows

@@ -74,8 +74,10 @@ func (r *Registry) RecordEvent(e Event, scope tools.Scope) {
 		return
 	}
 	u := usage.Event{
-		Type: string(e.Type), Agent: e.Agent, Depth: e.Depth, CallID: e.CallID, ParentCallID: e.ParentCallID, Tool: e.Tool, Text: e.Text,
-		Arguments: string(e.Arguments), RequestID: scope.RequestID, SessionID: scope.SessionID, Holder: r.holder(scope.Caller),
+		Type: string(e.Type), Agent: e.Agent, Depth: e.Depth, CallID: e.CallID, ParentCallID: e.ParentCallID, Tool: e.Tool,
+		Text:      e.Text,
+		Arguments: string(e.Arguments), RequestID: scope.RequestID, SessionID: scope.SessionID,
+		Holder: r.holder(scope.Caller),
 	}
 	if x := e.Result; x != nil {
 		u.OK, u.Result, u.Latency = &x.OK, string(x.Result), time.Duration(x.Metrics.LatencyMS*float64(time.Millisecond))

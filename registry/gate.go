@@ -32,7 +32,8 @@ func (g *gate) enter(name string) *tools.Error {
 	case g.slots <- struct{}{}:
 		return nil
 	default:
-		return tools.NewError(errcode.Busy, fmt.Sprintf("%s is at its limit of %s at once", name, plural.Of(cap(g.slots), "call")), "try again in a moment")
+		return tools.NewError(errcode.Busy, fmt.Sprintf("%s is at its limit of %s at once", name,
+			plural.Of(cap(g.slots), "call")), "try again in a moment")
 	}
 }
 

@@ -147,13 +147,16 @@ func (g *guard) worked() {
 // failed opens the breaker, unless the error is about the text alone.
 func (g *guard) failed(err error) {
 	var e *embeddings.Error
-	if errors.As(err, &e) && slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, e.Status) {
+	if errors.As(err, &e) &&
+		slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity},
+			e.Status) {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.fault == nil {
-		g.log.Warn("the embedding model fails; tool searches go by words alone until it works", "model", g.model.Name(), "error", err)
+		g.log.Warn("the embedding model fails; tool searches go by words alone until it works", "model", g.model.Name(),
+			"error", err)
 		g.show(false)
 		g.postpone(err)
 	}

@@ -57,7 +57,8 @@ type slot struct {
 func newIndexes(dir string, log *slog.Logger, metrics *telemetry.Metrics) *indexes {
 	return &indexes{
 		vectors: newVectors(dir, log), guards: newGuards(log, metrics),
-		slots: lru.New[string, *slot](maxIndexes, maxIndexedTools, nil), views: lru.New[string, *slot](maxIndexes, maxIndexedViews, nil),
+		slots:    lru.New[string, *slot](maxIndexes, maxIndexedTools, nil),
+		views:    lru.New[string, *slot](maxIndexes, maxIndexedViews, nil),
 		analyses: map[string]*search.Analysis{},
 	}
 }
@@ -75,7 +76,9 @@ func (x *indexes) get(ctx context.Context, c *Catalog, v *View) (*index, error) 
 
 // built returns what is in a slot. The first caller builds it, others wait. The newest
 // stays, whatever its size.
-func (x *indexes) built(ctx context.Context, slots *lru.Cache[string, *slot], key string, size int, build func() *index) (*index, error) {
+func (x *indexes) built(ctx context.Context, slots *lru.Cache[string, *slot], key string, size int,
+	build func() *index,
+) (*index, error) {
 	x.mu.Lock()
 	s, ok := slots.Get(key)
 	if !ok {
@@ -156,7 +159,9 @@ func (f *computation) failed() bool {
 }
 
 // vector is the query vector with the catalog's vectors. It takes at most about wait.
-func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string, wait time.Duration) (search.Vector, error) {
+func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string,
+	wait time.Duration,
+) (search.Vector, error) {
 	if _, ok := model.(embeddings.Hashing); ok {
 		return ix.words.NGrams(text), nil
 	}
@@ -189,7 +194,9 @@ func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embed
 
 // dense returns the tools' vectors, which the first search that needs them begins to
 // compute. Searches wait for the first attempt only.
-func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, g *guard, wait time.Duration) (*search.Dense, error) {
+func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, g *guard,
+	wait time.Duration,
+) (*search.Dense, error) {
 	ix.mu.Lock()
 	f := ix.dense[g.model.Fingerprint()]
 	if f == nil || f.failed() {

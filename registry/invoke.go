@@ -112,7 +112,8 @@ func (a *attempt) run(ctx context.Context) tools.Result {
 	for n := 0; ; n++ {
 		a.catalog, a.input, a.notices, a.cache = a.registry.Current(), tools.Input{}, nil, ""
 		out, err := a.try(ctx)
-		if errors.Is(err, tools.ErrChanged) && ctx.Err() == nil && (n == 0 || n < maxChanges && a.registry.Current() != a.catalog) {
+		if errors.Is(err, tools.ErrChanged) && ctx.Err() == nil &&
+			(n == 0 || n < maxChanges && a.registry.Current() != a.catalog) {
 			continue
 		}
 		return a.result(out, err)
@@ -128,7 +129,8 @@ func (a *attempt) result(out tools.Output, err error) tools.Result {
 		result.Error = tools.AsError(err)
 		return result
 	}
-	result.OK, result.Result, result.Content, result.Rows, result.Metrics.Usage = true, out.Value, out.Content, out.Rows, out.Usage
+	result.OK, result.Result, result.Content, result.Rows, result.Metrics.Usage = true, out.Value, out.Content,
+		out.Rows, out.Usage
 	result.Notices = append(result.Notices, out.Notices...)
 	return result
 }
@@ -139,7 +141,8 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 		return tools.Output{}, err
 	}
 	if reason := a.entry.unavailable(a.call.Scope); reason != "" {
-		return tools.Output{}, tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s is not available here: %s", a.entry.def.Name, reason), "")
+		return tools.Output{}, tools.NewError(errcode.ToolUnavailable,
+			fmt.Sprintf("%s is not available here: %s", a.entry.def.Name, reason), "")
 	}
 	in, err := a.arguments()
 	if err != nil {
@@ -195,7 +198,8 @@ func (a *attempt) resolve() error {
 	if a.entry == nil && !a.call.inner {
 		a.entry = a.registry.meta[a.call.Name]
 	}
-	if a.entry != nil && !a.isMeta() && (!a.call.judged && !a.catalog.sees(a.entry, a.call.Scope) || !a.call.Scope.MayCall(a.entry.def.Name)) {
+	if a.entry != nil && !a.isMeta() &&
+		(!a.call.judged && !a.catalog.sees(a.entry, a.call.Scope) || !a.call.Scope.MayCall(a.entry.def.Name)) {
 		a.entry = nil // as if it were not there
 	}
 	if a.entry == nil {
@@ -218,7 +222,8 @@ func (c *Catalog) notFound(name string, scope tools.Scope) *tools.Error {
 	if o := c.ownedBy(name, c.View(scope)); o != nil && scope.MayCall(o.Name) {
 		return o.refused(c.View(scope))
 	}
-	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)), SearchHint)
+	err := tools.NewError(errcode.ToolNotFound, fmt.Sprintf("there is no tool %q", truncate.Ellipsis(name, shownName)),
+		SearchHint)
 	if h := c.hidden(name); h != nil && c.seesFunction(name, scope) {
 		err.Hint = "it is declared, but not a tool: " + h.Reason
 		return err
@@ -313,7 +318,8 @@ func (a *attempt) plan(ctx context.Context, in tools.Input) (tools.Output, error
 // execute runs the tool within its limits and checks its result.
 func (a *attempt) execute(ctx context.Context, in tools.Input) (tools.Output, error) {
 	ctx, entry := a.registry.opts.Activity.Begin(ctx, activity.Work{
-		ID: a.id, Kind: activity.ToolCall, Owner: in.Scope.Owner(), Protocol: string(in.Scope.Protocol), Name: a.entry.def.Name,
+		ID: a.id, Kind: activity.ToolCall, Owner: in.Scope.Owner(), Protocol: string(in.Scope.Protocol),
+		Name: a.entry.def.Name,
 	})
 	defer entry.End()
 	limited, cancel := context.WithTimeoutCause(ctx, in.Limits.Timeout, errTimeout)
@@ -332,7 +338,8 @@ func (a *attempt) guarded(ctx context.Context, in tools.Input) (out tools.Output
 	defer func() {
 		if p := recover(); p != nil {
 			a.registry.log.Error("a tool panicked", "tool", a.entry.def.Name, "panic", p, "stack", string(debug.Stack()))
-			err = tools.NewError(errcode.Internal, fmt.Sprintf("the tool %s failed inside", a.entry.def.Name), "the log has more")
+			err = tools.NewError(errcode.Internal, fmt.Sprintf("the tool %s failed inside", a.entry.def.Name),
+				"the log has more")
 		}
 	}()
 	return a.entry.tool.Call(a.within(ctx), in)
@@ -361,9 +368,15 @@ func (a *attempt) ended(ctx, limited context.Context, in tools.Input, err error)
 			Message: fmt.Sprintf("%s took longer than %s, its time limit", a.entry.def.Name, in.Limits.Timeout),
 		}
 	case errors.Is(context.Cause(ctx), activity.ErrCancelled):
-		return &tools.Error{Code: errcode.Cancelled, Cause: activity.ErrCancelled, Message: "the call was cancelled by its owner"}
+		return &tools.Error{
+			Code: errcode.Cancelled, Cause: activity.ErrCancelled,
+			Message: "the call was cancelled by its owner",
+		}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &tools.Error{Code: errcode.Timeout, Retryable: true, Cause: err, Hint: hintOf(err), Message: "the call took longer than its caller waits"}
+		return &tools.Error{
+			Code: errcode.Timeout, Retryable: true, Cause: err, Hint: hintOf(err),
+			Message: "the call took longer than its caller waits",
+		}
 	case ctx.Err() != nil:
 		return &tools.Error{Code: errcode.Cancelled, Cause: err, Message: "the caller left"}
 	}
@@ -383,7 +396,8 @@ func hintOf(err error) string {
 // types of declared functions.
 func (a *attempt) checkResult(out tools.Output, in tools.Input) error {
 	if limit := in.Limits.MaxBytes; limit > 0 && int64(len(out.Value)) > limit {
-		return tools.NewError(errcode.Limit, fmt.Sprintf("the result has %d bytes; the limit is %d", len(out.Value), limit), "ask for less")
+		return tools.NewError(errcode.Limit, fmt.Sprintf("the result has %d bytes; the limit is %d", len(out.Value), limit),
+			"ask for less")
 	}
 	schemas, _ := a.entry.schema()
 	if schemas.returns == nil || a.entry.def.Source == tools.SourceFunction {

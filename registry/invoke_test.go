@@ -52,7 +52,10 @@ func TestFailures(t *testing.T) {
 	large := tool(t, tools.Definition{Name: "large", Limits: &tools.Limits{MaxBytes: 100}}, func(context.Context, tools.Input) (tools.Output, error) {
 		return tools.JSON(strings.Repeat("x", 99))
 	})
-	liar := tool(t, tools.Definition{Name: "liar", Source: "mcp:x", Returns: json.RawMessage(`{"type":"object","required":["n"]}`)}, func(context.Context, tools.Input) (tools.Output, error) {
+	liar := tool(t, tools.Definition{
+		Name: "liar", Source: "mcp:x",
+		Returns: json.RawMessage(`{"type":"object","required":["n"]}`),
+	}, func(context.Context, tools.Input) (tools.Output, error) {
 		return tools.JSON(map[string]int{"m": 1})
 	})
 	busy := tool(t, tools.Definition{Name: "busy"}, func(context.Context, tools.Input) (tools.Output, error) {
@@ -153,11 +156,12 @@ func TestConcurrencyLimit(t *testing.T) {
 // TestRefusedCallsDoNotCount refuses calls after they were counted for their session.
 func TestRefusedCallsDoNotCount(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	one := tool(t, tools.Definition{Name: "one", Limits: &tools.Limits{Concurrency: 1, MaxCallsPerSession: 2}}, func(context.Context, tools.Input) (tools.Output, error) {
-		entered <- struct{}{}
-		<-leave
-		return tools.JSON(1)
-	})
+	one := tool(t, tools.Definition{Name: "one", Limits: &tools.Limits{Concurrency: 1, MaxCallsPerSession: 2}},
+		func(context.Context, tools.Input) (tools.Output, error) {
+			entered <- struct{}{}
+			<-leave
+			return tools.JSON(1)
+		})
 	r, _ := start(t, deferrable{one})
 	c := registry.Call{Name: "one", Scope: tools.Scope{Caller: caller.Caller{SessionID: "s"}}}
 	done := make(chan tools.Result)
@@ -241,7 +245,10 @@ func TestMaxCallsPerSession(t *testing.T) {
 func TestResultsAreRemembered(t *testing.T) {
 	calls := 0
 	count := func(implementation string) tools.Tool {
-		return tool(t, tools.Definition{Name: "pure", Cacheable: true, Implementation: implementation, Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}}}`)},
+		return tool(t, tools.Definition{
+			Name: "pure", Cacheable: true, Implementation: implementation,
+			Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}}}`),
+		},
 			func(context.Context, tools.Input) (tools.Output, error) { calls++; return tools.JSON(calls) })
 	}
 	r, recorder := start(t, count("a"))
@@ -292,10 +299,11 @@ func (planned) Plan(context.Context, tools.Input) (json.RawMessage, error) {
 
 func TestDryRunDoesNothing(t *testing.T) {
 	called := false
-	r, recorder := start(t, planned{tool(t, tools.Definition{Name: "act", Parameters: json.RawMessage(greetSchema)}, func(context.Context, tools.Input) (tools.Output, error) {
-		called = true
-		return tools.JSON(1)
-	})})
+	r, recorder := start(t, planned{tool(t,
+		tools.Definition{Name: "act", Parameters: json.RawMessage(greetSchema)}, func(context.Context, tools.Input) (tools.Output, error) {
+			called = true
+			return tools.JSON(1)
+		})})
 	result := r.Invoke(t.Context(), registry.Call{Name: "act", Arguments: json.RawMessage(`{"name":"Ada"}`), DryRun: true})
 	want := `{"dry_run":true,"tool":"act","arguments":{"name":"Ada","times":1},"limits":{"timeout":"30s","max_rows":1000,"max_bytes":4194304,"concurrency":256},"plan":{"sql":"SELECT 1"}}`
 	if !result.OK || string(result.Result) != want {
@@ -363,7 +371,10 @@ func TestEvents(t *testing.T) {
 
 func TestResultOfTheInvocationAPI(t *testing.T) {
 	r, _ := start(t, greet(t))
-	result := r.Invoke(t.Context(), registry.Call{Name: "greet", Arguments: json.RawMessage(`{"name":"Ada"}`), Scope: tools.Scope{Caller: caller.Caller{Trace: caller.Trace{FlowID: "f", StepID: "2"}}}})
+	result := r.Invoke(t.Context(), registry.Call{
+		Name: "greet", Arguments: json.RawMessage(`{"name":"Ada"}`),
+		Scope: tools.Scope{Caller: caller.Caller{Trace: caller.Trace{FlowID: "f", StepID: "2"}}},
+	})
 	result.Metrics.LatencyMS = 1.5
 	text, err := json.Marshal(result)
 	want := `{"schema_version":"0.1.0","ok":true,"result":"hello Ada x1","metrics":{"latency_ms":1.5},"trace":{"flow_id":"f","step_id":"2"}}`
@@ -391,7 +402,10 @@ func TestForeignCallsAreCounted(t *testing.T) {
 // is counted once.
 func TestCallsDuringPublications(t *testing.T) {
 	version := func(n int) tools.Tool {
-		return tool(t, tools.Definition{Name: "f", Implementation: fmt.Sprint(n), Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}}}`)},
+		return tool(t, tools.Definition{
+			Name: "f", Implementation: fmt.Sprint(n),
+			Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}}}`),
+		},
 			func(context.Context, tools.Input) (tools.Output, error) {
 				if n%7 == 3 {
 					return tools.Output{}, fmt.Errorf("version %d: %w", n, tools.ErrChanged)

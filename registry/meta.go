@@ -44,7 +44,8 @@ func (i *Invoked) Output() (tools.Output, error) {
 	type plain Invoked // without this method
 	out, err := tools.JSON((*plain)(i))
 	if out.Content = i.content; out.Content != nil && len(i.Notices) > 0 {
-		out.Content = append(out.Content[:len(out.Content):len(out.Content)], tools.Content{Text: strings.Join(i.Notices, "\n")})
+		out.Content = append(out.Content[:len(out.Content):len(out.Content)],
+			tools.Content{Text: strings.Join(i.Notices, "\n")})
 	}
 	return out, err
 }
@@ -76,11 +77,15 @@ func metaTools(r *Registry) map[string]*entry {
 	about := func(name, description string) tools.Definition {
 		return tools.Definition{
 			Name: name, Description: description, Source: tools.SourceBuiltin, Limits: &metaLimits, Declared: "built in",
-			Annotations: tools.Annotations{ReadOnly: name != ToolInvoke, Idempotent: name != ToolInvoke, OpenWorld: name == ToolInvoke},
+			Annotations: tools.Annotations{
+				ReadOnly: name != ToolInvoke, Idempotent: name != ToolInvoke,
+				OpenWorld: name == ToolInvoke,
+			},
 		}
 	}
 	search := Must(tools.Typed(about(ToolSearch,
-		"Find tools for the current step by what they do. Call this before tool_invoke. Returns the best matches with tool_id, description, parameters and score."),
+		"Find tools for the current step by what they do. Call this before tool_invoke. Returns the best matches "+
+			"with tool_id, description, parameters and score."),
 		r.toolSearch))
 	invoke := Must(tools.Typed(about(ToolInvoke,
 		"Call a tool that tool_search returned, by its tool_id."),
@@ -116,7 +121,8 @@ func (r *Registry) DescribeTool() *tools.Definition { return r.meta[ToolDescribe
 // described like one that does not exist.
 func (r *Registry) toolDescribe(_ context.Context, args describeArguments, in tools.Input) (*Described, error) {
 	if n := len(args.ToolIDs); n == 0 || n > maxDescribed {
-		return nil, tools.NewError(errcode.InvalidArguments, fmt.Sprintf("tool_ids has %d names; it takes 1 to %d", n, maxDescribed), "")
+		return nil, tools.NewError(errcode.InvalidArguments,
+			fmt.Sprintf("tool_ids has %d names; it takes 1 to %d", n, maxDescribed), "")
 	}
 	c, scope := r.Current(), in.Scope
 	d := &Described{Tools: make([]DescribedTool, len(args.ToolIDs))}
@@ -126,13 +132,19 @@ func (r *Registry) toolDescribe(_ context.Context, args describeArguments, in to
 			d.Tools[i] = DescribedTool{ToolID: name, Error: c.notFound(name, scope).Explain()}
 			continue
 		}
-		d.Tools[i] = DescribedTool{ToolID: e.def.Name, Description: e.def.Description, Parameters: e.def.Parameters, Returns: e.def.Returns}
+		d.Tools[i] = DescribedTool{
+			ToolID: e.def.Name, Description: e.def.Description, Parameters: e.def.Parameters,
+			Returns: e.def.Returns,
+		}
 	}
 	return d, nil
 }
 
 func (r *Registry) toolSearch(ctx context.Context, args searchArguments, in tools.Input) (*Found, error) {
-	q := SearchRequest{Query: args.Query, Keywords: args.Keywords, Offset: args.Offset, MinScore: args.MinScore, Scope: in.Scope, EmbeddingModel: in.Scope.EmbeddingModel}
+	q := SearchRequest{
+		Query: args.Query, Keywords: args.Keywords, Offset: args.Offset, MinScore: args.MinScore,
+		Scope: in.Scope, EmbeddingModel: in.Scope.EmbeddingModel,
+	}
 	if args.Limit != nil {
 		q.Limit = *args.Limit
 	}

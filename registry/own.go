@@ -65,7 +65,8 @@ func (o *Owned) reason(view *View) string {
 
 // refused is the error of a call by another caller.
 func (o *Owned) refused(view *View) *tools.Error {
-	err := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s is not available here: %s", o.Name, o.reason(view)), "ask the agent")
+	err := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s is not available here: %s", o.Name, o.reason(view)),
+		"ask the agent")
 	err.Retryable = false
 	return err
 }

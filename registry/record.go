@@ -41,7 +41,8 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 		ID: id, At: began, Caller: c.Scope.Agent, Surface: string(c.Scope.Protocol), OK: result.OK, Latency: latency,
 		Bytes: int64(len(result.Result)), Cached: a.cache == "hit",
 		RequestID: c.Scope.RequestID, SessionID: c.Scope.SessionID, UserID: c.Scope.UserID,
-		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation, Holder: r.holder(c.Scope.Caller),
+		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation,
+		Holder: r.holder(c.Scope.Caller),
 	}
 	if a.entry != nil {
 		tool = a.entry.def.Name
@@ -68,8 +69,10 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	}
 	if r.opts.Audit.Enabled() {
 		r.opts.Audit.Record(context.Background(), audit.Entry{
-			Kind: audit.Tool, Protocol: string(c.Scope.Protocol), Principal: c.Scope.Principal, User: c.Scope.UserID, RequestID: c.Scope.RequestID,
-			Tool: tool, Fingerprint: a.fingerprint(), Rows: u.Rows, Bytes: u.Bytes, Took: latency, Outcome: cmp.Or(code, audit.OK),
+			Kind: audit.Tool, Protocol: string(c.Scope.Protocol), Principal: c.Scope.Principal, User: c.Scope.UserID,
+			RequestID: c.Scope.RequestID,
+			Tool:      tool, Fingerprint: a.fingerprint(), Rows: u.Rows, Bytes: u.Bytes, Took: latency,
+			Outcome: cmp.Or(code, audit.OK),
 		})
 	}
 	if r.opts.Metrics != nil {

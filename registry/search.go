@@ -135,7 +135,8 @@ func (q *SearchRequest) check() (notices []string, err error) {
 	case q.Limit == 0:
 		q.Limit = DefaultLimit
 	case q.Limit > MaxLimit:
-		notices = append(notices, fmt.Sprintf("limit %d was lowered to %d, the most that a search returns", q.Limit, MaxLimit))
+		notices = append(notices,
+			fmt.Sprintf("limit %d was lowered to %d, the most that a search returns", q.Limit, MaxLimit))
 		q.Limit = MaxLimit
 	}
 	return notices, nil
@@ -154,19 +155,23 @@ func (r *Registry) search(ctx context.Context, c *Catalog, q SearchRequest) (*Fo
 }
 
 // prepare returns the index and the query, with its vector if available.
-func (r *Registry) prepare(ctx context.Context, c *Catalog, q SearchRequest) (query search.Query, ix *index, mode, notice string, err error) {
+func (r *Registry) prepare(ctx context.Context, c *Catalog,
+	q SearchRequest,
+) (query search.Query, ix *index, mode, notice string, err error) {
 	model, mode, notice := r.model(c, q.EmbeddingModel)
 	if ix, err = r.indexes.get(ctx, c, c.View(q.Scope)); err != nil {
 		return query, nil, "", "", err
 	}
 	query = search.Query{
-		Text: strings.TrimSpace(q.Query), Keywords: q.Keywords, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore, Explain: q.Explain,
-		Only: c.only(q.Scope),
+		Text: strings.TrimSpace(q.Query), Keywords: q.Keywords, Limit: q.Limit, Offset: q.Offset, MinScore: q.MinScore,
+		Explain: q.Explain,
+		Only:    c.only(q.Scope),
 	}
 	if mode == ModeLexical || query.Text == ListAll {
 		return query, ix, mode, notice, nil
 	}
-	query.Vector, err = r.indexes.vector(ctx, c, ix, model, query.Text, cmp.Or(q.Wait, c.EmbeddingTimeout, DefaultEmbeddingTimeout))
+	query.Vector, err = r.indexes.vector(ctx, c, ix, model, query.Text,
+		cmp.Or(q.Wait, c.EmbeddingTimeout, DefaultEmbeddingTimeout))
 	if ctx.Err() != nil {
 		return query, nil, "", "", left(ctx)
 	}
@@ -264,7 +269,9 @@ func (r *Registry) recordSearch(q SearchRequest, f *Found, began time.Time) {
 		names[i] = t.ToolID
 	}
 	r.opts.Usage.Search(usage.Search{
-		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Protocol), Caller: q.Scope.Agent,
-		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took, Holder: r.holder(q.Scope.Caller),
+		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Protocol),
+		Caller:    q.Scope.Agent,
+		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took,
+		Holder: r.holder(q.Scope.Caller),
 	})
 }

@@ -203,7 +203,8 @@ func TestSearchRequests(t *testing.T) {
 			t.Errorf("%.40v: %v", q, err)
 		}
 	}
-	if f := find(t, r, registry.SearchRequest{Query: "*", Limit: 3}); f.Total != 6 || !slices.Equal(ids(f), []string{"get_readiness", "haversine_km", "list_datasets"}) {
+	if f := find(t, r, registry.SearchRequest{Query: "*", Limit: 3}); f.Total != 6 ||
+		!slices.Equal(ids(f), []string{"get_readiness", "haversine_km", "list_datasets"}) {
 		t.Errorf("a listing: %d, %v", f.Total, ids(f))
 	}
 	if f := find(t, r, registry.SearchRequest{Query: "*", Limit: 3, Offset: 2}); f.Total != 6 || len(f.Tools) != 3 || ids(f)[0] != "list_datasets" {

@@ -52,7 +52,10 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 		}
 		return result
 	}
-	q := SearchRequest{Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true, Wait: searchTestWait, Scope: tools.Scope{Unrestricted: true}}
+	q := SearchRequest{
+		Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true,
+		Wait: searchTestWait, Scope: tools.Scope{Unrestricted: true},
+	}
 	found, err := r.Search(ctx, q)
 	if err != nil {
 		result.Message = err.Error()
@@ -77,7 +80,8 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 		if len(before) > 0 {
 			came = ", after " + strings.Join(before[:min(len(before), t.Top)], ", ")
 		}
-		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; it %s%s", t.Query, expected.def.Name, t.Top, place, came)
+		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; it %s%s", t.Query, expected.def.Name,
+			t.Top, place, came)
 	}
 	return result
 }

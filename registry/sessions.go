@@ -43,7 +43,8 @@ func (s *sessions) count(e *entry, scope tools.Scope) *tools.Error {
 	defer s.mu.Unlock()
 	n, _ := s.counts.Get(key)
 	if n >= most {
-		return tools.NewError(errcode.Limit, fmt.Sprintf("this session has called %s %d times, which is the tool's limit", e.def.Name, n),
+		return tools.NewError(errcode.Limit,
+			fmt.Sprintf("this session has called %s %d times, which is the tool's limit", e.def.Name, n),
 			"continue with the results that you have")
 	}
 	s.counts.Put(key, n+1, 1)

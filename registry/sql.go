@@ -64,7 +64,8 @@ func Functions() []*engine.Function {
 	return []*engine.Function{
 		{
 			Name: ToolSearch, Table: true, Random: true,
-			Signature: "tool_search(query utf8, keywords list<utf8> := [], limit int64 := 5, min_score float64 := 0, offset int64 := 0) → table(rank, tool_id, …)",
+			Signature: "tool_search(query utf8, keywords list<utf8> := [], limit int64 := 5, min_score float64 := 0, offset " +
+				"int64 := 0) → table(rank, tool_id, …)",
 			Args: []engine.FunctionArg{
 				{Name: "query", Type: "VARCHAR"},
 				{Name: "keywords", Type: "VARCHAR[]", Optional: true},
@@ -100,7 +101,9 @@ func (r *Registry) Serve(db *engine.DB) {
 	})
 	db.Handle(ToolSearch, r.searchSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
-	db.Handle(DeadTools, func(ctx context.Context, input string) (string, error) { return r.reader(ctx).deadToolsSQL(input) })
+	db.Handle(DeadTools, func(ctx context.Context, input string) (string, error) {
+		return r.reader(ctx).deadToolsSQL(input)
+	})
 	udf.Serve(db, r.HiddenFunctions)
 }
 
@@ -156,7 +159,8 @@ func searchMacro() string {
 		match_sources [{"source":"VARCHAR","rank":"BIGINT","score":"DOUBLE"}], owner VARCHAR, source VARCHAR, no_good_match BOOLEAN`
 	input := `json_object('query', "query", 'keywords', "keywords", 'limit', "limit", 'min_score', "min_score", 'offset', "offset")::VARCHAR`
 	return "CREATE MACRO " + engine.Qualified(engine.Prelude, ToolSearch) +
-		`("query", "keywords" := [], "limit" := 5, "min_score" := 0.0, "offset" := 0) AS TABLE ` + rowsOf(native(ToolSearch, input), columns)
+		`("query", "keywords" := [], "limit" := 5, "min_score" := 0.0, "offset" := 0) AS TABLE ` +
+		rowsOf(native(ToolSearch, input), columns)
 }
 
 // invokeMacro is tool_invoke as a scalar function.
@@ -203,12 +207,16 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 		Offset   int      `json:"offset"`
 	}
 	if err := json.Unmarshal([]byte(input), &args); err != nil {
-		return "", fmt.Errorf("tool_search: the arguments are query text, keywords list of text, limit number, min_score number, offset number: %w", err)
+		return "", fmt.Errorf("tool_search: the arguments are query text, keywords list of text, limit number, min_score "+
+			"number, offset number: %w", err)
 	}
 	if args.Query == nil {
 		return "[]", nil
 	}
-	q := SearchRequest{Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Offset: args.Offset, Scope: statementScope(ctx)}
+	q := SearchRequest{
+		Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Offset: args.Offset,
+		Scope: statementScope(ctx),
+	}
 	if args.Limit != nil {
 		if q.Limit = *args.Limit; q.Limit < 1 {
 			return "", fmt.Errorf("tool_search: limit is %d; it is at least 1", q.Limit)
@@ -230,7 +238,10 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 // statement. The guard has decided whether the caller may use the function; of a tool with
 // another name, the registry decides as well.
 func (r *Registry) CallInStatement(ctx context.Context, function, tool string, arguments json.RawMessage) tools.Result {
-	return r.Invoke(ctx, Call{Name: tool, Arguments: arguments, Scope: statementScope(ctx), inner: true, judged: function == tool})
+	return r.Invoke(ctx, Call{
+		Name: tool, Arguments: arguments, Scope: statementScope(ctx), inner: true,
+		judged: function == tool,
+	})
 }
 
 func (r *Registry) invokeSQL(ctx context.Context, input string) (string, error) {

@@ -159,7 +159,10 @@ func (r *Registry) Stats(c *Catalog, scope tools.Scope, keep func(*tools.Definit
 }
 
 func stat(u *usage.Recorder, def *tools.Definition) Stat {
-	s := Stat{Name: def.Name, Description: def.Description, ParameterCount: ParameterCount(def), Owner: def.Owner, Source: def.Source}
+	s := Stat{
+		Name: def.Name, Description: def.Description, ParameterCount: ParameterCount(def), Owner: def.Owner,
+		Source: def.Source,
+	}
 	if u == nil {
 		return s
 	}
@@ -189,10 +192,14 @@ func toolRows(r reader) []row {
 			last = sqlTime(*s.LastCalledAt)
 		}
 		rows = append(rows, row{
-			"name": s.Name, "description": s.Description, "parameter_count": s.ParameterCount, "total_invocations": s.TotalInvocations,
-			"errors": s.Errors, "last_called_at": last, "searches": s.Searches, "owner": s.Owner, "source": s.Source, "version": def.Version,
-			"tags": append([]string{}, def.Tags...), "parameters": def.Parameters, "returns": jsonOrNull(def.Returns), "uid": def.UID,
-			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly, "declared": def.Declared, "risk": def.Risk,
+			"name": s.Name, "description": s.Description, "parameter_count": s.ParameterCount,
+			"total_invocations": s.TotalInvocations,
+			"errors":            s.Errors, "last_called_at": last, "searches": s.Searches, "owner": s.Owner, "source": s.Source,
+			"version": def.Version,
+			"tags":    append([]string{}, def.Tags...), "parameters": def.Parameters, "returns": jsonOrNull(def.Returns),
+			"uid":      def.UID,
+			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly,
+			"declared": def.Declared, "risk": def.Risk,
 		})
 	}
 	return rows
@@ -205,10 +212,14 @@ func callRows(r reader) []row {
 			continue
 		}
 		rows = append(rows, row{
-			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": r.agent(c.Caller), "surface": textOrNull(c.Surface),
-			"source": textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows, "bytes": c.Bytes,
-			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": r.own(c.Holder, c.RequestID), "session_id": r.own(c.Holder, c.SessionID),
-			"user_id": textOrNull(c.UserID), "flow_id": r.own(c.Holder, c.FlowID), "step_id": r.own(c.Holder, c.StepID), "generation": c.Generation, "error": r.own(c.Holder, c.Error),
+			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": r.agent(c.Caller),
+			"surface": textOrNull(c.Surface),
+			"source":  textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows,
+			"bytes":     c.Bytes,
+			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": r.own(c.Holder, c.RequestID),
+			"session_id": r.own(c.Holder, c.SessionID),
+			"user_id":    textOrNull(c.UserID), "flow_id": r.own(c.Holder, c.FlowID), "step_id": r.own(c.Holder, c.StepID),
+			"generation": c.Generation, "error": r.own(c.Holder, c.Error),
 		})
 	}
 	return rows
@@ -221,10 +232,12 @@ func usageRows(r reader) []row {
 			continue
 		}
 		rows = append(rows, row{
-			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": r.agent(u.Caller), "day": u.Day.Format(time.DateOnly), "calls": u.Calls, "errors": u.Errors(),
+			"tool": u.Tool, "owner": textOrNull(u.Owner), "caller": r.agent(u.Caller), "day": u.Day.Format(time.DateOnly),
+			"calls": u.Calls, "errors": u.Errors(),
 			"invalid": u.Invalid, "refused": u.Refused, "timed_out": u.TimedOut, "cancelled": u.Cancelled, "failed": u.Failed,
 			"cached": u.Cached, "truncated": u.Truncated, "foreign_calls": u.Foreign, "rows": u.Rows, "bytes": u.Bytes,
-			"total_ms": ms(u.Time), "min_ms": ms(u.Shortest), "max_ms": ms(u.Longest), "p50_ms": ms(u.Quantile(0.5)), "p95_ms": ms(u.Quantile(0.95)),
+			"total_ms": ms(u.Time), "min_ms": ms(u.Shortest), "max_ms": ms(u.Longest), "p50_ms": ms(u.Quantile(0.5)),
+			"p95_ms":   ms(u.Quantile(0.95)),
 			"first_at": sqlTime(u.FirstAt), "last_at": sqlTime(u.LastAt),
 		})
 	}
@@ -239,11 +252,13 @@ func modelUsageRows(r reader) []row {
 			continue
 		}
 		rows = append(rows, row{
-			"model": u.Model, "day": u.Day.Format(time.DateOnly), "chats": u.Chats.Chats, "failed": u.Failed, "cancelled": u.Cancelled,
-			"rounds": u.Rounds, "tool_calls": u.ToolCalls, "input_tokens": u.Input, "output_tokens": u.Output,
+			"model": u.Model, "day": u.Day.Format(time.DateOnly), "chats": u.Chats.Chats, "failed": u.Failed,
+			"cancelled": u.Cancelled,
+			"rounds":    u.Rounds, "tool_calls": u.ToolCalls, "input_tokens": u.Input, "output_tokens": u.Output,
 			"cache_read_tokens": u.CacheRead, "cache_write_tokens": u.CacheWrite, "reasoning_tokens": u.Reasoning,
 			"definition_tokens": u.DefinitionTokens,
-			"total_ms":          ms(u.Time), "first_token_p50_ms": ms(u.FirstTokenQuantile(.5)), "first_token_p95_ms": ms(u.FirstTokenQuantile(.95)),
+			"total_ms":          ms(u.Time), "first_token_p50_ms": ms(u.FirstTokenQuantile(.5)),
+			"first_token_p95_ms": ms(u.FirstTokenQuantile(.95)),
 		})
 	}
 	return rows
@@ -253,8 +268,10 @@ func searchRows(r reader) []row {
 	var rows []row
 	for _, s := range r.opts.Usage.Searches() {
 		rows = append(rows, row{
-			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode, "surface": textOrNull(s.Surface), "caller": r.agent(s.Caller),
-			"session_id": r.own(s.Holder, s.SessionID), "tools": r.seen(s.Tools), "no_good_match": s.NoGoodMatch, "latency_ms": ms(s.Latency),
+			"id": s.ID, "searched_at": sqlTime(s.At), "query": r.own(s.Holder, s.Query), "mode": s.Mode,
+			"surface": textOrNull(s.Surface), "caller": r.agent(s.Caller),
+			"session_id": r.own(s.Holder, s.SessionID), "tools": r.seen(s.Tools), "no_good_match": s.NoGoodMatch,
+			"latency_ms": ms(s.Latency),
 		})
 	}
 	return rows
@@ -284,7 +301,8 @@ func hotRows(r reader) []row {
 		}
 		rows = append(rows, row{
 			"name": name, "owner": owner, "source": source, "calls": t.Calls, "calls_per_day": float64(t.Calls) / days,
-			"share": float64(t.Calls) / float64(all), "p50_ms": ms(t.Quantile(0.5)), "p95_ms": ms(t.Quantile(0.95)), "total_ms": ms(t.Time), "errors": t.Errors(),
+			"share": float64(t.Calls) / float64(all), "p50_ms": ms(t.Quantile(0.5)), "p95_ms": ms(t.Quantile(0.95)),
+			"total_ms": ms(t.Time), "errors": t.Errors(),
 		})
 	}
 	return rows
@@ -325,9 +343,12 @@ func eventRows(r reader) []row {
 			continue
 		}
 		x := row{
-			"occurred_at": sqlTime(e.At), "type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID, "parent_call_id": textOrNull(e.ParentCallID),
-			"tool": textOrNull(e.Tool), "text": textOrNull(e.Text), "arguments": textOrNull(e.Arguments), "result": textOrNull(e.Result),
-			"code": textOrNull(e.Code), "error": textOrNull(e.Error), "request_id": textOrNull(e.RequestID), "session_id": textOrNull(e.SessionID),
+			"occurred_at": sqlTime(e.At), "type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID,
+			"parent_call_id": textOrNull(e.ParentCallID),
+			"tool":           textOrNull(e.Tool), "text": textOrNull(e.Text), "arguments": textOrNull(e.Arguments),
+			"result": textOrNull(e.Result),
+			"code":   textOrNull(e.Code), "error": textOrNull(e.Error), "request_id": textOrNull(e.RequestID),
+			"session_id": textOrNull(e.SessionID),
 		}
 		if e.OK != nil {
 			x["ok"], x["latency_ms"] = *e.OK, ms(e.Latency)

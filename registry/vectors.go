@@ -86,7 +86,8 @@ func (v *vectors) of(ctx context.Context, c *Catalog, m embeddings.Model) ([][]f
 	}
 	if known.otherDimensions(made) {
 		clear(known.byText) // the provider changed the dimensions
-		return nil, fmt.Errorf("embedding model %q gives vectors of %d dimensions now; the next search computes all vectors again", m.Name(), len(made[0]))
+		return nil, fmt.Errorf("embedding model %q gives vectors of %d dimensions now; the next search computes "+
+			"all vectors again", m.Name(), len(made[0]))
 	}
 	if len(known.byText)+len(made) > maxVectors {
 		clear(known.byText)

@@ -70,8 +70,10 @@ type check struct {
 // be nil, has logged are not logged again.
 func newVisibility(c *Catalog, prev *Catalog) *visibility {
 	v := &visibility{
-		Availability: c.Availability, size: len(c.entries), bySubject: map[int]*subject{}, functions: map[string]*subject{}, failed: &sync.Map{},
-		contexts: lru.New[string, *View](maxContexts, maxContextKey, nil), views: lru.New[string, *View](maxViews, maxViewTools, nil),
+		Availability: c.Availability, size: len(c.entries), bySubject: map[int]*subject{}, functions: map[string]*subject{},
+		failed:   &sync.Map{},
+		contexts: lru.New[string, *View](maxContexts, maxContextKey, nil),
+		views:    lru.New[string, *View](maxViews, maxViewTools, nil),
 	}
 	if prev != nil && prev.visibility != nil {
 		v.failed = prev.visibility.failed
@@ -228,7 +230,8 @@ func (v *visibility) check(at int32, ctx *availability.Context) bool {
 	available, err := c.rule.Eval(ctx, c.tool)
 	if err != nil && v.Log != nil {
 		if _, logged := v.failed.LoadOrStore(c.rule.Declared+"\x00"+c.rule.Text, true); !logged {
-			v.Log.Warn("an expression of available fails, so that nothing is available by it", "of", c.rule.Declared, "tool", c.tool.Name, "error", err)
+			v.Log.Warn("an expression of available fails, so that nothing is available by it", "of", c.rule.Declared, "tool",
+				c.tool.Name, "error", err)
 		}
 	}
 	return available

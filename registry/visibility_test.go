@@ -150,7 +150,8 @@ func TestSearchOfVisibleTools(t *testing.T) {
 	for i := range 60 {
 		name := fmt.Sprintf("tool_%d", i)
 		d := tools.Definition{Name: name, Description: fmt.Sprintf("Sends the %s report number %d to the %s team, about %s.",
-			[]string{"sales", "finance", "weather"}[i%3], i, []string{"red", "blue", "green", "grey"}[i%4], []string{"invoices", "rain", "ships", "trains", "bees"}[i%5])}
+			[]string{"sales", "finance", "weather"}[i%3], i, []string{"red", "blue", "green", "grey"}[i%4],
+			[]string{"invoices", "rain", "ships", "trains", "bees"}[i%5])}
 		all = append(all, tool(t, d, nil))
 		if i%7 < 3 {
 			sections += declared(name, "ctx.space_id == 's'")
@@ -263,11 +264,13 @@ func manyConditional(t testing.TB) (*registry.Registry, *registry.Catalog) {
 		for j := i; j < many; j += expressions {
 			members = append(members, fmt.Sprintf("tool_%d", j))
 		}
-		fmt.Fprintf(&sections, "  - { name: set_%d, tools: [%s], available: \"ctx.space_id != null && ctx.space_id != 's%d' && (ctx.user_id == null || ctx.user_id != 'u%d')\" }\n",
+		fmt.Fprintf(&sections, "  - { name: set_%d, tools: [%s], available: \"ctx.space_id != null && ctx.space_id != 's%d' && (ctx.user_id == null || ctx.user_id "+
+			"!= 'u%d')\" }\n",
 			i, strings.Join(members, ", "), i, i)
 	}
 	for i := range list {
-		list[i] = tool(t, tools.Definition{Name: fmt.Sprintf("tool_%d", i), Description: fmt.Sprintf("Finds the %d th thing of kind %d in place %d.", i, i%97, i%31)}, nil)
+		list[i] = tool(t, tools.Definition{Name: fmt.Sprintf("tool_%d", i), Description: fmt.Sprintf("Finds the %d th thing of kind %d in place %d.", i, i%97, i%31)},
+			nil)
 	}
 	r := registry.New(registry.Options{})
 	return r, publish(t, r, registry.Contents{Generation: 1, Tools: list, Availability: registry.Availability{Policy: policy(t, sections.String())}})

@@ -58,13 +58,15 @@ func (d *decoder) checkAgent(a *Agent, o *object) {
 	d.checkAvailable(o)
 	d.checkToolName("agent", a.Name)
 	if a.Name != "" && !functionName.MatchString(a.Name) {
-		d.failPath("name", fmt.Sprintf("agent name %q is not allowed", truncate.Runes(a.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+		d.failPath("name", fmt.Sprintf("agent name %q is not allowed", truncate.Runes(a.Name, maxShown)),
+			"a name is 1 to 64 letters, digits, _ or -")
 	}
 	if o.value("instructions") != nil && o.value("instructions_ref") != nil {
 		d.failPath("instructions_ref", "instructions and instructions_ref are mutually exclusive", "keep one of them")
 	}
 	if a.Limits.Timeout <= 0 || a.Limits.Timeout > maxAgentTimeout {
-		d.failPath("limits.timeout", fmt.Sprintf("the time limit of an agent is %s", a.Limits.Timeout), "it takes more than 0s and at most 24h")
+		d.failPath("limits.timeout", fmt.Sprintf("the time limit of an agent is %s", a.Limits.Timeout),
+			"it takes more than 0s and at most 24h")
 	}
 }
 
@@ -88,19 +90,24 @@ func (d *decoder) checkAgents(p *Pod) {
 				hint = "declare it under models:"
 			}
 			d.add(p.Problem(fmt.Sprintf("agents[%d].model", i),
-				fmt.Sprintf("model %q is not declared", truncate.Runes(a.Model, maxShown))+nearest.Clause(a.Model, modelNames), hint))
+				fmt.Sprintf("model %q is not declared", truncate.Runes(a.Model, maxShown))+
+					nearest.Clause(a.Model, modelNames), hint))
 		}
 		for j, name := range a.Agents {
 			path := fmt.Sprintf("agents[%d].agents[%d]", i, j)
 			if _, found := agents[name]; !found {
-				d.add(p.Problem(path, fmt.Sprintf("agent %q is not declared", truncate.Runes(name, maxShown))+nearest.Clause(name, agentNames), "declare it under agents:"))
+				d.add(p.Problem(path, fmt.Sprintf("agent %q is not declared", truncate.Runes(name, maxShown))+
+					nearest.Clause(name, agentNames), "declare it under agents:"))
 				continue
 			}
 			if slices.Index(a.Agents, name) < j {
 				d.add(p.Problem(path, fmt.Sprintf("agent %q is named twice", name), "remove one of them"))
 			}
-			if cycle := delegation(p, agents, name, a.Name); cycle != nil && !slices.ContainsFunc(cycle, func(name string) bool { return agents[name] < i }) {
-				d.add(p.Problem(path, "the agent would delegate to itself: "+strings.Join(append([]string{a.Name}, cycle...), " → "), "remove one of these agents from the list of another one"))
+			if cycle := delegation(p, agents, name, a.Name); cycle != nil &&
+				!slices.ContainsFunc(cycle, func(name string) bool { return agents[name] < i }) {
+				d.add(p.Problem(path, "the agent would delegate to itself: "+
+					strings.Join(append([]string{a.Name}, cycle...), " → "),
+					"remove one of these agents from the list of another one"))
 			}
 		}
 	}
@@ -117,7 +124,8 @@ func (d *decoder) checkOwners(p *Pod) {
 	}
 	check := func(path, owner string) {
 		if owner != "" && owner != ownerRuntime && !slices.Contains(names, owner) {
-			d.add(p.Problem(path, fmt.Sprintf("owner %q is not an agent", truncate.Runes(owner, maxShown))+nearest.Clause(owner, names), "write the name of an entry of agents:, or leave owner out"))
+			d.add(p.Problem(path, fmt.Sprintf("owner %q is not an agent", truncate.Runes(owner, maxShown))+
+				nearest.Clause(owner, names), "write the name of an entry of agents:, or leave owner out"))
 		}
 	}
 	for i, f := range p.Functions {

@@ -60,9 +60,13 @@ func (d NewDataset) candidates(src *source, root *yaml.Node) []string {
 		}
 		return text[:at] + s + text[at:]
 	}
-	key := slices.IndexFunc(root.Content, func(n *yaml.Node) bool { return n.Value == "datasets" && n.Kind == yaml.ScalarNode })
+	key := slices.IndexFunc(root.Content, func(n *yaml.Node) bool {
+		return n.Value == "datasets" && n.Kind == yaml.ScalarNode
+	})
 	for key >= 0 && key%2 != 0 { // a value
-		next := slices.IndexFunc(root.Content[key+1:], func(n *yaml.Node) bool { return n.Value == "datasets" && n.Kind == yaml.ScalarNode })
+		next := slices.IndexFunc(root.Content[key+1:], func(n *yaml.Node) bool {
+			return n.Value == "datasets" && n.Kind == yaml.ScalarNode
+		})
 		if key += next + 1; next < 0 {
 			key = -1
 		}
@@ -131,7 +135,8 @@ func trimLines(text string, end int, indent string) int {
 func (d NewDataset) isAdded(before, after string) bool {
 	var was, is map[string]any
 	var entry []any
-	if yaml.Unmarshal([]byte(before), &was) != nil || yaml.Unmarshal([]byte(after), &is) != nil || yaml.Unmarshal([]byte(d.YAML()), &entry) != nil {
+	if yaml.Unmarshal([]byte(before), &was) != nil || yaml.Unmarshal([]byte(after), &is) != nil ||
+		yaml.Unmarshal([]byte(d.YAML()), &entry) != nil {
 		return false
 	}
 	old, _ := was["datasets"].([]any)

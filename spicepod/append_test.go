@@ -10,7 +10,8 @@ import (
 var orders = NewDataset{From: "postgres:orders", Name: "orders", Params: []NewParam{{"pg_port", "5433"}, {"pg_pass", "${env:PG_PASS}"}}}
 
 func ordersAt(indent string) string {
-	return indent + "- from: postgres:orders\n" + indent + "  name: orders\n" + indent + "  params:\n" + indent + "    pg_port: 5433\n" + indent + "    pg_pass: ${env:PG_PASS}\n"
+	return indent + "- from: postgres:orders\n" + indent + "  name: orders\n" + indent + "  params:\n" + indent + "    pg_port: 5433\n" + indent +
+		"    pg_pass: ${env:PG_PASS}\n"
 }
 
 func TestAddToKeepsTheText(t *testing.T) {
@@ -27,11 +28,17 @@ func TestAddToKeepsTheText(t *testing.T) {
 		"indented by four":         {head + "datasets:\n    - from: file:a.csv\n      name: a\n", "runtime: {}\n", "    "},
 		"comments of what follows": {head + "datasets:\n  - from: file:a.csv\n    name: a\n", "\n# Views\n\nviews: []\n", "  "},
 		"comments of the list":     {head + "datasets:\n  - from: file:a.csv\n    name: a\n    # the end of a\n  # more\n", "\nviews: []\n", "  "},
-		"a block of text":          {head + "datasets:\n  - from: file:a.csv\n    name: a\n    description: |\n      # not a comment\n\n      text\n", "\nviews: []\n", "  "},
+		"a block of text": {
+			head + "datasets:\n  - from: file:a.csv\n    name: a\n    description: |\n      # not a comment\n\n      text\n",
+			"\nviews: []\n", "  ",
+		},
 		"a block with blank lines": {head + "datasets:\n  - from: file:a.csv\n    name: a\n    description: |+\n      text\n\n\n", "views: []\n", "  "},
 		"a value named datasets":   {head + "metadata: { for: datasets }\ndatasets:\n  - { from: file:a.csv, name: a }\n", "functions: []\n", "  "},
 		"anchors":                  {head + "datasets:\n  - &a { from: file:a.csv, name: a }\n  - { <<: *a, name: b }\n", "\n", "  "},
-		"not ASCII":                {"version: v1\nkind: Spicepod\nname: größe\nmetadata: { é: \u2028 }\ndatasets:\n  - { from: file:ä.csv, name: ä }\n", "views: []\n", "  "},
+		"not ASCII": {
+			"version: v1\nkind: Spicepod\nname: größe\nmetadata: { é: \u2028 }\ndatasets:\n  - { from: file:ä.csv, name: ä }\n",
+			"views: []\n", "  ",
+		},
 	} {
 		want := c.before
 		if !strings.HasSuffix(want, "\n") {
@@ -50,11 +57,14 @@ func TestAddToKeepsTheText(t *testing.T) {
 		}
 	}
 	for before, want := range map[string]string{
-		"datasets: []\nviews: []\n":              "datasets:\n" + ordersAt("  ") + "views: []\n",
-		"datasets: [ ] # none\n":                 "datasets: # none\n" + ordersAt("  "),
-		"datasets: null\n":                       "datasets:\n" + ordersAt("  "),
-		"datasets: [{ from: file:a, name: a }]":  "datasets: [{from: 'postgres:orders', name: orders, params: {pg_port: 5433, pg_pass: '${env:PG_PASS}'}}, { from: file:a, name: a }]",
-		"datasets: [ { from: file:a, name: a }]": "datasets: [ {from: 'postgres:orders', name: orders, params: {pg_port: 5433, pg_pass: '${env:PG_PASS}'}}, { from: file:a, name: a }]",
+		"datasets: []\nviews: []\n": "datasets:\n" + ordersAt("  ") + "views: []\n",
+		"datasets: [ ] # none\n":    "datasets: # none\n" + ordersAt("  "),
+		"datasets: null\n":          "datasets:\n" + ordersAt("  "),
+		"datasets: [{ from: file:a, name: a }]": "datasets: [{from: 'postgres:orders', name: orders, params: {pg_port: 5433, pg_pass: '${env:PG_PASS}'}}, { from: " +
+			"file:a, name: a }]",
+		"datasets: [ { from: file:a, name: a }]": "datasets: [ {from: 'postgres:orders', name: orders, params: {pg_port: 5433, pg_pass: " +
+			"'${env:PG_PASS}'}}, { from: " +
+			"file:a, name: a }]",
 	} {
 		if got, err := orders.AddTo(before); err != nil || got != want {
 			t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
@@ -74,7 +84,10 @@ func TestAddToRefuses(t *testing.T) {
 }
 
 func FuzzAddTo(f *testing.F) {
-	for _, text := range []string{"a: 1\ndatasets:\n- b\n\n# c\nd: |+\n  e\n\n", "datasets: [a]\n", "datasets:\n  - |\n   # x\n", "datasets: # x\r\n  - a: b\r\n"} {
+	for _, text := range []string{
+		"a: 1\ndatasets:\n- b\n\n# c\nd: |+\n  e\n\n", "datasets: [a]\n", "datasets:\n  - |\n   # x\n",
+		"datasets: # x\r\n  - a: b\r\n",
+	} {
 		f.Add(text, "file:a b.csv", "a: b # c")
 	}
 	f.Fuzz(func(t *testing.T, text, from, value string) {

@@ -42,12 +42,16 @@ func (d *decoder) checkCatalog(c *Catalog) {
 		d.failPath("name", fmt.Sprintf("catalog name %q is reserved", name), "use another name")
 	}
 	if c.RefreshCheckInterval < minCatalogInterval {
-		d.failPath("refresh_check_interval", fmt.Sprintf("the interval is %s; it must be at least %s", c.RefreshCheckInterval, minCatalogInterval), "")
+		d.failPath("refresh_check_interval",
+			fmt.Sprintf("the interval is %s; it must be at least %s", c.RefreshCheckInterval, minCatalogInterval), "")
 	}
 	if a := c.Acceleration; a != nil {
 		for key, set := range map[string]bool{
-			"refresh_mode": a.RefreshMode == RefreshAppend || a.RefreshMode == RefreshCaching, "refresh_sql": a.RefreshSQL != "", "primary_key": a.PrimaryKey != "", "indexes": len(a.Indexes) > 0,
-			"on_conflict": len(a.OnConflict) > 0, "refresh_data_window": a.RefreshDataWindow > 0, "retention_period": a.RetentionPeriod > 0, "retention_sql": a.RetentionSQL != "", "partition_by": len(a.PartitionBy) > 0,
+			"refresh_mode": a.RefreshMode == RefreshAppend || a.RefreshMode == RefreshCaching, "refresh_sql": a.RefreshSQL != "",
+			"primary_key": a.PrimaryKey != "", "indexes": len(a.Indexes) > 0,
+			"on_conflict": len(a.OnConflict) > 0, "refresh_data_window": a.RefreshDataWindow > 0,
+			"retention_period": a.RetentionPeriod > 0, "retention_sql": a.RetentionSQL != "",
+			"partition_by": len(a.PartitionBy) > 0,
 		} {
 			if set {
 				d.failPath("acceleration."+key, key+" depends on the table", "declare that table as a dataset")

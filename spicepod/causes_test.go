@@ -22,9 +22,18 @@ func TestCauses(t *testing.T) {
 		problems Problems
 		want     string
 	}{
-		"through others":       {Problems{waits("view b", "view a"), waits("view a", "dataset d"), own("dataset d"), own("dataset e")}, "dataset d <- view b, view a; dataset e"},
-		"its own fault first":  {Problems{own("view a"), waits("view a", "dataset d"), own("dataset d"), waits("view b", "view a")}, "view a <- view b; dataset d <- view a"},
-		"two causes":           {Problems{own("dataset d"), own("dataset e"), waits("view a", "dataset d"), waits("view a", "dataset e")}, "dataset d <- view a; dataset e <- view a"},
+		"through others": {
+			Problems{waits("view b", "view a"), waits("view a", "dataset d"), own("dataset d"), own("dataset e")},
+			"dataset d <- view b, view a; dataset e",
+		},
+		"its own fault first": {
+			Problems{own("view a"), waits("view a", "dataset d"), own("dataset d"), waits("view b", "view a")},
+			"view a <- view b; dataset d <- view a",
+		},
+		"two causes": {
+			Problems{own("dataset d"), own("dataset e"), waits("view a", "dataset d"), waits("view a", "dataset e")},
+			"dataset d <- view a; dataset e <- view a",
+		},
 		"two faults":           {Problems{own("dataset d"), own("dataset d"), waits("view a", "dataset d")}, "dataset d <- view a; dataset d"},
 		"only a warning":       {Problems{warning, waits("view a", "dataset d")}, "dataset d; view a"},
 		"nothing there":        {Problems{waits("view a", "dataset d")}, "view a"},

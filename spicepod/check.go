@@ -78,22 +78,27 @@ func (d *decoder) check(v any, o *object) {
 		d.checkAddress(v.Address)
 	case *CORS:
 		for i, origin := range v.AllowedOrigins {
-			if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
-				d.failPath(fmt.Sprintf("allowed_origins[%d]", i), fmt.Sprintf("%q is not a valid origin", truncate.Runes(origin, maxShown)), "write scheme://host or scheme://host:port, without a slash at the end, or *")
+			if u, err := url.Parse(origin); origin != "*" &&
+				(err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
+				d.failPath(fmt.Sprintf("allowed_origins[%d]", i),
+					fmt.Sprintf("%q is not a valid origin", truncate.Runes(origin, maxShown)),
+					"write scheme://host or scheme://host:port, without a slash at the end, or *")
 			}
 		}
 	case *SecretStore:
 		d.checkStore(v)
 	case *Tool:
 		if v.Name != "" && !functionName.MatchString(v.Name) {
-			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", truncate.Runes(v.Name, maxShown)),
+				"a name is 1 to 64 letters, digits, _ or -")
 		}
 		d.checkAvailable(o)
 		d.checkApproval(o)
 	case *Toolset:
 		d.checkAvailable(o)
 		if v.Name != "" && !functionName.MatchString(v.Name) {
-			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)),
+				"a name is 1 to 64 letters, digits, _ or -")
 		}
 	case *Sandbox:
 		d.checkSandbox(v)
@@ -113,7 +118,8 @@ func (d *decoder) checkAddress(address string) {
 		_, err = net.LookupPort("tcp", port)
 	}
 	if err != nil {
-		d.failPath("address", fmt.Sprintf("%q is not a valid address", truncate.Runes(address, maxShown)), "write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
+		d.failPath("address", fmt.Sprintf("%q is not a valid address", truncate.Runes(address, maxShown)),
+			"write host:port, such as 127.0.0.1:5432; port 0 picks a free one")
 	}
 }
 
@@ -121,14 +127,16 @@ func (d *decoder) checkAddress(address string) {
 // be a guess.
 func (d *decoder) checkAvailable(o *object) {
 	if node := o.written("available"); node != nil && (isEmpty(target(node)) || isBlankText(node)) {
-		d.failPath("available", "the expression is empty", "write a CEL expression, such as ctx.space_id != null, or leave available out")
+		d.failPath("available", "the expression is empty",
+			"write a CEL expression, such as ctx.space_id != null, or leave available out")
 	}
 }
 
 // checkApproval refuses an empty requires_approval, as checkAvailable does.
 func (d *decoder) checkApproval(o *object) {
 	if node := o.written("requires_approval"); node != nil && (isEmpty(target(node)) || isBlankText(node)) {
-		d.failPath("requires_approval", "the expression is empty", "write true, or a CEL expression such as tool.risk != 'read', or leave requires_approval out")
+		d.failPath("requires_approval", "the expression is empty",
+			"write true, or a CEL expression such as tool.risk != 'read', or leave requires_approval out")
 	}
 }
 
@@ -138,7 +146,8 @@ var reservedTools = []string{"tool_search", "tool_invoke", "tool_describe"}
 // checkToolName refuses the name of a function or an agent that is that of such a tool.
 func (d *decoder) checkToolName(what, name string) {
 	if slices.Contains(reservedTools, strings.ToLower(name)) {
-		d.failPath("name", fmt.Sprintf("%s name %q is reserved: the runtime has a tool of that name, by which models reach the others", what, name), "use another name")
+		d.failPath("name", fmt.Sprintf("%s name %q is reserved: the runtime has a tool of that name, by which models "+
+			"reach the others", what, name), "use another name")
 	}
 }
 
@@ -164,7 +173,8 @@ func (d *decoder) checkFunction(f *Function, o *object) {
 	case body != nil || ref != nil:
 		d.failPath("body", "the body is empty", "write one SQL expression, or a SELECT for kind: table")
 	default:
-		d.failPath("", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.", "add body: with one SQL expression, or a SELECT for kind: table")
+		d.failPath("", "one of `body:` or `body_ref:` is required when `from: sql` but neither was provided.",
+			"add body: with one SQL expression, or a SELECT for kind: table")
 	}
 }
 
@@ -188,11 +198,13 @@ func (d *decoder) checkSignature(s *Signature) {
 	})
 	for i, table := range s.Tables {
 		d.unique(len(table.Columns), fmt.Sprintf("tables[%d].columns", i), func(j int) (string, string) {
-			return table.Columns[j].Name, fmt.Sprintf("duplicate column '%s' in input table '%s'", table.Columns[j].Name, table.Name)
+			return table.Columns[j].Name,
+				fmt.Sprintf("duplicate column '%s' in input table '%s'", table.Columns[j].Name, table.Name)
 		})
 		if strings.EqualFold(table.Name, "args") {
 			d.failPath(fmt.Sprintf("tables[%d].name", i),
-				fmt.Sprintf("SQL function input table name '%s' conflicts with reserved scalar argument table name 'args'", table.Name),
+				fmt.Sprintf("SQL function input table name '%s' conflicts with reserved scalar argument table name 'args'",
+					table.Name),
 				"rename the input table")
 		}
 	}
@@ -213,7 +225,8 @@ func (d *decoder) unique(n int, list string, entry func(i int) (name, message st
 			continue
 		}
 		at := d.index.find(parsePath(fmt.Sprintf("%s.%s[%d].name", pathString(d.path), list, earlier))).value.position()
-		d.failPath(fmt.Sprintf("%s[%d].name", list, i), message+": first at "+at.String(), "names are case-insensitive; rename one")
+		d.failPath(fmt.Sprintf("%s[%d].name", list, i), message+": first at "+at.String(),
+			"names are case-insensitive; rename one")
 	}
 }
 
@@ -226,9 +239,11 @@ func (d *decoder) checkTest(t *FunctionTest, o *object) {
 	}
 	switch {
 	case len(given) == 0:
-		d.failPath("", "a test needs one of returns, rows or error"+d.where(), "returns: null expects NULL, rows: [] expects no rows")
+		d.failPath("", "a test needs one of returns, rows or error"+d.where(),
+			"returns: null expects NULL, rows: [] expects no rows")
 	case len(given) > 1:
-		d.failPath(given[1], fmt.Sprintf("a test takes exactly one of returns, rows or error, not %s", strings.Join(given, " and ")), "keep one of them")
+		d.failPath(given[1], fmt.Sprintf("a test takes exactly one of returns, rows or error, not %s",
+			strings.Join(given, " and ")), "keep one of them")
 	case given[0] == "rows" && o.value("rows") == nil:
 		d.failPath("rows", "rows takes a list, not nothing", "rows: [] expects no rows")
 	case given[0] == "error" && t.Error == "" && (o.value("error") == nil || isBlankText(o.value("error"))):
@@ -238,7 +253,8 @@ func (d *decoder) checkTest(t *FunctionTest, o *object) {
 		switch row.(type) {
 		case map[string]any, []any:
 		default:
-			d.failPath(fmt.Sprintf("rows[%d]", i), fmt.Sprintf("rows[%d] takes a mapping by column, or a list in column order", i), "")
+			d.failPath(fmt.Sprintf("rows[%d]", i),
+				fmt.Sprintf("rows[%d] takes a mapping by column, or a list in column order", i), "")
 		}
 	}
 }
@@ -283,7 +299,8 @@ func (d *decoder) checkPolicy(v *Dataset, o *object) {
 	}
 	for _, column := range slices.Sorted(maps.Keys(v.ColumnMask)) {
 		if strings.TrimSpace(v.ColumnMask[column]) == "" {
-			d.failPath("column_mask."+column, fmt.Sprintf("the mask of column %q is empty", truncate.Runes(column, maxShown)), advice)
+			d.failPath("column_mask."+column,
+				fmt.Sprintf("the mask of column %q is empty", truncate.Runes(column, maxShown)), advice)
 		}
 	}
 }
@@ -297,7 +314,8 @@ func (d *decoder) checkStore(s *SecretStore) {
 		d.notServed(s.From, "the store 'env', with references such as '${env:NAME}'")
 		d.pop()
 	default:
-		d.failPath("from", fmt.Sprintf("unknown secret store %q", truncate.Runes(s.From, maxShown))+nearest.Clause(kind, secretStores), "one of "+oneOf(secretStores))
+		d.failPath("from", fmt.Sprintf("unknown secret store %q", truncate.Runes(s.From, maxShown))+
+			nearest.Clause(kind, secretStores), "one of "+oneOf(secretStores))
 	}
 }
 
@@ -399,7 +417,8 @@ func (d *decoder) checkDependencies(p *Pod, all []named) {
 				continue
 			}
 			d.add(p.Problem(fmt.Sprintf("%s[%d].dependsOn[%d]", list, i, j),
-				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+nearest.Clause(name, names), ""))
+				fmt.Sprintf("dependsOn names %q, which is not declared", truncate.Runes(name, maxShown))+
+					nearest.Clause(name, names), ""))
 		}
 	}
 	for i := range p.Datasets {

@@ -78,7 +78,9 @@ func (d *decoder) where() string {
 // expansion. If ok, leave must follow.
 func (d *decoder) enter(node *yaml.Node) (value *yaml.Node, ok bool) {
 	value = target(node)
-	if value == nil || node.Kind == yaml.AliasNode && slices.ContainsFunc(d.aliases, func(a *yaml.Node) bool { return target(a) == value }) {
+	if value == nil || node.Kind == yaml.AliasNode && slices.ContainsFunc(d.aliases, func(a *yaml.Node) bool {
+		return target(a) == value
+	}) {
 		d.fail(node, fmt.Sprintf("the alias *%s is inside its own anchor", node.Value), "")
 		return nil, false
 	}
@@ -98,7 +100,8 @@ func (d *decoder) enter(node *yaml.Node) (value *yaml.Node, ok bool) {
 			if len(d.aliases) > 0 {
 				at = d.aliases[0]
 			}
-			d.fail(at, fmt.Sprintf("the aliases expand to more than %d values", MaxAliasValues), "write the values out, or use fewer aliases")
+			d.fail(at, fmt.Sprintf("the aliases expand to more than %d values", MaxAliasValues),
+				"write the values out, or use fewer aliases")
 		}
 		d.bomb = true
 		d.exit(node)
@@ -195,7 +198,10 @@ func (d *decoder) structure(node *yaml.Node, v reflect.Value) {
 		return
 	}
 	info := d.types.describe(v.Type())
-	o := &object{node: node, info: info, keys: make([]*yaml.Node, len(info.fields)), values: make([]*yaml.Node, len(info.fields))}
+	o := &object{
+		node: node, info: info, keys: make([]*yaml.Node, len(info.fields)),
+		values: make([]*yaml.Node, len(info.fields)),
+	}
 	for _, e := range d.entries(node) {
 		name, ok := d.keyName(e.key)
 		if !ok {
@@ -258,7 +264,8 @@ func (d *decoder) refuses(f *field, e entry) bool {
 	instead := strings.ReplaceAll(f.instead, "'", "")
 	switch f.service {
 	case refused:
-		d.fail(e.key, pathString(d.path)+" is not served, and a runtime without it would permit what the Spicepod does not", "use "+instead)
+		d.fail(e.key, pathString(d.path)+" is not served, and a runtime without it would permit what the Spicepod does not",
+			"use "+instead)
 	case renamed:
 		d.fail(e.key, pathString(d.path)+" has another name here", "write "+instead)
 	default:

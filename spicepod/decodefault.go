@@ -27,7 +27,8 @@ func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 	default:
 		hint = "keys here: " + strings.Join(info.served(), ", ")
 	}
-	message := fmt.Sprintf("unknown key %q%s", truncate.Runes(name, maxShown), d.where()) + nearest.Clause(name, info.names)
+	message := fmt.Sprintf("unknown key %q%s", truncate.Runes(name, maxShown), d.where()) +
+		nearest.Clause(name, info.names)
 	d.push(name)
 	d.fail(e.key, message, hint)
 	d.pop()
@@ -36,7 +37,8 @@ func (d *decoder) unknownKey(e entry, name string, info *typeInfo) string {
 
 func (d *decoder) duplicateKey(key, first *yaml.Node, name string) {
 	d.push(name)
-	d.fail(key, fmt.Sprintf("key %q is written twice: first at %s", name, located{first, d.src}.position()), "keep one of them")
+	d.fail(key, fmt.Sprintf("key %q is written twice: first at %s", name, located{first, d.src}.position()),
+		"keep one of them")
 	d.pop()
 }
 

@@ -30,7 +30,10 @@ type span struct{ first, count int }
 const maxDependencies = 100
 
 // dependencyLists are the lists of components that are taken from dependencies.
-var dependencyLists = []string{"catalogs", "datasets", "views", "functions", "embeddings", "tools", "toolsets", "models", "agents"}
+var dependencyLists = []string{
+	"catalogs", "datasets", "views", "functions", "embeddings", "tools", "toolsets",
+	"models", "agents",
+}
 
 // registryName matches org/name@version of Spice's registry.
 var registryName = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)/([A-Za-z0-9][\w.-]*?)(@[\w.+-]+)?$`)
@@ -81,11 +84,13 @@ func (l *dependencies) look(by *decoder, name string) (file, hint string) {
 	hint = "write the path of a folder with a spicepod.yaml, relative to the folder of this file"
 	if m := registryName.FindStringSubmatch(name); m != nil {
 		folders = append(folders, filepath.Join(store, m[1], m[2]), filepath.Join(store, m[2]))
-		hint = fmt.Sprintf("Spicepods of a registry are not fetched: put it into the folder spicepods/%s/%s next to the Spicepod", m[1], m[2])
+		hint = fmt.Sprintf("Spicepods of a registry are not fetched: put it into the folder spicepods/%s/%s next "+
+			"to the Spicepod", m[1], m[2])
 	}
 	for i, folder := range folders {
 		found, err := findFile(folder)
-		if i == 0 && by.within != "" && !inFolder(real(folder), by.within) && !inFolder(real(folder), real(store)) && !slices.Contains(l.around, found) {
+		if i == 0 && by.within != "" && !inFolder(real(folder), by.within) && !inFolder(real(folder), real(store)) &&
+			!slices.Contains(l.around, found) {
 			hint = "a dependency names only Spicepods in its own folder and in spicepods"
 			continue
 		}
@@ -110,7 +115,8 @@ func (l *dependencies) cycle(file string) string {
 func (l *dependencies) load(file string) {
 	dir := filepath.Dir(file)
 	own := &decoder{
-		dir: dir, home: l.home, within: real(dir), types: l.types, parts: map[string]*part{}, problems: l.problems, full: l.full, bodies: l.bodies,
+		dir: dir, home: l.home, within: real(dir), types: l.types, parts: map[string]*part{}, problems: l.problems,
+		full: l.full, bodies: l.bodies,
 		expanded: l.expanded, component: l.component, partBytes: l.partBytes,
 		index: &index{refs: l.index.refs, texts: l.index.texts, files: l.index.files, unset: map[string][]Unset{}},
 	}
@@ -119,7 +125,8 @@ func (l *dependencies) load(file string) {
 		own.index.files[filepath.Join(dir, name)] = true
 	}
 	pod := own.load(file)
-	l.problems, l.full, l.expanded, l.component, l.partBytes = own.problems, own.full, own.expanded, own.component, own.partBytes
+	l.problems, l.full, l.expanded, l.component, l.partBytes = own.problems, own.full, own.expanded, own.component,
+		own.partBytes
 	if pod == nil {
 		return
 	}
@@ -141,13 +148,16 @@ func (l *dependencies) take(pod *Pod) {
 	}
 	l.pod.dependencies = append(l.pod.dependencies, d)
 	for i, t := range pod.Tools {
-		if process, ok := strings.CutPrefix(t.From, "mcp:"); ok && !strings.HasPrefix(process, "http://") && !strings.HasPrefix(process, "https://") {
-			l.decoder.add(pod.Problem(fmt.Sprintf("tools[%d].from", i), "a dependency starts no process", "declare the tool in the Spicepod itself"))
+		if process, ok := strings.CutPrefix(t.From, "mcp:"); ok && !strings.HasPrefix(process, "http://") &&
+			!strings.HasPrefix(process, "https://") {
+			l.decoder.add(pod.Problem(fmt.Sprintf("tools[%d].from", i), "a dependency starts no process",
+				"declare the tool in the Spicepod itself"))
 		}
 	}
 	for i, f := range pod.Functions {
 		if f.BodyKind.InProcess() {
-			l.decoder.add(pod.Problem(fmt.Sprintf("functions[%d].from", i), "a dependency starts no process", "declare the function in the Spicepod itself"))
+			l.decoder.add(pod.Problem(fmt.Sprintf("functions[%d].from", i), "a dependency starts no process",
+				"declare the function in the Spicepod itself"))
 		}
 	}
 	warn := func(path, message, hint string) {
@@ -158,7 +168,8 @@ func (l *dependencies) take(pod *Pod) {
 	l.pod.faults = append(l.pod.faults, pod.NotServed()...)
 	root := pod.index.root.node
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if key := keyText(root.Content[i]); slices.Contains([]string{"runtime", "sandboxes", "search_tests"}, key) && !isEmpty(target(root.Content[i+1])) {
+		if key := keyText(root.Content[i]); slices.Contains([]string{"runtime", "sandboxes", "search_tests"}, key) &&
+			!isEmpty(target(root.Content[i+1])) {
 			warn(key, key+" of a dependency has no effect", "write it in the Spicepod itself")
 		}
 	}
@@ -188,7 +199,9 @@ func (d *decoder) folder() (path, of, hint string) {
 	if d.within != "" {
 		return d.within, "the dependency", "a dependency reads files of its own folder only"
 	}
-	return real(d.home), "the Spicepod", "move the file into that folder, or start spiced with a Spicepod in a folder above both; symbolic links that lead out are not followed"
+	return real(d.home), "the Spicepod",
+		"move the file into that folder, or start spiced with a Spicepod in a folder above both; symbolic links that lead " +
+			"out are not followed"
 }
 
 // inFolder reports whether a path is in a folder. Neither has symbolic links.

@@ -24,7 +24,8 @@ is not in these tables is refused; the error suggests the nearest known key.
 - A Spicepod of Spice starts here: what this build serves is served, and each component
   that it does not serve is named with the reason and what to use instead.
 - Entries of component lists are written inline or as ` + "`{ref: path}`" + `: a file with
-  one component, or a folder that contains it as ` + "`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
+  one component, or a folder that contains it as ` +
+	"`dataset.yaml`, `view.yaml`,\n  `function.yaml`" + ` and so on. Paths start at the folder of the file that names
   them; only ` + "`dependsOn`" + ` is allowed next to ` + "`ref`" + `.
 - Files that ` + "`ref`, `body_ref`, `sql_ref` and `params.module`" + ` name are in the Spicepod's
   folder; others are refused, also behind symbolic links.
@@ -57,7 +58,10 @@ type docsWriter struct {
 
 // alternatives writes the table of keys that are not served.
 func (d *docsWriter) alternatives(t *testing.T) {
-	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect: a warning names each with its position. A dataset whose rows would be others without it is not served. Keys that protect something are refused: a runtime without them would permit what the Spicepod does not. Those that are renamed are refused with the name to write.\n\n| key | use instead |\n|---|---|\n")
+	d.out.WriteString("\n## Keys of Spice that are not served\n\nThey are read and checked, and have no effect: a warning names each with its " +
+		"position. A dataset " +
+		"whose rows would be others without it is not served. Keys that protect something are refused: a runtime without them would permit what the Spicepod does " +
+		"not. Those that are renamed are refused with the name to write.\n\n| key | use instead |\n|---|---|\n")
 	for _, u := range d.unserved {
 		if u[1] == "" {
 			t.Errorf("%s is not served, and has no tag `instead`", u[0])

@@ -171,7 +171,8 @@ func (e *Entry) NeedsKey(from, key string) *Problem {
 		return nil
 	}
 	p := e.Pod.KeyProblem(e.Path+".params", fmt.Sprintf("%s needs params.%s", from, key),
-		fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key", key, strings.ToUpper(key)))
+		fmt.Sprintf("write %s: ${env:%s}, or endpoint: with the base URL of a server that needs no key",
+			key, strings.ToUpper(key)))
 	p.Component = e.Component
 	return &p
 }
@@ -202,7 +203,8 @@ func (e *Entry) Word(key string, words ...string) string {
 	if slices.Contains(words, text) {
 		return text
 	}
-	e.FailParam(key, nearest.Hint(text, words, ""), "params.%s takes %s, not %q", key, strings.Join(words, " or "), fmt.Sprint(e.Params[key]))
+	e.FailParam(key, nearest.Hint(text, words, ""), "params.%s takes %s, not %q", key, strings.Join(words, " or "),
+		fmt.Sprint(e.Params[key]))
 	return words[0]
 }
 

@@ -37,11 +37,14 @@ func faults(t *testing.T, e *Entry) (out []string) {
 func TestEntryKnowsItsParams(t *testing.T) {
 	declared := []Param{{Name: "endpoint"}, {Name: "timeout", Type: ParamDuration}}
 	for params, want := range map[string][]string{
-		"":                          nil,
-		"timeout: 1s, endpoint: e":  nil,
-		"timeout: [1s]":             {`21 .params.timeout: params.timeout takes a duration such as 30s, not a list`},
-		"timeuot: 1s":               {`12 .params.timeuot: unknown param "timeuot" of a model from x (did you mean "timeout"? known here: endpoint, timeout)`},
-		"zz: 1, timeout: 1, aa: ~":  {`31 .params.aa: unknown param "aa" of a model from x (known here: endpoint, timeout)`, `12 .params.zz: unknown param "zz" of a model from x (known here: endpoint, timeout)`},
+		"":                         nil,
+		"timeout: 1s, endpoint: e": nil,
+		"timeout: [1s]":            {`21 .params.timeout: params.timeout takes a duration such as 30s, not a list`},
+		"timeuot: 1s":              {`12 .params.timeuot: unknown param "timeuot" of a model from x (did you mean "timeout"? known here: endpoint, timeout)`},
+		"zz: 1, timeout: 1, aa: ~": {
+			`31 .params.aa: unknown param "aa" of a model from x (known here: endpoint, timeout)`,
+			`12 .params.zz: unknown param "zz" of a model from x (known here: endpoint, timeout)`,
+		},
 		"'a b': 1":                  {`12 .params["a b"]: unknown param "a b" of a model from x (known here: endpoint, timeout)`},
 		"'': 1":                     {`12 .params[""]: unknown param "" of a model from x (known here: endpoint, timeout)`},
 		`"q\"].x": {deep: [1, 2]}`:  {`12 .params["q\"].x"]: unknown param "q\"].x" of a model from x (known here: endpoint, timeout)`},
@@ -149,10 +152,13 @@ func TestEntrySecrets(t *testing.T) {
 		"x_api_key: plain, organization: plain, endpoint: 'http://h/?k=v'": {"plain"},
 		"x_api_key: 12345": {"12345"},
 		"x_api_key: [a]":   nil,
-		"x_api_key: '${env:SPICED_T_LINE}', organization: '${env:SPICED_T_SECRET}'":      {hidden},
-		"x_api_key: '${env:SPICED_T_EMPTY}', organization: '${env:SPICED_T_EMPTY}'":      nil,
-		"organization: 'https://h/?k=${env:SPICED_T_SECRET}'":                            {"https://h/?k=" + hidden},
-		"endpoint: '${env:SPICED_T_URL}'":                                                {"1", "a b", "c", "https://in.example:8443/v1?api-version=1&key=a%20b&key=c&none=", "in.example", "in.example:8443"},
+		"x_api_key: '${env:SPICED_T_LINE}', organization: '${env:SPICED_T_SECRET}'": {hidden},
+		"x_api_key: '${env:SPICED_T_EMPTY}', organization: '${env:SPICED_T_EMPTY}'": nil,
+		"organization: 'https://h/?k=${env:SPICED_T_SECRET}'":                       {"https://h/?k=" + hidden},
+		"endpoint: '${env:SPICED_T_URL}'": {
+			"1", "a b", "c",
+			"https://in.example:8443/v1?api-version=1&key=a%20b&key=c&none=", "in.example", "in.example:8443",
+		},
 		"endpoint: 'http://h/?k=${env:SPICED_T_SECRET}', other: '${env:SPICED_T_EMPTY}'": {"h", "http://h/?k=" + hidden, hidden},
 		"endpoint: '://${env:SPICED_T_SECRET}'":                                          {"://" + hidden},
 	} {

@@ -26,7 +26,8 @@ func AddVariable(text, name, value string) (string, error) {
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "$", `\$`).Replace(value)
 	for _, quoted := range []string{value, "'" + value + "'", `"` + escaped + `"`} {
 		added := text + name + "=" + quoted + "\n"
-		if values, err := godotenv.Unmarshal(added); err == nil && values[name] == value && (quoted != value || isPlainVariable(value)) {
+		if values, err := godotenv.Unmarshal(added); err == nil && values[name] == value &&
+			(quoted != value || isPlainVariable(value)) {
 			return added, nil
 		}
 	}
@@ -35,5 +36,6 @@ func AddVariable(text, name, value string) (string, error) {
 
 // isPlainVariable reports whether a value needs no quotes for any reader of .env files.
 func isPlainVariable(value string) bool {
-	return value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:@%") == ""
+	return value != "" && strings.Trim(value,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:@%") == ""
 }

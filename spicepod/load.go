@@ -88,7 +88,10 @@ func (d *decoder) complete(pod *Pod) {
 }
 
 func newDecoder(file string, bodies []BodyKind) *decoder {
-	return &decoder{dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{}, parts: map[string]*part{}, bodies: bodies}
+	return &decoder{
+		dir: filepath.Dir(file), home: filepath.Dir(file), index: newIndex(), types: describer{},
+		parts: map[string]*part{}, bodies: bodies,
+	}
 }
 
 // findFile returns the absolute path of the Spicepod at path. With an error, the path is
@@ -122,7 +125,8 @@ func (d *decoder) load(file string) *Pod {
 	shown := shownPath(d.home, file)
 	raw, err := readRegular(file, MaxFileBytes)
 	if err != nil {
-		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
+		d.problems = append(d.problems,
+			Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
 		return nil
 	}
 	return d.decode(file, raw)
@@ -145,7 +149,8 @@ func (d *decoder) decode(file, raw string) *Pod {
 	d.index.root = located{root, d.src}
 	pod := &Pod{Dir: d.dir, File: file, index: d.index, bodies: d.bodies}
 	if root.Kind != yaml.MappingNode {
-		d.fail(root, "a Spicepod is a mapping, not "+describeNode(root), "begin with version: v1, kind: Spicepod and name: …, each on a line")
+		d.fail(root, "a Spicepod is a mapping, not "+describeNode(root),
+			"begin with version: v1, kind: Spicepod and name: …, each on a line")
 		return nil
 	}
 	v := reflect.ValueOf(pod).Elem()

@@ -322,7 +322,8 @@ views:
 
 func TestRefs(t *testing.T) {
 	dir := write(t, map[string]string{
-		"spicepod.yml":              head + "datasets:\n  - ref: data/flights\n    dependsOn: [other]\n  - {name: other, from: file:o.csv}\nviews:\n  - ref: views/v.yaml\n",
+		"spicepod.yml": head +
+			"datasets:\n  - ref: data/flights\n    dependsOn: [other]\n  - {name: other, from: file:o.csv}\nviews:\n  - ref: views/v.yaml\n",
 		"data/flights/dataset.yaml": "name: flights\nfrom: file:f.parquet\ndependsOn: [v]\n",
 		"views/v.yaml":              "name: v\nsql_ref: sql/v.sql\n",
 		"views/sql/v.sql":           "SELECT *\nFROM flights\n",
@@ -506,7 +507,8 @@ func FuzzLoad(f *testing.F) {
 }
 
 func TestProblemsShowNoLineWithAKey(t *testing.T) {
-	_, err := Load(write(t, map[string]string{"spicepod.yaml": head + "runtime:\n  auth: {api-key: {keys: [plain-secret-key], kies: [x]}}\n  tls: {key: plain-secret-key, kee: x}\n"}))
+	_, err := Load(write(t, map[string]string{"spicepod.yaml": head +
+		"runtime:\n  auth: {api-key: {keys: [plain-secret-key], kies: [x]}}\n  tls: {key: plain-secret-key, kee: x}\n"}))
 	if err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), "plain-secret-key") {
 		t.Errorf("got %v", err)
 	}

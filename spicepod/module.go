@@ -47,7 +47,9 @@ func (d *decoder) readFileParam(f *Function, o *object) {
 	switch {
 	case err != nil || name == "": // reported when the params are read
 	case o.value("body") != nil || o.value("body_ref") != nil:
-		d.failPath(ParamPath(key)[1:], fmt.Sprintf("%s function has both `params.%s` and `body` or `body_ref`; provide exactly one", strings.ToUpper(f.Scheme()), key), f.BodyKind.BothHint)
+		d.failPath(ParamPath(key)[1:],
+			fmt.Sprintf("%s function has both `params.%s` and `body` or `body_ref`; provide exactly one",
+				strings.ToUpper(f.Scheme()), key), f.BodyKind.BothHint)
 	default:
 		d.push("params")
 		d.push(key)

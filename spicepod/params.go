@@ -56,8 +56,10 @@ const (
 // String returns what the type takes, for messages.
 func (t ParamType) String() string {
 	return [...]string{
-		"text", "true or false", "a whole number", "a number", "a duration such as 30s", "a size such as 128MiB", "true, false or text",
-		"text or a list of texts", "a mapping of names to values", "a mapping of names to values, or a list of texts", "a mapping, or JSON of one",
+		"text", "true or false", "a whole number", "a number", "a duration such as 30s", "a size such as 128MiB",
+		"true, false or text",
+		"text or a list of texts", "a mapping of names to values", "a mapping of names to values, or a list of texts",
+		"a mapping, or JSON of one",
 	}[t]
 }
 

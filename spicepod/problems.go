@@ -142,7 +142,8 @@ type Cause struct {
 func (p Problems) Causes() []Cause {
 	errors := map[string]int{} // the error of each component that its others wait for
 	for i, q := range p {
-		if first, found := errors[q.Component]; q.Severity == Error && (!found || p[first].WaitsFor != "" && q.WaitsFor == "") {
+		if first, found := errors[q.Component]; q.Severity == Error &&
+			(!found || p[first].WaitsFor != "" && q.WaitsFor == "") {
 			errors[q.Component] = i
 		}
 	}

@@ -256,7 +256,8 @@ func (d *decoder) readPart(at *yaml.Node, path, ref string) *part {
 		return nil
 	}
 	if d.partBytes += len(raw); d.partBytes > MaxTotalBytes {
-		d.fail(at, fmt.Sprintf("the files named by ref, body_ref and sql_ref are larger than %s together", Size(MaxTotalBytes)), "")
+		d.fail(at, fmt.Sprintf("the files named by ref, body_ref and sql_ref are larger than %s together",
+			Size(MaxTotalBytes)), "")
 		return nil
 	}
 	text, fault, message := raw, -1, ""

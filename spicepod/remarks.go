@@ -46,11 +46,14 @@ func (r remarks) acceleration(a *Acceleration) {
 		if a.RetentionPeriod == 0 {
 			key = "retention_sql"
 		}
-		r.add(r.pod.Problem(path+"."+key, key+" has no effect without retention_check_enabled", "set retention_check_enabled: true and retention_check_interval, or leave it out"))
+		r.add(r.pod.Problem(path+"."+key, key+" has no effect without retention_check_enabled",
+			"set retention_check_enabled: true and retention_check_interval, or leave it out"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.Params)) {
 		if !strings.HasPrefix(key, "caching_") { // those are checked with the source
-			r.add(r.pod.KeyProblem(path+ParamPath(key), fmt.Sprintf("acceleration.params.%s has no effect: the copy is in the DuckDB of the process", key), "leave it out; runtime.query has the limits of the database"))
+			r.add(r.pod.KeyProblem(path+ParamPath(key),
+				fmt.Sprintf("acceleration.params.%s has no effect: the copy is in the DuckDB of the process", key),
+				"leave it out; runtime.query has the limits of the database"))
 		}
 	}
 }
@@ -65,7 +68,8 @@ func (r remarks) embeddings(columns []DatasetColumn) {
 		for j, e := range c.Embeddings {
 			if e.From != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, e.From) }) {
 				r.add(r.pod.Problem(fmt.Sprintf("%s.columns[%d].embeddings[%d].from", r.path, i, j),
-					fmt.Sprintf("the embedding model %q is not declared; the search tool ranks by words", e.From), nearest.Hint(e.From, names, "declare it under embeddings:")))
+					fmt.Sprintf("the embedding model %q is not declared; the search tool ranks by words", e.From),
+					nearest.Hint(e.From, names, "declare it under embeddings:")))
 			}
 		}
 	}

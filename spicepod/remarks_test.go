@@ -29,10 +29,13 @@ views:
 	want := []string{
 		"spicepod.yaml:5:3: warning: runtime.output_level is not served yet, and has no effect (instead: --log-level debug of spiced serve)",
 		"spicepod.yaml:6:3: warning: runtime.params is not served yet, and has no effect (the settings of the runtime are keys of their own)",
-		"spicepod.yaml:11:45: warning: dataset a: retention_sql has no effect without retention_check_enabled (set retention_check_enabled: true and retention_check_interval, or leave it out)",
-		"spicepod.yaml:11:77: warning: dataset a: acceleration.params.duckdb_file has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query has the limits of the database)",
+		"spicepod.yaml:11:45: warning: dataset a: retention_sql has no effect without retention_check_enabled (set retention_check_enabled: true " +
+			"and retention_check_interval, or leave it out)",
+		"spicepod.yaml:11:77: warning: dataset a: acceleration.params.duckdb_file has no effect: the copy is in the DuckDB of the process (leave it out; " +
+			"runtime.query has the limits of the database)",
 		`spicepod.yaml:12:59: warning: dataset a: the embedding model "minillm" is not declared; the search tool ranks by words (did you mean "minilm"?)`,
-		"spicepod.yaml:14:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query has the limits of the database)",
+		"spicepod.yaml:14:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query " +
+			"has the limits of the database)",
 		`spicepod.yaml:14:68: warning: view v: the embedding model "other" is not declared; the search tool ranks by words (declare it under embeddings:)`,
 	}
 	got := append(pod.NotServed(), pod.Faults()...)

@@ -76,16 +76,19 @@ const (
 // checkSandbox applies the rules of one sandbox.
 func (d *decoder) checkSandbox(s *Sandbox) {
 	if s.Name != "" && !functionName.MatchString(s.Name) {
-		d.failPath("name", fmt.Sprintf("sandbox name %q is not allowed", truncate.Runes(s.Name, maxShown)), "a name is 1 to 64 letters, digits, _ or -")
+		d.failPath("name", fmt.Sprintf("sandbox name %q is not allowed", truncate.Runes(s.Name, maxShown)),
+			"a name is 1 to 64 letters, digits, _ or -")
 	}
 	if s.Limits.Memory < minSandboxMemory {
-		d.failPath("limits.memory", fmt.Sprintf("a worker needs at least %s of memory", minSandboxMemory), "leave memory out, or raise it")
+		d.failPath("limits.memory", fmt.Sprintf("a worker needs at least %s of memory", minSandboxMemory),
+			"leave memory out, or raise it")
 	}
 	if s.Limits.Output <= 0 {
 		d.failPath("limits.output", "a result needs some room", "leave output out, or write a size such as 64MiB")
 	}
 	if s.Limits.Workers > maxSandboxWorkers {
-		d.failPath("limits.workers", fmt.Sprintf("%d workers are too many; the limit is %d", s.Limits.Workers, maxSandboxWorkers), "")
+		d.failPath("limits.workers",
+			fmt.Sprintf("%d workers are too many; the limit is %d", s.Limits.Workers, maxSandboxWorkers), "")
 	}
 }
 

@@ -67,7 +67,10 @@ func customSchema(d *schema.Deriver, defs schema.Schema, t reflect.Type) schema.
 	case reflect.TypeFor[Names]():
 		return schema.Schema{"type": []string{"string", "array"}, "items": schema.Schema{"type": "string"}}
 	case reflect.TypeFor[Returns]():
-		return schema.Schema{"anyOf": []any{schema.Schema{"type": "string"}, schema.Must(d.Type(reflect.TypeFor[[]Column]()))}}
+		return schema.Schema{"anyOf": []any{
+			schema.Schema{"type": "string"},
+			schema.Must(d.Type(reflect.TypeFor[[]Column]())),
+		}}
 	}
 	if t.Kind() != reflect.Struct {
 		return nil

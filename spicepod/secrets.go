@@ -41,7 +41,8 @@ func (d *decoder) reference(node *yaml.Node, v reflect.Value) {
 		return
 	}
 	if open := openReference.FindString(raw); open != "" {
-		d.fail(node, fmt.Sprintf("the reference %q has no end", truncate.Runes(open, maxShown)), "write } after the name, as in ${env:NAME}")
+		d.fail(node, fmt.Sprintf("the reference %q has no end", truncate.Runes(open, maxShown)),
+			"write } after the name, as in ${env:NAME}")
 		return
 	}
 	if !reference.MatchString(raw) {
@@ -196,12 +197,16 @@ func (d *decoder) readEnv(path string) map[string]string {
 	}
 	shown := shownPath(d.home, path)
 	if !d.inside(path) {
-		d.add(Problem{Position: Position{File: shown}, Message: "it leads out of the folder of the dependency", Hint: "a dependency reads files of its own folder only"})
+		d.add(Problem{
+			Position: Position{File: shown}, Message: "it leads out of the folder of the dependency",
+			Hint: "a dependency reads files of its own folder only",
+		})
 		return nil
 	}
 	raw, err := readRegular(path, MaxEnvBytes)
 	if err != nil {
-		d.problems = append(d.problems, Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
+		d.problems = append(d.problems,
+			Problem{Position: Position{File: shown}, Message: "cannot read the file: " + reason(err)})
 		return nil
 	}
 	text := strings.TrimPrefix(raw, "\uFEFF")

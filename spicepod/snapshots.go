@@ -76,10 +76,13 @@ func (d *decoder) checkSnapshots(a *Acceleration) {
 	interval := a.SnapshotsTrigger == SnapshotOnInterval
 	switch {
 	case interval && a.SnapshotsTriggerThreshold == 0:
-		d.failPath("snapshots_trigger", "time_interval needs snapshots_trigger_threshold", "set snapshots_trigger_threshold, for example to 10m")
+		d.failPath("snapshots_trigger", "time_interval needs snapshots_trigger_threshold",
+			"set snapshots_trigger_threshold, for example to 10m")
 	case interval && a.SnapshotsTriggerThreshold < MinSnapshotGap:
-		d.failPath("snapshots_trigger_threshold", fmt.Sprintf("the interval is %s; it must be at least %s", a.SnapshotsTriggerThreshold, MinSnapshotGap), "")
+		d.failPath("snapshots_trigger_threshold",
+			fmt.Sprintf("the interval is %s; it must be at least %s", a.SnapshotsTriggerThreshold, MinSnapshotGap), "")
 	case a.SnapshotsTriggerThreshold != 0 && a.SnapshotsTrigger == SnapshotOnRefresh:
-		d.failPath("snapshots_trigger_threshold", "snapshots_trigger refresh_complete has no threshold", "set snapshots_trigger: time_interval, or leave it out")
+		d.failPath("snapshots_trigger_threshold", "snapshots_trigger refresh_complete has no threshold",
+			"set snapshots_trigger: time_interval, or leave it out")
 	}
 }

@@ -96,7 +96,8 @@ func TestKeysOfSpice(t *testing.T) {
 		fmt.Fprintf(&as, "| `%s` | %s |\n", section, strings.Join(same, ", "))
 	}
 	const page = "../docs/coming-from-spice.md"
-	const mark = "<!-- The rest is written by spicepod/spice_test.go: change the struct tags in spicepod, or\n     spicepod/testdata/spice_keys.txt, and run: make docs -->\n"
+	const mark = "<!-- The rest is written by spicepod/spice_test.go: change the struct tags in spicepod, or\n     spicepod/testdata/spice_keys.txt, and run: " +
+		"make docs -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -65,19 +65,37 @@ var reportedLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
 // advice rewords the parser's messages.
 var advice = []struct{ message, words, hint string }{
-	{"mapping values are not allowed", `a second ": " on this line, or a key under a value`, `put a value that holds ": " in quotes, and the keys of one mapping at the same indentation`},
-	{"did not find expected key", "this line does not fit the mapping around it", "indent it like the keys above it, and close quotes on the line before"},
-	{"did not find expected '-' indicator", "this line does not fit the list around it", "start every entry with - at the same indentation, and indent its keys alike"},
-	{"found character that cannot start any token", "a value cannot start with this character", "put the value in quotes; indent with spaces, not tabs"},
+	{
+		"mapping values are not allowed", `a second ": " on this line, or a key under a value`,
+		`put a value that holds ": " in quotes, and the keys of one mapping at the same indentation`,
+	},
+	{
+		"did not find expected key", "this line does not fit the mapping around it",
+		"indent it like the keys above it, and close quotes on the line before",
+	},
+	{
+		"did not find expected '-' indicator", "this line does not fit the list around it",
+		"start every entry with - at the same indentation, and indent its keys alike",
+	},
+	{
+		"found character that cannot start any token", "a value cannot start with this character",
+		"put the value in quotes; indent with spaces, not tabs",
+	},
 	{"found a tab character", "a tab cannot indent YAML", "indent with spaces"},
 	{"did not find expected ',' or ']'", "the list [ is not closed, or a comma is missing", "close it with ]"},
 	{"did not find expected ',' or '}'", "the mapping { is not closed, or a comma is missing", "close it with }"},
-	{"could not find expected ':'", `a key without ": "`, `write key: value; text over several lines needs | after its key`},
+	{
+		"could not find expected ':'", `a key without ": "`,
+		`write key: value; text over several lines needs | after its key`,
+	},
 	{"found unexpected end of stream", "the quote is not closed", "close the quote"},
 	{"found unexpected document indicator", "the quote is not closed", "close the quote"},
 	{"found unknown escape character", "unknown escape after \\", `write \\ for a backslash, or use single quotes`},
 	{"did not find expected node content", "a value is missing here", ""},
-	{"did not find expected alphabetic or numeric character", "a name is missing after * or &", "put the value in quotes if it is text"},
+	{
+		"did not find expected alphabetic or numeric character", "a name is missing after * or &",
+		"put the value in quotes if it is text",
+	},
 	{"exceeded max depth", "the file is nested too deeply", fmt.Sprintf("at most %d levels", MaxDepth)},
 }
 
@@ -97,13 +115,15 @@ func syntaxProblem(src *source, err error) Problem {
 	}
 	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
 		name = strings.TrimSuffix(name, "' referenced")
-		message, hint = fmt.Sprintf("the alias *%s has no anchor &%s before it", name, name), "put text that starts with * in quotes"
+		message, hint = fmt.Sprintf("the alias *%s has no anchor &%s before it", name, name),
+			"put text that starts with * in quotes"
 	}
 	at := faultOffset(src)
 	switch {
 	case at >= 0 && strings.HasPrefix(src.text[at:], "\t"):
 		message, hint = "a tab cannot indent YAML", "indent with spaces"
-	case at > 0 && strings.Contains(text, "did not find expected key") && strings.ContainsRune("'\"", rune(src.text[at-1])):
+	case at > 0 && strings.Contains(text, "did not find expected key") &&
+		strings.ContainsRune("'\"", rune(src.text[at-1])):
 		message, hint = "text after the closing quote", `inside single quotes write '' for a quote, inside double quotes \"`
 	}
 	message = "broken YAML: " + message

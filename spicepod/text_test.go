@@ -27,7 +27,10 @@ func TestTextPrinters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := []string{c.text.String(), fmt.Sprint(c.text), fmt.Sprintf("%s %q %v %+v %#v %x", c.text, c.text, c.text, c.text, c.text, c.text), string(encoded), log.String()}
+		all := []string{
+			c.text.String(), fmt.Sprint(c.text), fmt.Sprintf("%s %q %v %+v %#v %x", c.text, c.text, c.text, c.text, c.text, c.text), string(encoded),
+			log.String(),
+		}
 		for _, got := range all {
 			if !strings.Contains(got, c.want) || strings.Contains(got, "hunter2") {
 				t.Errorf("got %s, want %s", got, c.want)

@@ -21,7 +21,8 @@ import (
 func TestParseDuration(t *testing.T) {
 	good := map[string]time.Duration{
 		"30s": 30 * time.Second, "500ms": 500 * time.Millisecond, "2m30s": 150 * time.Second,
-		"1h": time.Hour, "1d": 24 * time.Hour, "1w 2h": 170 * time.Hour, "1.5s": 1500 * time.Millisecond, "15": 15 * time.Second, "0": 0, "10 s": 10 * time.Second, "3us": 3 * time.Microsecond,
+		"1h": time.Hour, "1d": 24 * time.Hour, "1w 2h": 170 * time.Hour, "1.5s": 1500 * time.Millisecond, "15": 15 * time.Second, "0": 0, "10 s": 10 * time.Second,
+		"3us": 3 * time.Microsecond,
 	}
 	for text, want := range good {
 		if got, err := ParseDuration(text); got != want || err != nil {

@@ -45,7 +45,8 @@ type queryStatus struct {
 func (h *activityHandler) cancel(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	id := r.PathValue("id")
 	if !h.table.Cancel(who.Owner(), id) {
-		return newError(codeNoQuery, "it may have ended, or belong to another caller", "no statement runs under the id %q", truncate.Ellipsis(id, maxShown))
+		return newError(codeNoQuery, "it may have ended, or belong to another caller", "no statement runs under the id %q",
+			truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, queryStatus{id, "cancelled"})
 }
@@ -56,8 +57,10 @@ func activityRoutes(h *activityHandler) []route {
 		{
 			method: "GET", path: "/v1/sql/active", id: "active_queries", tag: "SQL", is: scoped | free,
 			summary: "List your running statements, tool calls and chats.",
-			about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that a tool runs), " +
-				"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any of them can be " +
+			about: "Those of the same key and user, over every protocol. kind is statement, tool_statement (a statement that " +
+				"a tool runs), " +
+				"tool_call or chat; name is the tool or model; sql_preview is the statement without its literals. Any " +
+				"of them can be " +
 				"cancelled by its query_id.",
 			answers:  []answer{{http.StatusOK, "The running work, oldest first.", asJSON(ref("ActiveQueries"), "")}},
 			failures: failures{http.StatusBadRequest: "A header is wrong."},
@@ -67,7 +70,10 @@ func activityRoutes(h *activityHandler) []route {
 			method: "POST", path: "/v1/sql/{id}/cancel", id: "cancel_query", tag: "SQL", is: scoped | free,
 			summary: "Cancel a running statement, tool call or chat of yours.",
 			params:  []param{{"id", "path", "from /v1/sql/active, or the X-Spiced-Query-Id of its answer", text}},
-			answers: []answer{{http.StatusOK, "Cancellation requested.", asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`)}},
+			answers: []answer{{
+				http.StatusOK, "Cancellation requested.",
+				asJSON(ref("QueryStatus"), `{"query_id":"8c6f…","status":"cancelled"}`),
+			}},
 			failures: failures{
 				http.StatusBadRequest: "A header is wrong.",
 				http.StatusNotFound:   "You have no running work with that id.",
@@ -85,7 +91,8 @@ type cancelled struct {
 func (h *activityHandler) cancelRequest(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	id := strings.TrimSuffix(r.PathValue("name"), verbCancel)
 	if !h.table.Cancel(who.Owner(), id) {
-		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request", "no request runs under the id %q", truncate.Ellipsis(id, maxShown))
+		return newError(codeNoRequest, "it may have ended; the key and X-Spiced-User must be those of the request",
+			"no request runs under the id %q", truncate.Ellipsis(id, maxShown))
 	}
 	return writeJSON(w, http.StatusOK, cancelled{true})
 }

@@ -231,7 +231,8 @@ func TestStatusHasTheProblems(t *testing.T) {
 	f := serve(t, nil)
 	var lines []Component
 	r := f.send("GET", "/v1/status", "")
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(strings.ReplaceAll(r.body, `"severity":"error"`, `"severity":0`), `"severity":"warning"`, `"severity":1`)), &lines); err != nil {
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(strings.ReplaceAll(r.body, `"severity":"error"`, `"severity":0`), `"severity":"warning"`, `"severity":1`)),
+		&lines); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -252,7 +253,8 @@ func TestRefresh(t *testing.T) {
 	at := func(name string) string { return strings.Replace(path, "%", name, 1) }
 	f.want(f.send("POST", at("trips"), ""), 201, `{"message":"Dataset refresh triggered for trips."}`)
 	f.want(f.send("POST", at("nope"), ""), 404, `{"message":"Dataset nope not found","code":"dataset_not_found","hint":"GET /v1/datasets lists them"}`)
-	f.want(f.send("POST", at("plain"), ""), 400, `{"message":"Dataset plain does not have acceleration enabled","code":"not_accelerated","hint":"each statement reads its source; to copy it, declare acceleration: {enabled: true}"}`)
+	f.want(f.send("POST", at("plain"), ""), 400,
+		`{"message":"Dataset plain does not have acceleration enabled","code":"not_accelerated","hint":"each statement reads its source; to copy it, declare acceleration: {enabled: true}"}`)
 	f.want(f.send("POST", at("trips"), `{"refresh_sql":"SELECT 1","refresh_mode":"full","refresh_jitter_max":"1s"}`), 201, "")
 	if want := (RefreshOptions{"SELECT 1", "full", "1s"}); f.runtime.refreshed != want {
 		t.Errorf("got %v", f.runtime.refreshed)

@@ -23,7 +23,9 @@ type approvalsHandler struct {
 }
 
 // withStore is a handler that needs the store.
-func (h *approvalsHandler) withStore(serve func(http.ResponseWriter, *http.Request, caller.Caller, *approval.Store) error) handler {
+func (h *approvalsHandler) withStore(
+	serve func(http.ResponseWriter, *http.Request, caller.Caller, *approval.Store) error,
+) handler {
 	return func(w http.ResponseWriter, r *http.Request) error { // h is nil where routes are only described
 		return h.tools.scoped(func(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 			return serve(w, r, who, h.tools.registry.Approvals())
@@ -33,14 +35,18 @@ func (h *approvalsHandler) withStore(serve func(http.ResponseWriter, *http.Reque
 
 // statuses are the values of ?status.
 var statuses = []string{
-	string(approval.Pending), string(approval.Approved), string(approval.Denied), string(approval.Used), string(approval.Expired),
+	string(approval.Pending), string(approval.Approved), string(approval.Denied), string(approval.Used),
+	string(approval.Expired),
 }
 
-func (h *approvalsHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller, store *approval.Store) error {
+func (h *approvalsHandler) list(w http.ResponseWriter, r *http.Request, who caller.Caller,
+	store *approval.Store,
+) error {
 	list, status := store.List(h.keys(), who), r.URL.Query().Get("status")
 	if status != "" {
 		if !slices.Contains(statuses, status) {
-			return newError(errcode.InvalidRequest, "it is one of "+strings.Join(statuses, ", "), "the status %q is unknown", truncate.Ellipsis(status, maxShown))
+			return newError(errcode.InvalidRequest, "it is one of "+strings.Join(statuses, ", "), "the status %q is unknown",
+				truncate.Ellipsis(status, maxShown))
 		}
 		list = slices.DeleteFunc(list, func(a approval.Approval) bool { return string(a.Status) != status })
 	}
@@ -55,7 +61,9 @@ func (h *approvalsHandler) get(w http.ResponseWriter, r *http.Request, who calle
 	return writeJSON(w, http.StatusOK, a)
 }
 
-func (h *approvalsHandler) decide(w http.ResponseWriter, r *http.Request, who caller.Caller, store *approval.Store) error {
+func (h *approvalsHandler) decide(w http.ResponseWriter, r *http.Request, who caller.Caller,
+	store *approval.Store,
+) error {
 	body, err := h.tools.bodies.read(w, r, maxSmallBody)
 	if err != nil {
 		return err
@@ -77,9 +85,11 @@ func decodeDecision(body []byte) (d approval.Decision, err error) {
 	}
 	switch {
 	case d.Decision != approval.Approve && d.Decision != approval.Deny:
-		return d, newError(errcode.InvalidRequest, `write "approve" or "deny"`, "the decision is %q", truncate.Ellipsis(string(d.Decision), maxShown))
+		return d, newError(errcode.InvalidRequest, `write "approve" or "deny"`, "the decision is %q",
+			truncate.Ellipsis(string(d.Decision), maxShown))
 	case len(d.Note) > approval.MaxNote:
-		return d, newError(errcode.InvalidRequest, "", "the note has %d bytes; the limit is %d", len(d.Note), approval.MaxNote)
+		return d, newError(errcode.InvalidRequest, "", "the note has %d bytes; the limit is %d", len(d.Note),
+			approval.MaxNote)
 	}
 	return d, nil
 }
@@ -134,16 +144,19 @@ func approvalRoutes(h *approvalsHandler) []route {
 		{
 			method: "POST", path: pathApprovals + "/{id}", id: "decide_approval", tag: "Approvals", is: scoped,
 			summary: "Approve or deny a call.",
-			about: "With keys, only principals in runtime.auth.approvers may, and never about calls of the same principal. Approving runs nothing: " +
-				"the caller repeats the call, which uses the approval. An approval that was not used yet can still be denied. The same decision again changes nothing.",
+			about: "With keys, only principals in runtime.auth.approvers may, and never about calls of the same principal. " +
+				"Approving runs nothing: " +
+				"the caller repeats the call, which uses the approval. An approval that was not used yet can still be denied. " +
+				"The same decision again changes nothing.",
 			params:  []param{id},
 			body:    asJSON(ref("Decision"), `{"decision":"approve","note":"checked with the customer"}`),
 			answers: []answer{{http.StatusOK, "The approval, as it is now.", asJSON(ref("Approval"), "")}},
 			failures: bodyFailures(failures{
 				http.StatusBadRequest: "The body or a header is wrong.",
-				http.StatusForbidden:  "The key is not that of an approver, or it is that of the caller; or the request comes from another site's page.",
-				http.StatusNotFound:   "There is no such approval that you may see, or this process does not serve tools.",
-				http.StatusConflict:   "It was decided otherwise, used, or has expired.",
+				http.StatusForbidden: "The key is not that of an approver, or it is that of the caller; or the request comes " +
+					"from another site's page.",
+				http.StatusNotFound: "There is no such approval that you may see, or this process does not serve tools.",
+				http.StatusConflict: "It was decided otherwise, used, or has expired.",
 			}),
 			handle: h.withStore(h.decide),
 		},

@@ -14,8 +14,10 @@ import (
 func FuzzDecodeDecision(f *testing.F) {
 	for _, s := range []string{
 		`{"decision":"approve"}`, `{"decision":"deny","note":"no"}`, `{"note":"x","decision":"approve"}`, `{"decision":"Approve"}`, `{"DECISION":"approve"}`,
-		`{"decision":"deny","decision":"approve"}`, `{"decision":["approve"]}`, `{"decision":null}`, `{}`, `[]`, ``, `null`, `{"decision":"approve"`, `{"decision":"\u0061pprove"}`,
-		`{"decision":"approve","note":"\ud800"}`, "{\"decision\":\"approve\",\"note\":\"\xff\"}", `{"decision":"approve"}{"decision":"deny"}`, `{"decision":"approve","x":1}`,
+		`{"decision":"deny","decision":"approve"}`, `{"decision":["approve"]}`, `{"decision":null}`, `{}`, `[]`, ``, `null`, `{"decision":"approve"`,
+		`{"decision":"\u0061pprove"}`,
+		`{"decision":"approve","note":"\ud800"}`, "{\"decision\":\"approve\",\"note\":\"\xff\"}", `{"decision":"approve"}{"decision":"deny"}`,
+		`{"decision":"approve","x":1}`,
 		`{"decision":"approve","note":"` + strings.Repeat("n", approval.MaxNote+1) + `"}`,
 	} {
 		f.Add([]byte(s))

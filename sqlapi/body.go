@@ -38,7 +38,8 @@ func (s *sqlHandler) readSQL(w http.ResponseWriter, r *http.Request) (engine.Req
 		}
 	}
 	if strings.TrimSpace(req.SQL) == "" {
-		return engine.Request{}, newError(errcode.InvalidRequest, "send a statement, such as SELECT 1", "there is no SQL in the body")
+		return engine.Request{},
+			newError(errcode.InvalidRequest, "send a statement, such as SELECT 1", "there is no SQL in the body")
 	}
 	return req, nil
 }
@@ -223,7 +224,8 @@ func decodeInteger(d *json.Decoder, to any) error {
 	if err := d.Decode(&raw); err != nil {
 		return err
 	}
-	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && bytes.ContainsAny(raw, ".eE") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+	if n, err := strconv.ParseFloat(string(raw), 64); err == nil && bytes.ContainsAny(raw, ".eE") && n == math.Trunc(n) &&
+		math.Abs(n) < 1<<53 {
 		raw = strconv.AppendInt(nil, int64(n), 10)
 	}
 	return json.Unmarshal(raw, to)

@@ -97,11 +97,16 @@ var errStopped = &chat.Error{Code: errcode.Cancelled, Message: "the request was 
 
 // begin lists a chat as the caller's work, under the id of its request. Call
 // end when it is over.
-func (c *chatHandler) begin(ctx context.Context, who caller.Caller) (_ context.Context, entry *activity.Entry, end func(), err error) {
+func (c *chatHandler) begin(ctx context.Context,
+	who caller.Caller,
+) (_ context.Context, entry *activity.Entry, end func(), err error) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		return nil, nil, nil, &chat.Error{Code: errcode.RateLimited, RetryAfter: time.Second, Message: "too many chats run already; try again in a moment"}
+		return nil, nil, nil, &chat.Error{
+			Code: errcode.RateLimited, RetryAfter: time.Second,
+			Message: "too many chats run already; try again in a moment",
+		}
 	}
 	ctx, entry = c.activity.Begin(ctx, activity.Work{
 		ID: who.RequestID, Kind: activity.Chat, Owner: who.Owner(), Protocol: string(query.HTTP), Name: who.Model,

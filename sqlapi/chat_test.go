@@ -211,7 +211,10 @@ func TestChatsAreAnsweredWhole(t *testing.T) {
 		f.want(r, 200, "")
 		wantMatch(t, r, form.id)
 		wantMatch(t, r, fmt.Sprintf(form.text, "moin"))
-		if want := (caller.Caller{UserID: "ada", SpaceID: "s", SessionID: "t", Agent: "a", RequestID: "q1", Model: "helper", Write: true, Delegate: true, Address: "127.0.0.1", Protocol: caller.Chat}); fmt.Sprint(got) != fmt.Sprint(want) {
+		if want := (caller.Caller{
+			UserID: "ada", SpaceID: "s", SessionID: "t", Agent: "a", RequestID: "q1", Model: "helper", Write: true, Delegate: true,
+			Address: "127.0.0.1", Protocol: caller.Chat,
+		}); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("scope %+v", got)
 		}
 		if r.header.Get(headerRequestID) != "q1" || r.header.Get(headerGeneration) != "7" || r.header.Get("Content-Type") != "application/json" {

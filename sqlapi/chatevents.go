@@ -19,7 +19,10 @@ const (
 	eventsInclude = "include"
 )
 
-var eventsParam = param{headerEvents, "header", "include: the answer also reports calls of the runtime's tools", oneOf(eventsInclude)}
+var eventsParam = param{
+	headerEvents, "header", "include: the answer also reports calls of the runtime's tools",
+	oneOf(eventsInclude),
+}
 
 func includesEvents(r *http.Request) bool {
 	return strings.EqualFold(strings.TrimSpace(r.Header.Get(headerEvents)), eventsInclude)

@@ -32,9 +32,12 @@ func anthropicClient(f *fixture, o ...anthropicoption.RequestOption) anthropic.C
 
 func completionParams() openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{
-		Model:         "helper",
-		Messages:      []openai.ChatCompletionMessageParamUnion{openai.UserMessage("moin")},
-		Tools:         []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "mine", Parameters: shared.FunctionParameters{"type": "object"}})},
+		Model:    "helper",
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("moin")},
+		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
+			Name:       "mine",
+			Parameters: shared.FunctionParameters{"type": "object"},
+		})},
 		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
 	}
 }

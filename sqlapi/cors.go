@@ -15,7 +15,8 @@ const (
 )
 
 var corsExposed = strings.Join([]string{
-	headerRequestID, headerQueryID, headerGeneration, headerTruncated, headerIgnored, headerCacheStatus, headerCacheScope, headerXCache,
+	headerRequestID, headerQueryID, headerGeneration, headerTruncated, headerIgnored, headerCacheStatus, headerCacheScope,
+	headerXCache,
 	headerRetryAfter, headerShouldRetry, headerLocation, headerPreferenceApplied, headerAnthropicID, headerMCPSession,
 }, ", ")
 

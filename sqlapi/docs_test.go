@@ -24,7 +24,8 @@ The default address is 127.0.0.1:8090. A machine-readable description is at ` + 
 Over loopback, the Host header must be localhost, an address, or a name of ` + "`runtime.mcp.allowed_hosts`" + `, and a
 request from a page of another site is refused, whatever its method: a web page cannot reach the runtime on a developer's machine, nor its
 metrics. That includes the images, scripts and frames of a page, which browsers mark with ` + "`Sec-Fetch-Site`" + `. A link to a GET route can be followed:
-the page that has the link cannot read the answer. ` + "`runtime.cors`" + ` lets the pages of the sites that it names through; without it there are no CORS headers.
+the page that has the link cannot read the answer. ` +
+	"`runtime.cors`" + ` lets the pages of the sites that it names through; without it there are no CORS headers.
 
 Every response has an ` + "`X-Request-Id`" + `, the client's own if it sent one; the log has it too. The log has a
 fingerprint of each statement, never a literal.
@@ -33,21 +34,26 @@ fingerprint of each statement, never a literal.
 
 Where ` + "`runtime.auth.api-key`" + ` has keys, every route but ` + "`/health` and `/v1/ready`" + ` needs one: ` + "`X-API-Key: KEY`" + ` or
 ` + "`Authorization: Bearer KEY`" + `. Without one the answer is 401. A key that ends in ` + "`:rw`" + ` may also write: INSERT, UPDATE and DELETE
-on datasets with ` + "`access: read_write`" + `, refreshes, reloads. With any other key, a statement that writes is refused like every statement that the caller may not run (400), and
+on datasets with ` + "`access: read_write`" +
+	`, refreshes, reloads. With any other key, a statement that writes is refused like every statement that the caller may not run (400), and
 other routes answer 403. A request over a principal's limits (requests per second, concurrent requests) is answered with 429 and Retry-After. Requests, queries and results
 belong to the key and the user who made them; no one else can see them.
 
 ## Cached results
 
 ` + "`POST /v1/sql`" + ` returns the last result of an equal statement for ` + "`runtime.caching.sql_results.item_ttl`" + `, as long as no
-new generation comes between, and no refresh of a dataset or view that the statement reads, also through views and functions. ` + "`Results-Cache-Status`" + ` says where the result comes from: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
-refreshed in the background) or ` + "`BYPASS`" + `. A result is never cached if the statement may return another one next time (random(), now(), a volatile function, the
+new generation comes between, and no refresh of a dataset or view that the statement reads, also through views and functions. ` + "`Results-Cache-Status`" +
+	` says where the result comes from: ` + "`HIT`, `MISS`, `STALE`" + ` (it is
+refreshed in the background) or ` +
+	"`BYPASS`" + `. A result is never cached if the statement may return another one next time (random(), now(), a volatile function, the
 runtime's own tables), if its rows depend on the caller or are in a DuckDB file that statements write, or if it has named parameters or an object as a parameter;
 ` + "`Cache-Control: no-cache`" + ` requests a new result.
 
 ## On whose behalf
 
-The routes of SQL, tools and chats accept headers that name the user for whom a request is made: ` + "`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and `X-Spiced-Agent`" + `. Each is a text of at most 128 bytes. They decide which tools are available, row filters and column masks can
+The routes of SQL, tools and chats accept headers that name the user for whom a request is made: ` +
+	"`X-Spiced-User`, `X-Spiced-Space`,\n`X-Spiced-Session` and " +
+	"`X-Spiced-Agent`" + `. Each is a text of at most 128 bytes. They decide which tools are available, row filters and column masks can
 use them, and they are recorded with each call. With keys, only a principal with ` + "`on_behalf_of`" + ` may
 name a user other than its own. The context in a body overrides the headers. Responses of these routes have an
 ` + "`X-Spiced-Generation`" + `: the generation of the Spicepod that served the request.
@@ -268,7 +274,8 @@ func typeText(s schema.Schema) string {
 
 func (b *docsWriter) codes() {
 	b.WriteString("\n## Errors\n\n")
-	b.WriteString("In bodies, a key may be null instead of left out. An error is an object with these keys, or its text alone on /v1/sql for clients that do not accept JSON. " +
+	b.WriteString("In bodies, a key may be null instead of left out. An error is an object with these keys, or its text alone on /v1/sql for clients that do " +
+		"not accept JSON. " +
 		"Calls with an envelope have a ToolResult in its place; /v1/embeddings and the routes of chats have errors in the form of " +
 		"OpenAI or Anthropic; the statuses are the same:\n\n")
 	b.properties(b.schemas["Error"].(schema.Schema))

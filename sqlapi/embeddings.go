@@ -52,7 +52,10 @@ func embeddingError(err error) error {
 	case wire.Status == http.StatusInternalServerError:
 		return err
 	}
-	return &requestError{Code: cmp.Or(errcode.Code(wire.Code), errcode.InvalidRequest), Message: wire.Message, status: wire.Status, body: wire}
+	return &requestError{
+		Code: cmp.Or(errcode.Code(wire.Code), errcode.InvalidRequest), Message: wire.Message,
+		status: wire.Status, body: wire,
+	}
 }
 
 // openAIError is an error of the API's own in OpenAI's form.

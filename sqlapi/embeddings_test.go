@@ -46,7 +46,8 @@ func TestEmbeddings(t *testing.T) {
 	} {
 		f.want(f.send("POST", "/v1/embeddings", c.body), c.status, c.want)
 	}
-	f.want(f.send("POST", "/v1/embeddings", `{}`, "Origin", "http://evil.example"), 403, `{"error":{"message":"requests from pages of other sites are not served; `)
+	f.want(f.send("POST", "/v1/embeddings", `{}`, "Origin", "http://evil.example"), 403,
+		`{"error":{"message":"requests from pages of other sites are not served; `)
 }
 
 func TestEmbeddingErrors(t *testing.T) {

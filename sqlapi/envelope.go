@@ -50,7 +50,8 @@ func (v *schemaVersion) UnmarshalJSON(raw []byte) error {
 	major, _, _ := strings.Cut(string(*v), ".")
 	ours, _, _ := strings.Cut(tools.SchemaVersion, ".")
 	if major != ours {
-		return newError(codeSchemaVersion, fmt.Sprintf("use %q", tools.SchemaVersion), "the schema_version %.40q is not supported", *v)
+		return newError(codeSchemaVersion, fmt.Sprintf("use %q", tools.SchemaVersion),
+			"the schema_version %.40q is not supported", *v)
 	}
 	return nil
 }
@@ -64,7 +65,8 @@ type callerContext struct {
 // contextKeys are the keys of a context, by their spelling without case and underscores:
 // clients also write spaceId.
 var contextKeys = map[string]string{
-	"userid": "user_id", "spaceid": "space_id", "requestid": "request_id", "sessionid": "session_id", "agent": "agent", "model": "model",
+	"userid": "user_id", "spaceid": "space_id", "requestid": "request_id", "sessionid": "session_id", "agent": "agent",
+	"model": "model",
 }
 
 // UnmarshalJSON replaces what the body says. A key that is nearly a known one is refused, as it

@@ -91,7 +91,10 @@ func asRequestError(err error) *requestError {
 	case errors.As(err, &sql) && sql.Code == errcode.Cancelled:
 		return newError(errcode.ShuttingDown, "", "%s", sql.Message) // the client has left
 	case errors.As(err, &sql):
-		return &requestError{Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint, Loading: sql.Loading}
+		return &requestError{
+			Message: sql.Message, Code: sql.Code, Line: sql.Line, Column: sql.Column, Hint: sql.Hint,
+			Loading: sql.Loading,
+		}
 	case errors.As(err, &size):
 		return newError(errcode.RequestTooLarge, "", "the body is larger than %d bytes", size.Limit)
 	}

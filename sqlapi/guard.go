@@ -74,13 +74,15 @@ func (g *Guard) admit(r *http.Request) error {
 }
 
 func hostError(r *http.Request) error {
-	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts", "the host %q is not served here", truncate.Ellipsis(r.Host, maxShown))
+	return newError(codeHost, "use localhost, or add the name to runtime.mcp.allowed_hosts",
+		"the host %q is not served here", truncate.Ellipsis(r.Host, maxShown))
 }
 
 // hostAllowed reports whether a host is the loopback or a name that is allowed.
 func (g *Guard) hostAllowed(host string) bool {
 	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback() || slices.ContainsFunc(g.AllowedHosts, func(allowed string) bool {
+	return host == "localhost" ||
+		err == nil && addr.IsLoopback() || slices.ContainsFunc(g.AllowedHosts, func(allowed string) bool {
 		return allowed == "*" || host != "" && hostname(allowed) == host
 	})
 }
@@ -191,7 +193,8 @@ func (g *Guard) record(w http.ResponseWriter, r *http.Request, principal string,
 		return
 	}
 	g.Audit.Record(r.Context(), audit.Entry{
-		Kind: kind, Protocol: string(query.HTTP), Principal: principal, RequestID: w.Header().Get(headerRequestID), Remote: r.RemoteAddr, Outcome: string(code),
+		Kind: kind, Protocol: string(query.HTTP), Principal: principal, RequestID: w.Header().Get(headerRequestID),
+		Remote: r.RemoteAddr, Outcome: string(code),
 	})
 }
 

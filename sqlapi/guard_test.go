@@ -119,7 +119,8 @@ func TestAnswersToLargeBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := fmt.Fprintf(c, "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s", readKey, len(body), body); err != nil {
+		if _, err := fmt.Fprintf(c, "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s", readKey, len(body),
+			body); err != nil {
 			t.Fatalf("the body cannot be sent: %v", err)
 		}
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)

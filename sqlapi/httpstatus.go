@@ -43,7 +43,10 @@ type errorCode struct {
 // among them, are 400: the address was right.
 var errorCodes = []errorCode{
 	{errcode.Parse, http.StatusBadRequest, "The statement is not SQL."},
-	{errcode.Refused, http.StatusBadRequest, "The caller may not run statements of this kind, or the tool may not do what was asked."},
+	{
+		errcode.Refused, http.StatusBadRequest,
+		"The caller may not run statements of this kind, or the tool may not do what was asked.",
+	},
 	{errcode.NotFound, http.StatusBadRequest, "The statement names an unknown table, column or function."},
 	{errcode.Argument, http.StatusBadRequest, "Types, number of arguments or parameters are wrong."},
 	{errcode.Execution, http.StatusBadRequest, "The statement or the tool failed on the data: an overflow, a bad cast."},
@@ -55,7 +58,10 @@ var errorCodes = []errorCode{
 	{codeDenied, http.StatusForbidden, "The key does not permit it: see Keys."},
 	{codeHost, http.StatusForbidden, "The Host header has a name that is not allowed: see Protection."},
 	{codeOrigin, http.StatusForbidden, "The request comes from a web page of another site: see Protection."},
-	{errcode.ApprovalRequired, http.StatusForbidden, "A person has to approve the call, which did not run: see approval_id."},
+	{
+		errcode.ApprovalRequired, http.StatusForbidden,
+		"A person has to approve the call, which did not run: see approval_id.",
+	},
 	{errcode.ApprovalDenied, http.StatusForbidden, "A person has denied the call."},
 	{errcode.ToolUnavailable, http.StatusForbidden, "The tool is not available to the caller."},
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
@@ -71,20 +77,39 @@ var errorCodes = []errorCode{
 	{codeMethod, http.StatusMethodNotAllowed, "The route has other methods: see Allow."},
 	{codeDecided, http.StatusConflict, "The approval was decided, used, or has expired."},
 	{codeSlowBody, http.StatusRequestTimeout, "The body took too long to arrive."},
-	{errcode.Limit, http.StatusRequestEntityTooLarge, "The statement, the arguments, a result or its memory exceeds a limit."},
+	{
+		errcode.Limit, http.StatusRequestEntityTooLarge,
+		"The statement, the arguments, a result or its memory exceeds a limit.",
+	},
 	{errcode.RequestTooLarge, http.StatusRequestEntityTooLarge, "The body exceeds its limit."},
 	{codeMediaType, http.StatusUnsupportedMediaType, "The body has an unsupported encoding."},
 	{codeNotBuilt, http.StatusUnprocessableEntity, "The packages of the sandbox cannot be installed."},
-	{codeReloadRefused, http.StatusUnprocessableEntity, "The Spicepod has faults; the previous generation is still served."},
-	{errcode.Busy, http.StatusTooManyRequests, "Too many statements are waiting, or too many calls of the tool are running: see Retry-After."},
-	{errcode.RateLimited, http.StatusTooManyRequests, "A limit of the key is reached, the model's provider has too many requests, or too many chats are running: see Retry-After."},
-	{errcode.Cancelled, statusClientLeft, "The client disconnected, and nothing is sent; or another request cancelled the statement or the chat."},
+	{
+		codeReloadRefused, http.StatusUnprocessableEntity,
+		"The Spicepod has faults; the previous generation is still served.",
+	},
+	{
+		errcode.Busy, http.StatusTooManyRequests,
+		"Too many statements are waiting, or too many calls of the tool are running: see Retry-After.",
+	},
+	{
+		errcode.RateLimited, http.StatusTooManyRequests,
+		"A limit of the key is reached, the model's provider has too many requests, or too many chats are running: " +
+			"see Retry-After.",
+	},
+	{
+		errcode.Cancelled, statusClientLeft,
+		"The client disconnected, and nothing is sent; or another request cancelled the statement or the chat.",
+	},
 	{errcode.Internal, http.StatusInternalServerError, "An internal error of the runtime."},
 	{errcode.InvalidResult, http.StatusBadGateway, "The result of the tool does not match its declared schema."},
 	{errcode.ProviderError, http.StatusBadGateway, "The model's provider failed."},
 	{errcode.ProviderRefused, http.StatusBadGateway, "The model's provider refused the key, or does not have the model."},
 	{errcode.StreamBroken, http.StatusBadGateway, "The provider's answer was cut off or invalid."},
-	{errcode.Loading, http.StatusServiceUnavailable, "The statement or the tool reads data that is being loaded: see loading, and Retry-After."},
+	{
+		errcode.Loading, http.StatusServiceUnavailable,
+		"The statement or the tool reads data that is being loaded: see loading, and Retry-After.",
+	},
 	{errcode.ModelNotLoaded, http.StatusServiceUnavailable, "The model is declared but was not loaded."},
 	{errcode.ShuttingDown, http.StatusServiceUnavailable, "The runtime is shutting down."},
 	{errcode.Timeout, http.StatusGatewayTimeout, "The statement or the tool exceeded its time limit."},

@@ -89,7 +89,10 @@ func (h *runtimeHandler) datasets(w http.ResponseWriter, r *http.Request) error 
 	}
 	header := []string{"from", "name", "replication_enabled", "acceleration_enabled", "status"}
 	return writeList(w, r, list, header, func(d Dataset) []string {
-		return []string{d.From, d.Name, strconv.FormatBool(d.ReplicationEnabled), strconv.FormatBool(d.AccelerationEnabled), d.Status}
+		return []string{
+			d.From, d.Name, strconv.FormatBool(d.ReplicationEnabled),
+			strconv.FormatBool(d.AccelerationEnabled), d.Status,
+		}
 	})
 }
 
@@ -115,7 +118,10 @@ func (h *runtimeHandler) functions(w http.ResponseWriter, r *http.Request, who c
 
 func (h *runtimeHandler) spicepods(w http.ResponseWriter, r *http.Request) error {
 	list := append([]Spicepod{}, h.Inventory.Spicepods()...)
-	header := []string{"name", "version", "datasets_count", "models_count", "dependencies_count", "functions_count", "views_count"}
+	header := []string{
+		"name", "version", "datasets_count", "models_count", "dependencies_count", "functions_count",
+		"views_count",
+	}
 	return writeList(w, r, list, header, func(p Spicepod) []string {
 		return []string{
 			p.Name, p.Version, strconv.Itoa(p.DatasetsCount), strconv.Itoa(p.ModelsCount), strconv.Itoa(p.DependenciesCount),
@@ -179,7 +185,9 @@ func (h *runtimeHandler) refresh(w http.ResponseWriter, r *http.Request) error {
 	case errors.Is(err, refresh.ErrUnknown):
 		return newError(codeUnknownDataset, "GET /v1/datasets lists them", "Dataset %s not found", name)
 	case errors.Is(err, refresh.ErrNotAccelerated):
-		return newError(codeNotAccelerated, "each statement reads its source; to copy it, declare acceleration: {enabled: true}", "Dataset %s does not have acceleration enabled", name)
+		return newError(codeNotAccelerated,
+			"each statement reads its source; to copy it, declare acceleration: {enabled: true}",
+			"Dataset %s does not have acceleration enabled", name)
 	case errors.Is(err, refresh.ErrOverride):
 		return newError(errcode.InvalidRequest, "", "%s", err)
 	case err != nil:

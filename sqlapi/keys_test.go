@@ -92,8 +92,10 @@ func TestABodyNamesNobodyElse(t *testing.T) {
 
 func TestPagesOfOtherSites(t *testing.T) {
 	f := serve(t, func(o *Options) { o.AllowedOrigins = []string{"https://app.example.com"} })
-	r := f.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-api-key,x-stainless-os")
-	if r.status != 204 || r.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" || r.header.Get("Access-Control-Allow-Headers") != "x-api-key,x-stainless-os" {
+	r := f.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
+		"x-api-key,x-stainless-os")
+	if r.status != 204 || r.header.Get("Access-Control-Allow-Origin") != "https://app.example.com" ||
+		r.header.Get("Access-Control-Allow-Headers") != "x-api-key,x-stainless-os" {
 		t.Errorf("the preflight: %d %v", r.status, r.header)
 	}
 	r = f.send("POST", "/v1/sql", "SELECT 1 AS a", "Origin", "https://app.example.com")
@@ -107,7 +109,8 @@ func TestPagesOfOtherSites(t *testing.T) {
 	}
 	f.want(f.send("POST", "/v1/sql", "SELECT 1 AS a", "Origin", "https://evil.example.com"), 403, "other sites")
 	closedOne := serve(t, nil)
-	if r := closedOne.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method", "POST"); r.header.Get("Access-Control-Allow-Origin") != "" {
+	if r := closedOne.send("OPTIONS", "/v1/sql", "", "Origin", "https://app.example.com", "Access-Control-Request-Method",
+		"POST"); r.header.Get("Access-Control-Allow-Origin") != "" {
 		t.Error("CORS is not off by default")
 	}
 }

@@ -16,8 +16,12 @@ const PathMCP = "/v1/mcp"
 // headerMCPSession is the session's id.
 const headerMCPSession = "Mcp-Session-Id"
 
-const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Since revision 2026-07-28 each is independent and has the headers Mcp-Protocol-Version, Mcp-Method and Mcp-Name; before, they belong to a session. Tools are those of GET /v1/tools; " +
-	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct all. Datasets and " +
+const aboutMCP = "The Model Context Protocol over streamable HTTP: requests are JSON-RPC 2.0. Since " +
+	"revision 2026-07-28 " +
+	"each is independent and has the headers Mcp-Protocol-Version, Mcp-Method and Mcp-Name; before, they belong to a " +
+	"session. Tools are those of GET /v1/tools; " +
+	"?mode=registry lists tool_search, tool_invoke, list_datasets and the pinned ones instead, ?mode=direct " +
+	"all. Datasets and " +
 	"functions are resources. See docs/mcp.md."
 
 // mcpHandler passes requests on to the MCP server.
@@ -77,10 +81,14 @@ func mcpListens(r *http.Request) bool {
 func mcpRoute(h handler, method, id, summary, about string, answers ...answer) route {
 	return route{
 		method: method, path: PathMCP, id: id, tag: "MCP", summary: summary, about: about,
-		params:  []param{{"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says", oneOf("direct", "registry")}},
-		answers: append(answers, answer{http.StatusInternalServerError, "An internal error of the runtime.", asJSON(ref("Error"), "")}),
-		failed:  object, // of JSON-RPC, or ours
-		is:      scoped | textErrors,
+		params: []param{{
+			"mode", "query", "what tools/list shows; without it as runtime.mcp.mode says",
+			oneOf("direct", "registry"),
+		}},
+		answers: append(answers,
+			answer{http.StatusInternalServerError, "An internal error of the runtime.", asJSON(ref("Error"), "")}),
+		failed: object, // of JSON-RPC, or ours
+		is:     scoped | textErrors,
 		failures: failures{
 			http.StatusBadRequest: "The request is not MCP, or a header is wrong.",
 			http.StatusForbidden:  "The Host or Origin header is not allowed.",
@@ -104,7 +112,10 @@ var jsonRPC = schema.Schema{
 }
 
 // sessionParam names a session; it is required.
-var sessionParam = param{headerMCPSession, "header", "the session, from the answer to initialize", schema.Schema{"type": "string", "minLength": 1}}
+var sessionParam = param{
+	headerMCPSession, "header", "the session, from the answer to initialize",
+	schema.Schema{"type": "string", "minLength": 1},
+}
 
 func mcpRoutes(h handler) []route {
 	message := []content{{"application/json", object, ""}, {"text/event-stream", nil, ""}}
@@ -114,11 +125,16 @@ func mcpRoutes(h handler) []route {
 		answer{http.StatusRequestEntityTooLarge, "The body is over 32 MiB.", nil})
 	post.failures[http.StatusUnsupportedMediaType] = "The body is not JSON."
 	post.waits = mcpListens
-	post.body = asJSON(jsonRPC, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
-	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server for changed lists and progress.", "This belongs to a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
+	post.body = asJSON(jsonRPC,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sql","arguments":{"query":"SELECT 1"}}}`)
+	listen := mcpRoute(h, "GET", "mcp_listen", "Listen to the MCP server for changed lists and progress.",
+		"This belongs to a session. Since revision 2026-07-28, clients send subscriptions/listen instead.",
 		answer{http.StatusOK, "The stream of a session.", []content{{"text/event-stream", nil, ""}}})
 	listen.is |= free
-	sessionless := answer{http.StatusMethodNotAllowed, "The header names a revision without sessions.", []content{{"text/plain", nil, ""}}}
+	sessionless := answer{
+		http.StatusMethodNotAllowed, "The header names a revision without sessions.",
+		[]content{{"text/plain", nil, ""}},
+	}
 	listen.params = append(listen.params, sessionParam)
 	listen.answers = append(listen.answers, sessionless)
 	end := mcpRoute(h, "DELETE", "mcp_end", "End an MCP session.", "Since revision 2026-07-28 there are no sessions.",

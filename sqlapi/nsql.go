@@ -77,7 +77,8 @@ func (n *nsqlHandler) question(w http.ResponseWriter, r *http.Request, q questio
 		out = withSQL(answer.SQL)
 	}
 	err = n.sql.statement(w, r, query.Request{
-		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Caller: who, Protocol: query.HTTP, Remote: r.RemoteAddr, ByModel: true,
+		Request: engine.Request{SQL: answer.SQL, Allow: answer.Allow}, Caller: who, Protocol: query.HTTP,
+		Remote: r.RemoteAddr, ByModel: true,
 	}, out, nil)
 	if err == nil || r.Context().Err() != nil {
 		return err
@@ -138,7 +139,8 @@ func onlyModel(all []models.Info) (string, error) {
 	case 1:
 		return names[0], nil
 	}
-	return "", newError(errcode.InvalidRequest, "set model to one of "+strings.Join(names, ", "), "several models are served, and the request names none")
+	return "", newError(errcode.InvalidRequest, "set model to one of "+strings.Join(names, ", "),
+		"several models are served, and the request names none")
 }
 
 // negotiateNSQL is [format.Negotiate] with the forms that only answers to

@@ -74,7 +74,8 @@ func TestQuestionsAreRead(t *testing.T) {
 		return nsql.Answer{SQL: "SELECT 1", Attempts: 1}, nil
 	}
 	f := serveChats(t, chats, nil)
-	f.want(f.send("POST", "/v1/nsql", `{"query":"q","stream":true,"sample_data_enabled":true,"datasets":["a","b"],"prompt_cache_key":"k"}`, headerUser, "ada"), 200, "")
+	f.want(f.send("POST", "/v1/nsql", `{"query":"q","stream":true,"sample_data_enabled":true,"datasets":["a","b"],"prompt_cache_key":"k"}`, headerUser,
+		"ada"), 200, "")
 	if diff := cmp.Diff(nsql.Request{Query: "q", SampleData: true, Datasets: []string{"a", "b"}, PromptCacheKey: "k"}, got); diff != "" || model != "helper" {
 		t.Error(model, diff)
 	}

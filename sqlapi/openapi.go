@@ -21,8 +21,11 @@ func mustOpenAPI(routes []route, version string) []byte {
 	}
 	document, err := json.Marshal(map[string]any{
 		"openapi": "3.1.0",
-		"info":    map[string]any{"title": "spiced", "version": version, "description": "SQL, tools and chats over HTTP, and what the runtime is made of."},
-		"paths":   paths,
+		"info": map[string]any{
+			"title": "spiced", "version": version,
+			"description": "SQL, tools and chats over HTTP, and what the runtime is made of.",
+		},
+		"paths": paths,
 		"components": map[string]any{"schemas": schemas(), "securitySchemes": map[string]any{
 			"key":    map[string]any{"type": "apiKey", "in": "header", "name": "X-API-Key"},
 			"bearer": map[string]any{"type": "http", "scheme": "bearer"},
@@ -54,7 +57,8 @@ func operation(rt route) map[string]any {
 	params := []any{}
 	for _, p := range rt.allParams() {
 		params = append(params, map[string]any{
-			"name": p.name, "in": p.in, "required": p.in == "path" || p.name == headerMCPSession, "description": p.about, "schema": p.schema,
+			"name": p.name, "in": p.in, "required": p.in == "path" || p.name == headerMCPSession, "description": p.about,
+			"schema": p.schema,
 		})
 	}
 	if len(params) > 0 {

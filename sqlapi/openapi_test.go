@@ -174,7 +174,11 @@ var probes = map[string][]probe{
 		{"/v1/tools:search", `{"query":"x","explain":true,"tool":"nope"}`, nil, 404},
 		{"/v1/tools:search", strings.Repeat(" ", maxSmallBody+1), nil, 413},
 	},
-	"search_tools_by_query": {{"/v1/tools:search?q=*", "", nil, 200}, {"/v1/tools:search?q=distance&explain&tool=haversine_km", "", nil, 200}, {"/v1/tools:search", "", nil, 400}},
+	"search_tools_by_query": {
+		{"/v1/tools:search?q=*", "", nil, 200},
+		{"/v1/tools:search?q=distance&explain&tool=haversine_km", "", nil, 200},
+		{"/v1/tools:search", "", nil, 400},
+	},
 	"create_embeddings": {
 		{"/v1/embeddings", `{"model":"local","input":"x"}`, nil, 200},
 		{"/v1/embeddings", `{"model":"local","input":["x"],"encoding_format":"base64"}`, nil, 200},

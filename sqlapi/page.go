@@ -32,7 +32,8 @@ var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 // pagePolicy permits the one style sheet that is in the page, by its hash.
 var pagePolicy = func() string {
 	sum := sha256.Sum256([]byte(pageCSS))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
 func pageRoute(h handler) route {

@@ -23,7 +23,8 @@ func TestPage(t *testing.T) {
 	style, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(style))
 	policy := r.header.Get("Content-Security-Policy")
-	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) || !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(r.body, "<script") {
+	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) ||
+		!strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(r.body, "<script") {
 		t.Errorf("policy %s, style\n%s", policy, style)
 	}
 	links := regexp.MustCompile(`href="(/[^"?]*)`).FindAllStringSubmatch(r.body, -1)

@@ -54,7 +54,8 @@ func checkParams(rt route) func(*http.Request) error {
 		}
 		q, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
-			return newError(errcode.InvalidRequest, "write & between parameters, and % as %25", "the query cannot be read: %v", err)
+			return newError(errcode.InvalidRequest, "write & between parameters, and % as %25",
+				"the query cannot be read: %v", err)
 		}
 		for _, p := range query {
 			if err := p.check(q[p.name]); err != nil {
@@ -76,7 +77,8 @@ func unknownParam(q url.Values, known []param) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if !slices.Contains(names, name) {
-			return newError(errcode.InvalidRequest, nearest.Hint(name, names, "use "+orList(names)), "there is no parameter %q", truncate.Ellipsis(name, maxShown))
+			return newError(errcode.InvalidRequest, nearest.Hint(name, names, "use "+orList(names)), "there is no parameter %q",
+				truncate.Ellipsis(name, maxShown))
 		}
 	}
 	return nil
@@ -92,7 +94,8 @@ func (p param) check(values []string) error {
 	}
 	for _, value := range values {
 		if wanted := mismatch(value, s); wanted != "" {
-			return newError(errcode.InvalidRequest, "use "+wanted, "the parameter %s is %q", p.name, truncate.Ellipsis(value, maxShown))
+			return newError(errcode.InvalidRequest, "use "+wanted, "the parameter %s is %q", p.name,
+				truncate.Ellipsis(value, maxShown))
 		}
 	}
 	return nil

@@ -22,9 +22,16 @@ const (
 	preferWait  = "wait"
 )
 
-var preferParam = param{headerPrefer, "header", "respond-async: run the call as a job, if the function has async: true", text}
+var preferParam = param{
+	headerPrefer, "header",
+	"respond-async: run the call as a job, if the function has async: true", text,
+}
 
-var waitParam = param{headerPrefer, "header", "wait=300: how many seconds a call that needs approval waits for the decision, at most 600, if that is longer than runtime.tools.approval_wait", text}
+var waitParam = param{
+	headerPrefer, "header",
+	"wait=300: how many seconds a call that needs approval waits for the decision, at most 600, if that is longer than " +
+		"runtime.tools.approval_wait", text,
+}
 
 var quotedString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 

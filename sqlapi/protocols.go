@@ -125,7 +125,10 @@ func completionsTurn(_ *chatHandler, _ *http.Request, body []byte, _ caller.Call
 	if err != nil {
 		return nil, err
 	}
-	o := openai.EncoderOptions{ID: answerID("chatcmpl-"), Model: request.Model, Created: time.Now(), IncludeUsage: request.IncludeUsage}
+	o := openai.EncoderOptions{
+		ID: answerID("chatcmpl-"), Model: request.Model, Created: time.Now(),
+		IncludeUsage: request.IncludeUsage,
+	}
 	return &turn{
 		request: request,
 		encoder: func(w io.Writer) chat.Encoder { return openai.NewEncoder(w, o) },

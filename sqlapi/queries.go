@@ -181,7 +181,9 @@ func manifest(job *query.Job, chunks int) *queryManifest {
 }
 
 // chunk reads the rows of a chunk.
-func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Job, chunks []query.JobChunk, index int) (*queryChunk, error) {
+func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Job, chunks []query.JobChunk,
+	index int,
+) (*queryChunk, error) {
 	c := chunks[index]
 	out := &queryChunk{ChunkIndex: c.Index, RowOffset: c.Offset, RowCount: c.Rows}
 	if next := index + 1; next < len(chunks) {
@@ -201,8 +203,9 @@ func (q *queriesHandler) chunk(r *http.Request, who caller.Caller, job *query.Jo
 	}
 	if b.over {
 		err := &engine.Error{
-			Code: errcode.Limit, Offset: -1, Message: fmt.Sprintf("chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20),
-			Hint: fmt.Sprintf("GET %s/%s streams all rows", pathResults, job.Result.Name),
+			Code: errcode.Limit, Offset: -1,
+			Message: fmt.Sprintf("chunk %d is larger than %d MiB as JSON", c.Index, maxChunk>>20),
+			Hint:    fmt.Sprintf("GET %s/%s streams all rows", pathResults, job.Result.Name),
 		}
 		rows.Failed(err)
 		return nil, err
@@ -220,7 +223,8 @@ func (q *queriesHandler) getChunk(w http.ResponseWriter, r *http.Request, who ca
 	chunks := job.Chunks()
 	index, err := strconv.Atoi(r.PathValue("index"))
 	if err != nil || index < 0 || index >= len(chunks) {
-		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks), truncate.Ellipsis(r.PathValue("index"), maxShown))
+		return newError(codeNoQuery, "", "the query has %d chunks, from 0; there is no %s", len(chunks),
+			truncate.Ellipsis(r.PathValue("index"), maxShown))
 	}
 	chunk, err := q.chunk(r, who, job, chunks, index)
 	if err != nil {
@@ -302,7 +306,10 @@ type storedResults struct {
 func (q *queriesHandler) listResults(w http.ResponseWriter, _ *http.Request, who caller.Caller) error {
 	list := storedResults{Results: []storedResult{}}
 	for _, r := range q.results.List(who.Owner()) {
-		k := storedResult{Ref: r.Name, Rows: r.Rows, Bytes: r.Bytes, Columns: []storedColumn{}, CreatedAt: r.Created.UTC(), ExpiresAt: r.Expires.UTC()}
+		k := storedResult{
+			Ref: r.Name, Rows: r.Rows, Bytes: r.Bytes, Columns: []storedColumn{}, CreatedAt: r.Created.UTC(),
+			ExpiresAt: r.Expires.UTC(),
+		}
 		for _, c := range r.Columns {
 			k.Columns = append(k.Columns, storedColumn{c.Name, c.Type.String()})
 		}

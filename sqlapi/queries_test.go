@@ -95,7 +95,10 @@ func TestSubmittedQueriesAreTheirOwners(t *testing.T) {
 	f := serve(t, func(o *Options) { o.Keys = keyring(t, someKeys) })
 	q := f.submitted("SELECT 1 AS a", "X-API-Key", readKey)
 	other := []string{"X-API-Key", writeKey}
-	for _, path := range []string{"/v1/queries/" + q.QueryID, "/v1/queries/" + q.QueryID + "/status", "/v1/queries/" + q.QueryID + "/results/chunks/0", "/v1/results/" + q.Manifest.Ref} {
+	for _, path := range []string{
+		"/v1/queries/" + q.QueryID, "/v1/queries/" + q.QueryID + "/status", "/v1/queries/" + q.QueryID + "/results/chunks/0",
+		"/v1/results/" + q.Manifest.Ref,
+	} {
 		f.want(f.send("GET", path, "", "X-API-Key", readKey), 200, "")
 		theirs := f.send("GET", path, "", other...)
 		unknown := f.send("GET", strings.NewReplacer(q.QueryID, "8c6f1f5e-0000-4000-8000-000000000000", q.Manifest.Ref, "r_nope").Replace(path), "", other...)

@@ -78,7 +78,9 @@ func (s *sqlHandler) cached(w http.ResponseWriter, r *http.Request, req query.Re
 }
 
 // answerFrom sends a cached result. It counts as a statement.
-func (s *sqlHandler) answerFrom(w http.ResponseWriter, r *http.Request, req query.Request, found *cachedResult, status string) error {
+func (s *sqlHandler) answerFrom(w http.ResponseWriter, r *http.Request, req query.Request, found *cachedResult,
+	status string,
+) error {
 	began := time.Now()
 	if err := s.queries.Refused(); err != nil {
 		return err
@@ -161,9 +163,10 @@ func (t *recording) end(rows *query.Rows) {
 		return
 	}
 	t.cache.put(&cachedResult{
-		key: t.text, serial: rows.Serial(), reads: rows.Reads(), contentType: t.out.contentType, generation: rows.Generation(),
-		body: bytes.Clone(t.body.buf), // without the room to grow
-		rows: rows.Read(), functions: rows.Functions(), made: rows.Began(),
+		key: t.text, serial: rows.Serial(), reads: rows.Reads(), contentType: t.out.contentType,
+		generation: rows.Generation(),
+		body:       bytes.Clone(t.body.buf), // without the room to grow
+		rows:       rows.Read(), functions: rows.Functions(), made: rows.Began(),
 	}, int64(t.settings.MaxSize))
 }
 
@@ -225,7 +228,9 @@ func newResultCache() *resultCache {
 // get returns the result under the key, if it may still be served, and whether it is
 // fresh. A result is dropped when the rows of a relation that its statement read have
 // changed since the statement began, see [engine.DB.Version].
-func (c *resultCache) get(key string, s spicepod.ResultCache, now time.Time, version func([]engine.Relation) uint64) (found *cachedResult, fresh bool) {
+func (c *resultCache) get(key string, s spicepod.ResultCache, now time.Time,
+	version func([]engine.Relation) uint64,
+) (found *cachedResult, fresh bool) {
 	c.mu.Lock()
 	r, ok := c.results.Get(key)
 	c.mu.Unlock()

@@ -32,12 +32,16 @@ func routes(h handlers) []route {
 		[]route{sqlRoute(withCaller(caller.SQL, h.sql.run))}, activityRoutes(h.activity),
 		[]route{
 			nsqlRoute(h.nsql.run), completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
-			modelsRoute(withCaller(caller.HTTP, h.chats.listModels)), modelRoute(withCaller(caller.HTTP, h.chats.getModel)), agentsRoute(withCaller(caller.HTTP, h.chats.listAgents)), cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
+			modelsRoute(withCaller(caller.HTTP, h.chats.listModels)), modelRoute(withCaller(caller.HTTP, h.chats.getModel)),
+			agentsRoute(withCaller(caller.HTTP, h.chats.listAgents)),
+			cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),
 			listToolsRoute(h.tools), searchDefinitionsRoute(h.tools), getToolRoute(h.tools),
 			invokeToolRoute(h.tools), callToolRoute(h.tools), callToolAliasRoute(h.tools),
 			searchToolsRoute(h.tools), searchToolsByQueryRoute(h.tools), embeddingsRoute(h.embeddings.embed),
 		},
-		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes), runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve), []route{pageRoute(h.page.serve)})
+		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes),
+		runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve),
+		[]route{pageRoute(h.page.serve)})
 }
 
 func sqlRoute(h handler) route {
@@ -48,7 +52,8 @@ func sqlRoute(h handler) route {
 		about: "The body is the statement, as text, or with parameters as JSON. The Accept header chooses the form: the " +
 			"first media type in it that is served wins, JSON when there is none. Rows are sent as they come; when a " +
 			"statement fails while rows are sent, the connection is closed and the result never ends properly. Disconnecting " +
-			"cancels the statement. Errors are text, or JSON when Accept names a JSON type. The X-Spiced-Generation header of an " +
+			"cancels the statement. Errors are text, or JSON when Accept names a JSON type. The X-Spiced-Generation " +
+			"header of an " +
 			"answer names the generation that it comes from.\n\n" +
 			"Integers and decimals are JSON numbers with all their digits, beyond what a JavaScript number holds; NaN and " +
 			"infinities are null; dates and times are ISO 8601; a BLOB is base64; NULL is an explicit null.",
@@ -86,7 +91,8 @@ func componentRoutes(h *runtimeHandler) []route {
 		{
 			method: "GET", path: "/v1/functions", id: "list_functions", tag: "Functions",
 			summary: "List the functions that are served.",
-			about:   "Lists the functions in the order of their declarations, without those that are disabled or faulty, or not available to the caller.",
+			about: "Lists the functions in the order of their declarations, without those that are disabled or faulty, or " +
+				"not available to the caller.",
 			params: []param{
 				{"as_tool", "query", "only functions that are offered to models, or only the others", boolean},
 				formatParam,
@@ -109,12 +115,16 @@ func componentRoutes(h *runtimeHandler) []route {
 			handle:   h.datasets,
 		},
 		{
-			method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets", is: writes | bodyOptional,
+			method: "POST", path: "/v1/datasets/{name}/acceleration/refresh", id: "refresh_dataset", tag: "Datasets",
+			is:      writes | bodyOptional,
 			summary: "Refresh an accelerated dataset.",
 			about:   "Returns when the refresh has begun. The old rows are served until it completes.",
 			params:  []param{{"name", "path", "the dataset", text}},
 			body:    asJSON(ref("Refresh"), `{"refresh_mode":"full"}`),
-			answers: []answer{{http.StatusCreated, "The refresh has begun.", asJSON(ref("Message"), `{"message":"Dataset refresh triggered for trips."}`)}},
+			answers: []answer{{
+				http.StatusCreated, "The refresh has begun.",
+				asJSON(ref("Message"), `{"message":"Dataset refresh triggered for trips."}`),
+			}},
 			failures: bodyFailures(failures{
 				http.StatusBadRequest: "The dataset is not accelerated, or the body is wrong.",
 				http.StatusNotFound:   "There is no such dataset.",
@@ -137,10 +147,15 @@ func runtimeRoutes(h *runtimeHandler, openAPI, metrics handler) []route {
 	return []route{
 		{
 			method: "GET", path: "/v1/status", id: "get_status", tag: "General",
-			summary:  "Show the state of the runtime and the problems of the last load.",
-			about:    "There is an entry for each protocol, and one for each component with problems, whose status is Error unless they are only warnings. Faults in the structure of the file belong to the component spicepod. In CSV, the column message has the problems as text.",
-			params:   []param{formatParam},
-			answers:  []answer{{http.StatusOK, "The components.", asList(ref("Component"), `[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]`)}},
+			summary: "Show the state of the runtime and the problems of the last load.",
+			about: "There is an entry for each protocol, and one for each component with problems, whose status is Error " +
+				"unless they are only warnings. Faults in the structure of the file belong to the component spicepod. In CSV, " +
+				"the column message has the problems as text.",
+			params: []param{formatParam},
+			answers: []answer{{
+				http.StatusOK, "The components.",
+				asList(ref("Component"), `[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]`),
+			}},
 			failures: failures{http.StatusBadRequest: "A parameter is wrong."},
 			handle:   h.status,
 		},
@@ -168,11 +183,15 @@ func runtimeRoutes(h *runtimeHandler, openAPI, metrics handler) []route {
 		},
 		{
 			method: "POST", path: "/v1/reload", id: "reload", tag: "Spicepods", is: writes,
-			summary:  "Read the Spicepod again and wait for the outcome.",
-			about:    "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
-			answers:  []answer{{http.StatusOK, "The Spicepod was taken over, with the problems it has.", asJSON(ref("Reload"), "")}},
-			failures: failures{http.StatusUnprocessableEntity: "The Spicepod was refused; the previous generation is still served."},
-			handle:   h.reload,
+			summary: "Read the Spicepod again and wait for the outcome.",
+			about:   "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
+			answers: []answer{{
+				http.StatusOK, "The Spicepod was taken over, with the problems it has.",
+				asJSON(ref("Reload"), ""),
+			}},
+			failures: failures{http.StatusUnprocessableEntity: "The Spicepod was refused; the previous generation " +
+				"is still served."},
+			handle: h.reload,
 		},
 		{
 			method: "GET", path: "/v1/openapi.json", id: "openapi", tag: "General",

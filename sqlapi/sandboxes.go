@@ -58,14 +58,20 @@ func (h *sandboxesHandler) list(w http.ResponseWriter, r *http.Request, who call
 	if h.sandboxes == nil {
 		return newError(codeNotServed, "", "sandboxes are not served here")
 	}
-	header := []string{"name", "runtime", "dependencies", "secrets", "checksum", "built", "functions", "isolation", "isolated", "layers", "missing_layers"}
+	header := []string{
+		"name", "runtime", "dependencies", "secrets", "checksum", "built", "functions", "isolation",
+		"isolated", "layers", "missing_layers",
+	}
 	join := func(list []string) string { return strings.Join(list, ";") }
 	return writeList(w, r, append([]Sandbox{}, h.sandboxes.Sandboxes(who)...), header, func(s Sandbox) []string {
 		isolated := ""
 		if s.Isolated != nil {
 			isolated = strconv.FormatBool(*s.Isolated)
 		}
-		return []string{s.Name, s.Runtime, join(s.Dependencies), join(s.Secrets), s.Checksum, strconv.FormatBool(s.Built), join(s.Functions), s.Isolation, isolated, join(s.Layers), join(s.MissingLayers)}
+		return []string{
+			s.Name, s.Runtime, join(s.Dependencies), join(s.Secrets), s.Checksum, strconv.FormatBool(s.Built),
+			join(s.Functions), s.Isolation, isolated, join(s.Layers), join(s.MissingLayers),
+		}
 	})
 }
 
@@ -89,7 +95,8 @@ func (h *sandboxesHandler) named(name string, who caller.Caller) (Sandbox, error
 		}
 		names = append(names, s.Name)
 	}
-	return Sandbox{}, newError(codeNoSandbox, nearest.Hint(name, names, "GET /v1/sandboxes lists them"), "there is no sandbox %q", truncate.Ellipsis(name, maxShown))
+	return Sandbox{}, newError(codeNoSandbox, nearest.Hint(name, names, "GET /v1/sandboxes lists them"),
+		"there is no sandbox %q", truncate.Ellipsis(name, maxShown))
 }
 
 // build installs the packages of a sandbox.
@@ -134,12 +141,16 @@ func sandboxRoutes(h *sandboxesHandler) []route {
 	return []route{
 		{
 			method: "GET", path: "/v1/sandboxes", id: "list_sandboxes", tag: "Functions", is: scoped,
-			summary:  "List the sandboxes, where the code of functions runs.",
-			about:    "Each has the dependencies and secrets of its own and of its functions, without the values of secrets. The sandbox `default` always exists.",
-			params:   []param{formatParam},
-			answers:  []answer{{http.StatusOK, "The sandboxes.", asList(ref("Sandbox"), "["+example+"]")}},
-			failures: failures{http.StatusBadRequest: "A parameter or a header is wrong.", http.StatusNotFound: "This process does not serve sandboxes."},
-			handle:   withCaller(caller.HTTP, h.list),
+			summary: "List the sandboxes, where the code of functions runs.",
+			about: "Each has the dependencies and secrets of its own and of its functions, without the values of secrets. " +
+				"The sandbox `default` always exists.",
+			params:  []param{formatParam},
+			answers: []answer{{http.StatusOK, "The sandboxes.", asList(ref("Sandbox"), "["+example+"]")}},
+			failures: failures{
+				http.StatusBadRequest: "A parameter or a header is wrong.",
+				http.StatusNotFound:   "This process does not serve sandboxes.",
+			},
+			handle: withCaller(caller.HTTP, h.list),
 		},
 		{
 			method: "GET", path: "/v1/sandboxes/{name}", id: "get_sandbox", tag: "Functions", is: scoped,
@@ -152,7 +163,8 @@ func sandboxRoutes(h *sandboxesHandler) []route {
 		{
 			method: "POST", path: "/v1/sandboxes/{name}/build", id: "build_sandbox", tag: "Functions", is: scoped | writes,
 			summary: "Install the packages of a sandbox.",
-			about:   "Answers when the packages are installed and the functions that need them are loaded, which may take minutes. A client that disconnects does not end the installation. Packages that are installed stay as they are.",
+			about: "Answers when the packages are installed and the functions that need them are loaded, which may take " +
+				"minutes. A client that disconnects does not end the installation. Packages that are installed stay as they are.",
 			params:  []param{name},
 			answers: []answer{{http.StatusOK, "The packages are installed.", asJSON(ref("Sandbox"), example)}},
 			failures: failures{

@@ -39,8 +39,16 @@ type named struct {
 // callerOf is on whose behalf a request is made, by its headers, as far as its
 // key permits.
 func callerOf(w http.ResponseWriter, r *http.Request, protocol caller.Protocol) (caller.Caller, error) {
-	s := caller.Caller{RequestID: w.Header().Get(headerRequestID), Protocol: protocol, Address: caller.Address(r.RemoteAddr)}
-	for _, f := range [...]named{{headerUser, &s.UserID}, {headerSpace, &s.SpaceID}, {headerSession, &s.SessionID}, {headerAgent, &s.Agent}} {
+	s := caller.Caller{
+		RequestID: w.Header().Get(headerRequestID), Protocol: protocol,
+		Address: caller.Address(r.RemoteAddr),
+	}
+	for _, f := range [...]named{
+		{headerUser, &s.UserID},
+		{headerSpace, &s.SpaceID},
+		{headerSession, &s.SessionID},
+		{headerAgent, &s.Agent},
+	} {
 		*f.word = r.Header.Get(f.name)
 		if err := checkWord(f.name, *f.word); err != nil {
 			return s, err

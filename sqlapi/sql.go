@@ -52,7 +52,9 @@ func outputOf(f format.Form) output { return output{f.ContentType, f.NewWriter} 
 
 // statement runs a statement and streams its rows; also, if it is not nil,
 // records them.
-func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output, also *recording) error {
+func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query.Request, out output,
+	also *recording,
+) error {
 	s.noteStatement(w, r, req.SQL)
 	rows, err := s.queries.Query(r.Context(), req)
 	if err != nil {

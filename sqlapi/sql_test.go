@@ -398,7 +398,8 @@ func TestMemoryDoesNotGrowWithTheResult(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		req, err := http.NewRequestWithContext(context.Background(), "POST", f.URL+"/v1/sql", strings.NewReader("SELECT range AS a, range * 0.5 AS b, 'text ' || range AS c FROM range(2000000)"))
+		req, err := http.NewRequestWithContext(context.Background(), "POST", f.URL+"/v1/sql",
+			strings.NewReader("SELECT range AS a, range * 0.5 AS b, 'text ' || range AS c FROM range(2000000)"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,10 @@ func (t *toolsHandler) invoke(w http.ResponseWriter, r *http.Request, who caller
 // submit answers a call with the job that it becomes.
 func (t *toolsHandler) submit(w http.ResponseWriter, r *http.Request, who caller.Caller, d registry.Deferred) error {
 	who.Protocol = caller.SQL
-	job, err := t.jobs.Submit(query.Request{Request: d.Request, Caller: who, Protocol: query.Queries, Remote: r.RemoteAddr, Call: d.Function})
+	job, err := t.jobs.Submit(query.Request{
+		Request: d.Request, Caller: who, Protocol: query.Queries, Remote: r.RemoteAddr,
+		Call: d.Function,
+	})
 	if err != nil {
 		d.Refused()
 		return err

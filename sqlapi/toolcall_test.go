@@ -56,7 +56,8 @@ func TestInvoke(t *testing.T) {
 		f.want(f.send("POST", "/v1/tools/"+name+":invoke", `{"args":{"n":12345678901234567890,"t":"<&>"}}`), 200, `"n":12345678901234567890,"t":"`)
 	}
 	f.want(f.send("POST", "/v1/tools/SRV__ECHO:invoke", `{}`), 404, `did you mean \"srv__echo\"?`) // servers tell names apart by case
-	f.want(f.send("POST", "/v1/tools/haversine_km:invoke", `{"dry_run":true,"args":`+berlinParis+`}`), 200, `"result":{"dry_run":true,"tool":"haversine_km","arguments":{`)
+	f.want(f.send("POST", "/v1/tools/haversine_km:invoke", `{"dry_run":true,"args":`+berlinParis+`}`),
+		200, `"result":{"dry_run":true,"tool":"haversine_km","arguments":{`)
 	f.want(f.send("POST", "/v1/tools/tool_search:invoke", `{"args":{"query":"distance"}}`), 200, `"result":{"query":"distance"`)
 	f.want(f.send("POST", "/v1/tools/tool_invoke:invoke", `{"args":{"tool_id":"nope"}}`), 404, `"message":"nope: there is no tool \"nope\""`)
 }
@@ -71,8 +72,14 @@ func TestInvokeFails(t *testing.T) {
 		{"haversine_km", `{"args":{"lat1":"far"}}`, 400, `"code":"invalid_arguments"`},
 		{"haversine_km", `{"args":{"lat1":"far"}}`, 400, `"example":{`},
 		{"haversine_km", `{"args":[1]}`, 400, `"code":"invalid_arguments"`},
-		{"haversine_km", `{"arg":{}}`, 400, `{"code":"invalid_request","message":"Invalid JSON: unknown key \"arg\"","retryable":false,"hint":"did you mean \"args\"?"}`},
-		{"haversine_km", `{"schema_version":"1.0.0"}`, 400, `{"code":"unsupported_schema_version","message":"the schema_version \"1.0.0\" is not supported","retryable":false,"hint":"use \"0.1.0\""}`},
+		{
+			"haversine_km", `{"arg":{}}`, 400,
+			`{"code":"invalid_request","message":"Invalid JSON: unknown key \"arg\"","retryable":false,"hint":"did you mean \"args\"?"}`,
+		},
+		{
+			"haversine_km", `{"schema_version":"1.0.0"}`, 400,
+			`{"code":"unsupported_schema_version","message":"the schema_version \"1.0.0\" is not supported","retryable":false,"hint":"use \"0.1.0\""}`,
+		},
 		{"three_rows", `{"schema_version":"0.9.9"}`, 200, `"ok":true`},
 		{"haversine_km", `{"schema_version":1}`, 400, "schema_version is a JSON number, not a string"},
 		{"haversine_km", `{"dry_run":"yes"}`, 400, "dry_run is a JSON string, not a boolean"},
@@ -112,7 +119,8 @@ func TestInvokeFails(t *testing.T) {
 			t.Errorf("%s: Retry-After is %q", c.name, wait)
 		}
 	}
-	if log := f.log.String(); !strings.Contains(log, "cause /etc") || !strings.Contains(log, `"code":"tool_not_found"`) || !strings.Contains(log, `"tool":"fails"`) {
+	if log := f.log.String(); !strings.Contains(log, "cause /etc") || !strings.Contains(log, `"code":"tool_not_found"`) ||
+		!strings.Contains(log, `"tool":"fails"`) {
 		t.Error("the log lacks an internal error's cause, a code or a name")
 	}
 	f.want(f.send("POST", "/v1/tools/fails:invoke", "", "Host", "evil.example"), 403, `"ok":false,"error":{"code":"host_not_allowed"`)
@@ -205,7 +213,8 @@ func TestRawCalls(t *testing.T) {
 
 func TestSearchRoutes(t *testing.T) {
 	f := serveTools(t, nil)
-	posted := f.send("POST", "/v1/tools:search", `{"query":"distance in kilometres","keywords":["great-circle"],"limit":2,"min_score":0.1,"embedding_model":"local","context":{"agent":"a"}}`)
+	posted := f.send("POST", "/v1/tools:search",
+		`{"query":"distance in kilometres","keywords":["great-circle"],"limit":2,"min_score":0.1,"embedding_model":"local","context":{"agent":"a"}}`)
 	f.want(posted, 200, `"tools":[{"tool_id":"haversine_km"`)
 	got := f.send("GET", "/v1/tools:search?q=distance+in+kilometres&keyword=great-circle&limit=2&min_score=0.1&embedding_model=local", "")
 	if got.body != posted.body {

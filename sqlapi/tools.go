@@ -42,7 +42,9 @@ func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.C
 		return err
 	}
 	keep := func(d *tools.Definition) bool { return wanted(d, q) && inSandbox(d) }
-	list := slices.DeleteFunc(slices.Clone(catalog.Visible(tools.Scope{Caller: who})), func(d *tools.Definition) bool { return !keep(d) })
+	list := slices.DeleteFunc(slices.Clone(catalog.Visible(tools.Scope{Caller: who})), func(d *tools.Definition) bool {
+		return !keep(d)
+	})
 	view, format := q.Get("view"), q.Get("format")
 	switch {
 	case format == "xml":
@@ -61,7 +63,9 @@ func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.C
 		short[i] = d.Planner()
 	}
 	if format == "csv" {
-		return writeList(w, r, short, []string{"name", "description"}, func(v tools.PlannerView) []string { return []string{v.Name, v.Description} })
+		return writeList(w, r, short, []string{"name", "description"}, func(v tools.PlannerView) []string {
+			return []string{v.Name, v.Description}
+		})
 	}
 	return writeCanonical(w, r, short)
 }
@@ -69,12 +73,18 @@ func (t *toolsHandler) list(w http.ResponseWriter, r *http.Request, who caller.C
 // wanted reports whether a definition passes the filters of a query.
 func wanted(d *tools.Definition, q url.Values) bool {
 	source, owner, tag := q.Get("source"), q.Get("owner"), q.Get("tag")
-	return (source == "" || fromSource(d.Source, source)) && (owner == "" || d.Owner == owner) && (tag == "" || slices.Contains(d.Tags, tag))
+	return (source == "" || fromSource(d.Source, source)) && (owner == "" || d.Owner == owner) &&
+		(tag == "" || slices.Contains(d.Tags, tag))
 }
 
-func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller, keep func(*tools.Definition) bool) error {
+func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *registry.Catalog, who caller.Caller,
+	keep func(*tools.Definition) bool,
+) error {
 	list := t.registry.Stats(c, tools.Scope{Caller: who}, keep)
-	header := []string{"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at", "searches", "owner", "source"}
+	header := []string{
+		"name", "description", "parameter_count", "total_invocations", "errors", "last_called_at",
+		"searches", "owner", "source",
+	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return writeList(w, r, list, header, func(s registry.Stat) []string {
 		last := ""
@@ -82,7 +92,8 @@ func (t *toolsHandler) listStats(w http.ResponseWriter, r *http.Request, c *regi
 			last = s.LastCalledAt.UTC().Format(time.RFC3339Nano)
 		}
 		return []string{
-			s.Name, s.Description, strconv.Itoa(s.ParameterCount), number(s.TotalInvocations), number(s.Errors), last, number(s.Searches), s.Owner, s.Source,
+			s.Name, s.Description, strconv.Itoa(s.ParameterCount), number(s.TotalInvocations), number(s.Errors), last,
+			number(s.Searches), s.Owner, s.Source,
 		}
 	})
 }
@@ -107,7 +118,8 @@ func (t *toolsHandler) get(w http.ResponseWriter, r *http.Request, who caller.Ca
 	case status.HiddenBy == registry.StageAvailable:
 		return callError(tools.NewError(errcode.ToolUnavailable, status.Name+" is not available here: "+status.Reason, ""))
 	case def == nil:
-		return callError(tools.NewError(errcode.ToolNotFound, "there is no tool "+strconv.Quote(truncate.Ellipsis(name, maxShown)), "it is declared, but not a tool: "+status.Reason))
+		return callError(tools.NewError(errcode.ToolNotFound, "there is no tool "+
+			strconv.Quote(truncate.Ellipsis(name, maxShown)), "it is declared, but not a tool: "+status.Reason))
 	}
 	return writeCanonical(w, r, def)
 }

@@ -61,11 +61,20 @@ func fakeTools() []fakeTool {
 		{def("three_rows", "Some rows of many.", tools.SourceBuiltin), rowsOf(`[1,2,3]`, true)},
 		{def("fails", "Fail.", tools.SourceBuiltin), fails(errors.New("division by zero"))},
 		{def("refuses", "Refuse.", tools.SourceBuiltin), fails(tools.NewError(errcode.Refused, "not allowed", "ask the owner"))},
-		{def("broken", "Have a fault.", tools.SourceBuiltin), fails(&tools.Error{Code: errcode.Internal, Message: "secret path /etc", Cause: errors.New("cause /etc")})},
+		{
+			def("broken", "Have a fault.", tools.SourceBuiltin),
+			fails(&tools.Error{Code: errcode.Internal, Message: "secret path /etc", Cause: errors.New("cause /etc")}),
+		},
 		{def("panics", "Panic.", tools.SourceBuiltin), func(context.Context, tools.Input) (tools.Output, error) { panic("secret /etc") }},
 		{def("stops", "Be shut down.", tools.SourceBuiltin), fails(tools.NewError(errcode.Cancelled, "the runtime is shutting down", ""))},
-		{with(def("lies", "Give the wrong type.", tools.SourceBuiltin), func(d *tools.Definition) { d.Returns = json.RawMessage(`{"type":"number"}`) }), gives(`"text"`)},
-		{with(def("huge", "Give too much.", tools.SourceBuiltin), func(d *tools.Definition) { d.Limits = &tools.Limits{MaxBytes: 10} }), gives(`"more than ten bytes"`)},
+		{
+			with(def("lies", "Give the wrong type.", tools.SourceBuiltin), func(d *tools.Definition) { d.Returns = json.RawMessage(`{"type":"number"}`) }),
+			gives(`"text"`),
+		},
+		{
+			with(def("huge", "Give too much.", tools.SourceBuiltin), func(d *tools.Definition) { d.Limits = &tools.Limits{MaxBytes: 10} }),
+			gives(`"more than ten bytes"`),
+		},
 		{with(def("slow", "Take too long.", tools.SourceBuiltin), func(d *tools.Definition) { d.Limits = &tools.Limits{Timeout: time.Millisecond} }), waits},
 		{with(def("who", "Tell on whose behalf it is called.", tools.SourceBuiltin), func(d *tools.Definition) { d.Owner = "navigator" }), who},
 	}
@@ -205,13 +214,14 @@ func TestToolsAreListed(t *testing.T) {
 func TestToolsAreFiltered(t *testing.T) {
 	f := serveTools(t, nil)
 	for query, want := range map[string]string{
-		"?source=function":                     `[{"name":"haversine_km","description":"Haversine great-circle distance in kilometres."}]`,
-		"?source=mcp":                          `[{"name":"srv__echo",`,
-		"?source=mcp:srv":                      `[{"name":"srv__echo",`,
-		"?tag=geo":                             `[{"name":"haversine_km",`,
-		"?owner=navigator&source=builtin":      `[{"name":"who",`,
-		"?owner=stranger":                      `[]`,
-		"?view=stats&tag=geo&format=csv":       "name,description,parameter_count,total_invocations,errors,last_called_at,searches,owner,source\nhaversine_km,Haversine great-circle distance in kilometres.,4,0,0,,0,navigator,function\n",
+		"?source=function":                `[{"name":"haversine_km","description":"Haversine great-circle distance in kilometres."}]`,
+		"?source=mcp":                     `[{"name":"srv__echo",`,
+		"?source=mcp:srv":                 `[{"name":"srv__echo",`,
+		"?tag=geo":                        `[{"name":"haversine_km",`,
+		"?owner=navigator&source=builtin": `[{"name":"who",`,
+		"?owner=stranger":                 `[]`,
+		"?view=stats&tag=geo&format=csv": "name,description,parameter_count,total_invocations,errors,last_called_at,searches,owner,source\n" +
+			"haversine_km,Haversine great-circle distance in kilometres.,4,0,0,,0,navigator,function\n",
 		"?view=full&tag=geo&owner=navigator":   `"parameters":{"additionalProperties":false,`,
 		"?view=stats&source=mcp&owner=runtime": `"last_called_at":null`,
 	} {
@@ -463,9 +473,11 @@ func TestStatementsCallToolsAndAreCounted(t *testing.T) {
 	var r *registry.Registry
 	f := serveTools(t, func(o *Options) { r = o.Tools })
 	twice := &engine.Function{Name: "twice", Signature: "twice(x int64) → int64", Args: []engine.FunctionArg{{Name: "x", Type: "BIGINT", Numeric: true}}}
-	err := f.db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: registry.Relations(), Functions: append(registry.Functions(), twice)}), func(tx *engine.Tx) error {
-		return errors.Join(registry.Setup(tx), tx.Exec("CREATE MACRO spice.public.twice(x) AS 2 * x"))
-	})
+	err := f.db.Publish(t.Context(),
+		engine.NewCatalog(engine.Contents{Generation: 1, Relations: registry.Relations(), Functions: append(registry.Functions(), twice)}),
+		func(tx *engine.Tx) error {
+			return errors.Join(registry.Setup(tx), tx.Exec("CREATE MACRO spice.public.twice(x) AS 2 * x"))
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

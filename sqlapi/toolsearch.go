@@ -67,8 +67,9 @@ func (t *toolsHandler) search(w http.ResponseWriter, r *http.Request, s toolSear
 		return err
 	}
 	request := registry.SearchRequest{
-		Query: s.Query, Keywords: s.Keywords, Offset: s.Offset, MinScore: s.MinScore, EmbeddingModel: model, Explain: s.Explain || s.Tool != "",
-		Scope: tools.Scope{Caller: s.Context.Caller}, Catalog: t.registry.Current(),
+		Query: s.Query, Keywords: s.Keywords, Offset: s.Offset, MinScore: s.MinScore, EmbeddingModel: model,
+		Explain: s.Explain || s.Tool != "",
+		Scope:   tools.Scope{Caller: s.Context.Caller}, Catalog: t.registry.Current(),
 	}
 	if s.Limit != nil { // in the request, 0 means the default
 		if request.Limit = *s.Limit; request.Limit < 1 {

@@ -19,7 +19,8 @@ import (
 // bytes or [MaxDepth].
 func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 	if len(raw) > MaxArguments {
-		return nil, nil, NewError(errcode.Limit, fmt.Sprintf("the arguments have %d bytes; the limit is %d", len(raw), MaxArguments), "")
+		return nil, nil, NewError(errcode.Limit,
+			fmt.Sprintf("the arguments have %d bytes; the limit is %d", len(raw), MaxArguments), "")
 	}
 	var notices []string
 	text := string(raw)
@@ -43,7 +44,8 @@ func Parse(raw json.RawMessage) (map[string]any, []string, *Error) {
 			return map[string]any{}, notices, nil
 		case map[string]any:
 			if fault := outOfBounds(v, MaxDepth); fault != nil {
-				return nil, nil, NewError(errcode.Limit, fmt.Sprintf("the arguments at %q: %s", truncate.Runes(fault.Path, maxClip), fault.Message), "")
+				return nil, nil, NewError(errcode.Limit,
+					fmt.Sprintf("the arguments at %q: %s", truncate.Runes(fault.Path, maxClip), fault.Message), "")
 			}
 			return v, notices, nil
 		case string:

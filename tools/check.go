@@ -58,10 +58,16 @@ func (s *Schema) check(value any) []finding {
 		if _, ok := value.(map[string]any); ok {
 			return nil
 		}
-		return []finding{{Fault: Fault{Keyword: "type", Message: fmt.Sprintf("the value is %s; an object is needed", phrase(typeName(value)))}}}
+		return []finding{{Fault: Fault{
+			Keyword: "type",
+			Message: fmt.Sprintf("the value is %s; an object is needed", phrase(typeName(value))),
+		}}}
 	}
 	if budget := (meter{maxVisits}); !s.flat && !budget.affords(s.root, value) {
-		return []finding{{Fault: Fault{Keyword: "$ref", Message: "the value takes too long to check against the schema; a smaller one is needed"}}}
+		return []finding{{Fault: Fault{
+			Keyword: "$ref",
+			Message: "the value takes too long to check against the schema; a smaller one is needed",
+		}}}
 	}
 	err := s.root.Validate(value)
 	if err == nil {
@@ -95,7 +101,8 @@ func (s *Schema) findings(e *jsonschema.ValidationError) []finding {
 	case *kind.AdditionalProperties:
 		return s.unknown(e, k.Properties)
 	case *kind.Type:
-		found := one("type", fmt.Sprintf("%s is %s; %s is needed", subject(e.InstanceLocation), phrase(k.Got), phrases(k.Want)))
+		found := one("type", fmt.Sprintf("%s is %s; %s is needed", subject(e.InstanceLocation), phrase(k.Got),
+			phrases(k.Want)))
 		found[0].want = k.Want
 		return found
 	case *kind.AnyOf:
@@ -106,11 +113,13 @@ func (s *Schema) findings(e *jsonschema.ValidationError) []finding {
 		}
 		return one("oneOf", subject(e.InstanceLocation)+" fits more than one of the forms allowed; exactly one is needed")
 	case *kind.PropertyNames:
-		return one("propertyNames", fmt.Sprintf("the name %q in %s is not allowed", truncate.Runes(k.Property, maxClip), subject(e.InstanceLocation)))
+		return one("propertyNames", fmt.Sprintf("the name %q in %s is not allowed", truncate.Runes(k.Property, maxClip),
+			subject(e.InstanceLocation)))
 	case *kind.Contains:
 		return one("contains", subject(e.InstanceLocation)+" has no item of the kind needed")
 	case *kind.MinContains:
-		return one("minContains", fmt.Sprintf("%s has %d items of the kind needed; at least %d are", subject(e.InstanceLocation), len(k.Got), k.Want))
+		return one("minContains", fmt.Sprintf("%s has %d items of the kind needed; at least %d are",
+			subject(e.InstanceLocation), len(k.Got), k.Want))
 	}
 	if len(e.Causes) == 0 {
 		keyword := cmp.Or(strings.Join(e.ErrorKind.KeywordPath(), "/"), "not") // false is {"not": {}}
@@ -232,7 +241,8 @@ func (s *Schema) noneFits(e *jsonschema.ValidationError, keyword string) []findi
 			reasons = append(reasons, found[0].Message)
 		}
 	}
-	fault.Message = fmt.Sprintf("%s fits none of the %d forms allowed: %s", subject(e.InstanceLocation), len(e.Causes), strings.Join(reasons, ", or "))
+	fault.Message = fmt.Sprintf("%s fits none of the %d forms allowed: %s", subject(e.InstanceLocation), len(e.Causes),
+		strings.Join(reasons, ", or "))
 	return []finding{{Fault: fault}}
 }
 
@@ -264,7 +274,8 @@ func complaint(k jsonschema.ErrorKind) string {
 	case *kind.MaxLength:
 		return fmt.Sprintf("has %d characters; at most %d are allowed", k.Got, k.Want)
 	case *kind.Pattern:
-		return fmt.Sprintf("is %q; text that matches %s is needed", truncate.Runes(k.Got, maxClip), truncate.Runes(k.Want, maxClip))
+		return fmt.Sprintf("is %q; text that matches %s is needed", truncate.Runes(k.Got, maxClip),
+			truncate.Runes(k.Want, maxClip))
 	case *kind.MinItems:
 		return fmt.Sprintf("has %d items; at least %d are needed", k.Got, k.Want)
 	case *kind.MaxItems:

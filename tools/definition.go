@@ -178,7 +178,8 @@ func Define(d Definition) (*Definition, error) {
 		return nil, fmt.Errorf("%q is no name for a tool: letters, digits, _ and -, at most %d", d.Name, MaxName)
 	}
 	if len(d.Description) > MaxDescription {
-		return nil, fmt.Errorf("the description of %q has %d bytes; the limit is %d", d.Name, len(d.Description), MaxDescription)
+		return nil, fmt.Errorf("the description of %q has %d bytes; the limit is %d", d.Name, len(d.Description),
+			MaxDescription)
 	}
 	if len(d.Parameters) == 0 || string(d.Parameters) == "null" {
 		d.Parameters = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)

@@ -27,7 +27,8 @@ type fastPath struct {
 // covered are the fields of a compiled schema that the fast path checks or that assert
 // nothing.
 var covered = []string{
-	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Pattern", "Minimum", "Maximum", "Properties", "Required",
+	"DraftVersion", "Location", "Bool", "ID", "Anchor", "Types", "Enum", "Pattern", "Minimum", "Maximum", "Properties",
+	"Required",
 	"AdditionalProperties", "Items", "Items2020", "Format", "Title", "Description", "Default", "Comment",
 	"ReadOnly", "WriteOnly", "Examples", "Deprecated",
 }
@@ -115,7 +116,8 @@ func (q *fastPath) accept(value any, depth int) bool {
 		}
 		return true
 	case string:
-		return q.allows("string") && (q.enum == nil || slices.Contains(q.enum, v)) && (q.pattern == nil || q.pattern.MatchString(v))
+		return q.allows("string") && (q.enum == nil || slices.Contains(q.enum, v)) &&
+			(q.pattern == nil || q.pattern.MatchString(v))
 	case json.Number:
 		return q.enum == nil && q.acceptNumber(v)
 	case bool:

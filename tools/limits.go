@@ -7,5 +7,8 @@ func DeclaredLimits(l spicepod.Limits) *Limits {
 	if l == (spicepod.Limits{}) {
 		return nil
 	}
-	return &Limits{Timeout: l.Timeout, MaxRows: l.MaxRows, MaxBytes: int64(l.MaxBytes), Concurrency: l.Concurrency, MaxCallsPerSession: l.MaxCallsPerSession}
+	return &Limits{
+		Timeout: l.Timeout, MaxRows: l.MaxRows, MaxBytes: int64(l.MaxBytes), Concurrency: l.Concurrency,
+		MaxCallsPerSession: l.MaxCallsPerSession,
+	}
 }

@@ -71,7 +71,8 @@ func FuzzParseLoses(f *testing.F) {
 			if err != nil {
 				break
 			}
-			if text, ok := token.(string); ok && strings.ContainsRune(text, '\ufffd') && !strings.Contains(raw, "\ufffd") && !strings.Contains(strings.ToLower(raw), `\ufffd`) {
+			if text, ok := token.(string); ok && strings.ContainsRune(text, '\ufffd') && !strings.Contains(raw, "\ufffd") &&
+				!strings.Contains(strings.ToLower(raw), `\ufffd`) {
 				t.Errorf("%q has a replaced character", raw)
 			}
 			if token == json.Delim('{') {

@@ -55,7 +55,8 @@ func (s *Schema) Repair(args map[string]any) (map[string]any, []string) {
 	if before > 0 {
 		fixed = r.arguments(args, before)
 	}
-	if normalized, ok := r.normalize(s.root, fixed, 0).(map[string]any); ok && !sameMap(normalized, fixed) && s.count(normalized) <= s.count(fixed) {
+	if normalized, ok := r.normalize(s.root, fixed, 0).(map[string]any); ok && !sameMap(normalized, fixed) &&
+		s.count(normalized) <= s.count(fixed) {
 		fixed = normalized
 	}
 	return fixed, r.notices

@@ -14,8 +14,9 @@ import (
 
 // Result is the outcome of a call, the same for every protocol.
 type Result struct {
-	OK      bool            `json:"ok"`
-	Result  json.RawMessage `json:"result,omitempty" doc:"The result of the tool, if the call succeeded."` // null is a value
+	OK bool `json:"ok"`
+	// null is a value
+	Result  json.RawMessage `json:"result,omitempty" doc:"The result of the tool, if the call succeeded."`
 	Error   *Error          `json:"error,omitempty"`
 	Content []Content       `json:"-"` // see [Output.Content]
 	Rows    *Rows           `json:"-"` // extent of a result of rows, shown next to it

@@ -67,14 +67,20 @@ func TestCheckSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"enum, near", `{"properties":{"unit":{"enum":["metre","mile"]}}}`, `{"unit":"metres"}`, `/unit enum "unit" is "metres"; did you mean "metre"?`},
 		{"const", `{"properties":{"v":{"const":2}}}`, `{"v":3}`, `/v const "v" is 3; 2 is needed`},
 		{"minimum", `{"properties":{"n":{"minimum":1}}}`, `{"n":0.5}`, `/n minimum "n" is 0.5; at least 1 is needed`},
-		{"maximum", `{"properties":{"n":{"maximum":9007199254740993}}}`, `{"n":9007199254740994}`, `/n maximum "n" is 9007199254740994; at most 9007199254740993 is allowed`},
+		{
+			"maximum", `{"properties":{"n":{"maximum":9007199254740993}}}`, `{"n":9007199254740994}`,
+			`/n maximum "n" is 9007199254740994; at most 9007199254740993 is allowed`,
+		},
 		{"exclusive", `{"properties":{"n":{"exclusiveMinimum":0,"exclusiveMaximum":1}}}`, `{"n":1}`, `/n exclusiveMaximum "n" is 1; less than 1 is needed`},
 		{"multiple", `{"properties":{"n":{"multipleOf":5}}}`, `{"n":7}`, `/n multipleOf "n" is 7; a multiple of 5 is needed`},
 		{"length", `{"properties":{"s":{"minLength":3}}}`, `{"s":"é"}`, `/s minLength "s" has 1 characters; at least 3 are needed`},
 		{"pattern", `{"properties":{"s":{"pattern":"^a+$"}}}`, `{"s":"b"}`, `/s pattern "s" is "b"; text that matches ^a+$ is needed`},
 		{"items", `{"properties":{"l":{"minItems":1,"uniqueItems":true}}}`, `{"l":[1,1.0]}`, `/l uniqueItems "l" has equal items at 0 and 1; they must differ`},
 		{"either type", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, `/a anyOf "a" has the wrong type; text or null is needed`},
-		{"the branch meant", `{"properties":{"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"integer"}}},{"type":"null"}]}}}`, `{"a":{"x":"q"}}`, `/a/x type "a.x" is text; a whole number is needed`},
+		{
+			"the branch meant", `{"properties":{"a":{"anyOf":[{"type":"object","properties":{"x":{"type":"integer"}}},{"type":"null"}]}}}`, `{"a":{"x":"q"}}`,
+			`/a/x type "a.x" is text; a whole number is needed`,
+		},
 		{
 			"the kind meant", `{"oneOf":[{"properties":{"kind":{"const":"a"},"x":{"type":"integer"}}},{"properties":{"kind":{"const":"b"},"y":{"type":"integer"}}}]}`,
 			`{"kind":"b","x":"s","y":"t"}`, `/y type "y" is text; a whole number is needed`,
@@ -82,8 +88,14 @@ func TestCheckSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"depends", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `/b dependentRequired "b" is missing; it belongs to "a"`},
 		{"not", `{"properties":{"a":{"not":{"const":1}}}}`, `{"a":1}`, `/a not "a" is not allowed`},
 		{"names", `{"propertyNames":{"pattern":"^[a-z]+$"}}`, `{"A":1}`, ` propertyNames the name "A" in the value is not allowed`},
-		{"huge number", `{"properties":{"n":{"minimum":0}}}`, `{"n":1e999999999}`, `/n type "1e999999999" is no number that can be computed with; at most 400 characters and exponents up to 400 are`},
-		{"format is a note", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"d":{"format":"date"},"r":{"format":"regex"}}}`, `{"d":"never","r":"("}`, ``},
+		{
+			"huge number", `{"properties":{"n":{"minimum":0}}}`, `{"n":1e999999999}`,
+			`/n type "1e999999999" is no number that can be computed with; at most 400 characters and exponents up to 400 are`,
+		},
+		{
+			"format is a note", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"d":{"format":"date"},"r":{"format":"regex"}}}`,
+			`{"d":"never","r":"("}`, ``,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string

@@ -77,7 +77,8 @@ func (s *Schema) survey() error {
 		queue = append(append(queue, inPlace...), below(node)...)
 	}
 	if len(s.unchecked) > 0 && !exact {
-		return fmt.Errorf("the schema: the pattern %q cannot be matched, and not, if, oneOf or contains may depend on it", truncate.Runes(s.unchecked[0], maxClip))
+		return fmt.Errorf("the schema: the pattern %q cannot be matched, and not, if, oneOf or contains may depend on it",
+			truncate.Runes(s.unchecked[0], maxClip))
 	}
 	slices.Sort(s.unchecked)
 	s.unchecked = slices.Compact(s.unchecked)
@@ -95,7 +96,8 @@ func (s *Schema) note(node *jsonschema.Schema) error {
 	}
 	for p := range node.PatternProperties {
 		if p, ok := p.(unmatched); ok {
-			return fmt.Errorf("the schema: the pattern %q of patternProperties cannot be matched", truncate.Runes(string(p), maxClip))
+			return fmt.Errorf("the schema: the pattern %q of patternProperties cannot be matched",
+				truncate.Runes(string(p), maxClip))
 		}
 	}
 	// Their targets depend on the path to them, so the cost cannot be bounded.
@@ -204,7 +206,11 @@ func outOfBounds(value any, depth int) *Fault {
 		}
 	case json.Number:
 		if !computable(v) {
-			return &Fault{Keyword: "type", Message: fmt.Sprintf("%q is no number that can be computed with; at most %d characters and exponents up to %d are", truncate.Runes(string(v), maxClip), maxNumber, maxNumber)}
+			return &Fault{
+				Keyword: "type",
+				Message: fmt.Sprintf("%q is no number that can be computed with; at most %d characters and exponents up to %d are",
+					truncate.Runes(string(v), maxClip), maxNumber, maxNumber),
+			}
 		}
 	}
 	return nil
@@ -218,7 +224,8 @@ func tooDeep() *Fault {
 // exact arithmetic: 1e999999 is eight characters and a million digits.
 func computable(n json.Number) bool {
 	text := string(n)
-	if text == "" || len(text) > maxNumber || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) || !json.Valid([]byte(text)) {
+	if text == "" || len(text) > maxNumber || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) ||
+		!json.Valid([]byte(text)) {
 		return false
 	}
 	i := strings.IndexAny(text, "eE")

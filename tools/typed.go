@@ -19,7 +19,8 @@ import (
 // makes the tool a [Stating] one.
 func Typed[In, Out any](def Definition, call func(context.Context, In, Input) (Out, error)) (Tool, error) {
 	if len(def.Parameters) > 0 {
-		return nil, fmt.Errorf("tool %q: the schema of the parameters is derived from %s; leave Parameters empty", def.Name, reflect.TypeFor[In]())
+		return nil, fmt.Errorf("tool %q: the schema of the parameters is derived from %s; leave Parameters empty", def.Name,
+			reflect.TypeFor[In]())
 	}
 	var err error
 	if def.Parameters, err = Derive(reflect.TypeFor[In]()); err != nil {

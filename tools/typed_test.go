@@ -124,7 +124,10 @@ func TestDeriveSaysWhatItCannot(t *testing.T) {
 func TestWriteXML(t *testing.T) {
 	var definitions []*tools.Definition
 	for _, d := range []tools.Definition{
-		{Name: "haversine_km", Description: "Distance in <km> & \"more\"\x00.", Parameters: json.RawMessage(haversine), Returns: json.RawMessage(`{"type":"number"}`)},
+		{
+			Name: "haversine_km", Description: "Distance in <km> & \"more\"\x00.", Parameters: json.RawMessage(haversine),
+			Returns: json.RawMessage(`{"type":"number"}`),
+		},
 		{Name: "search", Description: "Finds.", Parameters: json.RawMessage(searchSchema)},
 		{Name: "now"},
 	} {

@@ -72,7 +72,9 @@ type declaring struct {
 // DeclareTool returns the declaration of the function of entry i of the pod's tools, which has
 // as_sql and calls the tool of that name. def is nil if its server has not answered. A problem
 // has its position in the entry.
-func DeclareTool(pod *spicepod.Pod, i int, tool string, def *tools.Definition) (functions.ToolDeclaration, *spicepod.Problem) {
+func DeclareTool(pod *spicepod.Pod, i int, tool string,
+	def *tools.Definition,
+) (functions.ToolDeclaration, *spicepod.Problem) {
 	d := declaring{pod: pod, path: fmt.Sprintf("tools[%d]", i), entry: pod.Tools[i], tool: tool, def: def}
 	declared := spicepod.Function{
 		Name: d.entry.Name, From: d.entry.From, Enabled: true, Description: d.entry.Description, Kind: spicepod.KindScalar,
@@ -97,7 +99,8 @@ func DeclareTool(pod *spicepod.Pod, i int, tool string, def *tools.Definition) (
 }
 
 func (d *declaring) fail(below, hint, format string, args ...any) *spicepod.Problem {
-	p := d.pod.Problem(d.path+below, fmt.Sprintf("cannot expose tool '%s' as SQL: ", d.entry.Name)+fmt.Sprintf(format, args...), hint)
+	p := d.pod.Problem(d.path+below, fmt.Sprintf("cannot expose tool '%s' as SQL: ", d.entry.Name)+
+		fmt.Sprintf(format, args...), hint)
 	p.Component = "tool " + d.entry.Name
 	return &p
 }
@@ -121,7 +124,8 @@ func (d *declaring) limits() *spicepod.Problem {
 		{"max_calls_per_session", l.MaxCallsPerSession != 0},
 	} {
 		if limit.written {
-			return d.fail(".limits."+limit.name, "write it where the tool is declared, such as in the entry of its server; max_calls can be here",
+			return d.fail(".limits."+limit.name,
+				"write it where the tool is declared, such as in the entry of its server; max_calls can be here",
 				"limits.%s has no effect on an entry from tool:", limit.name)
 		}
 	}
@@ -169,7 +173,8 @@ func (d *declaring) check(args []spicepod.Arg) *spicepod.Problem {
 		path := fmt.Sprintf(".signature.args[%d]", i)
 		property, ok := d.args.Properties[a.Name]
 		if !ok && (d.args.AdditionalProperties == false || len(known) > 0) {
-			return d.fail(path+".name", nearest.Hint(a.Name, known, "it has "+orNone(known)), "tool %q has no argument '%s'", d.tool, a.Name)
+			return d.fail(path+".name", nearest.Hint(a.Name, known, "it has "+orNone(known)), "tool %q has no argument '%s'",
+				d.tool, a.Name)
 		}
 		if p := d.fits(path+".type", a, property.all()); p != nil {
 			return p
@@ -177,7 +182,8 @@ func (d *declaring) check(args []spicepod.Arg) *spicepod.Problem {
 	}
 	for _, name := range d.args.Required {
 		if !declared[name] {
-			return d.fail(".signature.args", "add { name: "+name+", type: … }", "tool %q requires the argument '%s'", d.tool, name)
+			return d.fail(".signature.args", "add { name: "+name+", type: … }", "tool %q requires the argument '%s'",
+				d.tool, name)
 		}
 	}
 	return nil
@@ -203,7 +209,8 @@ func (d *declaring) fits(path string, a spicepod.Arg, wanted []string) *spicepod
 	}) {
 		return nil
 	}
-	return d.fail(path, "declare a type for it, such as "+typeOf(&schema{Type: wanted}), "arg '%s': type %s is %s in JSON, and the tool takes %s",
+	return d.fail(path, "declare a type for it, such as "+typeOf(&schema{Type: wanted}),
+		"arg '%s': type %s is %s in JSON, and the tool takes %s",
 		a.Name, t, strings.Join(given, " or "), strings.Join(wanted, " or "))
 }
 
@@ -238,7 +245,8 @@ func (d *declaring) derive(f *spicepod.Function) *spicepod.Problem {
 		return names[i] < names[j]
 	})
 	if len(names) > functions.MaxArgs {
-		return d.fail(".as_sql", "write the ones that it needs under signature.args", "the tool has %d arguments; the limit is %d", len(names), functions.MaxArgs)
+		return d.fail(".as_sql", "write the ones that it needs under signature.args",
+			"the tool has %d arguments; the limit is %d", len(names), functions.MaxArgs)
 	}
 	for _, name := range names {
 		property := d.args.Properties[name]
@@ -299,8 +307,11 @@ func (d *declaring) returns(f *spicepod.Function) *spicepod.Problem {
 		}
 	}
 	f.Kind = spicepod.KindTable
-	if of := d.results(); of != nil && !slices.ContainsFunc(of, func(t string) bool { return t != "boolean" && t != "integer" && t != "number" }) {
-		return d.fail(".signature.returns", "declare returns: "+typeOf(&schema{Type: of}), "the tool returns %s, not rows", strings.Join(of, " or "))
+	if of := d.results(); of != nil && !slices.ContainsFunc(of, func(t string) bool {
+		return t != "boolean" && t != "integer" && t != "number"
+	}) {
+		return d.fail(".signature.returns", "declare returns: "+typeOf(&schema{Type: of}), "the tool returns %s, not rows",
+			strings.Join(of, " or "))
 	}
 	return nil
 }
@@ -330,9 +341,14 @@ func (d *declaring) checkResult(t *functions.Type) *spicepod.Problem {
 	}) {
 		return nil
 	}
-	hint := "declare returns: json, or " + map[bool]string{true: "the columns of its rows: returns: [{ name: …, type: … }]", false: typeOf(&schema{Type: of})}[slices.Contains(of, "array")]
+	hint := "declare returns: json, or " +
+		map[bool]string{
+			true:  "the columns of its rows: returns: [{ name: …, type: … }]",
+			false: typeOf(&schema{Type: of}),
+		}[slices.Contains(of, "array")]
 	if slices.Contains(of, "object") && !slices.Contains(of, "array") {
 		hint = "declare returns: json, or a struct<…> with its members"
 	}
-	return d.fail(".signature.returns", hint, "the tool returns %s, and %s is %s in JSON", strings.Join(of, " or "), t, strings.Join(want, " or "))
+	return d.fail(".signature.returns", hint, "the tool returns %s, and %s is %s in JSON", strings.Join(of, " or "),
+		t, strings.Join(want, " or "))
 }

@@ -25,7 +25,10 @@ func TestDeclaredResults(t *testing.T) {
 		{`{"type":"object","properties":{"result":{"type":"integer"},"more":{}}}`, "int64", "the tool returns object"},
 		{`{"type":"object","properties":{"other":{"type":"integer"}}}`, "int64", "the tool returns object"},
 	} {
-		pod := &spicepod.Pod{Tools: []spicepod.Tool{{Name: "f", From: "tool:x__f", AsSQL: true, Signature: &spicepod.Signature{Returns: spicepod.Returns{Type: c.returns}}}}}
+		pod := &spicepod.Pod{Tools: []spicepod.Tool{{
+			Name: "f", From: "tool:x__f", AsSQL: true,
+			Signature: &spicepod.Signature{Returns: spicepod.Returns{Type: c.returns}},
+		}}}
 		def := &tools.Definition{Name: "x__f", Parameters: json.RawMessage(`{"type":"object"}`), Returns: json.RawMessage(c.schema)}
 		got := ""
 		if _, p := udf.DeclareTool(pod, 0, "x__f", def); p != nil {

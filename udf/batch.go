@@ -143,7 +143,8 @@ func (q *queue) enter(c *call) (l *line, first bool, err error) {
 }
 
 func errFull() error {
-	return tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of the function are waiting already", MaxWaiting), "try again in a moment")
+	return tools.NewError(errcode.Busy, fmt.Sprintf("%d calls of the function are waiting already", MaxWaiting),
+		"try again in a moment")
 }
 
 // handOver gives up the slot of a call that ran alone, and serves the calls that wait.
@@ -298,7 +299,8 @@ func (q *queue) resolve(ctx context.Context, calls []*call) {
 func (q *queue) guarded(ctx context.Context, calls []*call) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = tools.NewError(errcode.Internal, fmt.Sprintf("the runtime failed on this call: %v", v), "please report it with the function")
+			err = tools.NewError(errcode.Internal, fmt.Sprintf("the runtime failed on this call: %v", v),
+				"please report it with the function")
 		}
 	}()
 	return q.timed(ctx, calls)

@@ -147,7 +147,8 @@ func TestOneFaultLeavesTheOthersWhole(t *testing.T) {
 	for i, text := range got {
 		want := fmt.Sprint(i)
 		if i == 17 || i == 18 {
-			want = fmt.Sprintf("execution_error: query failed: Could not convert string '%s' to INT64 when casting from source column v", map[int]string{17: "x", 18: "y"}[i])
+			want = fmt.Sprintf("execution_error: query failed: Could not convert string '%s' to INT64 when casting from source column v",
+				map[int]string{17: "x", 18: "y"}[i])
 		}
 		if text != want {
 			t.Errorf("%d: got %s, want %s", i, text, want)

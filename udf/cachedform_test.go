@@ -199,7 +199,10 @@ func TestKeysOfEveryType(t *testing.T) {
 		{"timestamp(us)", "TIMESTAMP", "TIMESTAMP '2020-01-01' + to_hours(i)", `"2020-01-01T07:00:00Z"`, `"1999-01-01T00:00:00Z"`},
 		{"timestamp(ns)", "TIMESTAMP_NS", "TIMESTAMP '2020-01-01' + to_hours(i)", `"2020-01-01T07:00:00Z"`, `"1999-01-01T00:00:00Z"`},
 		{"timestamp(us, 'UTC')", "TIMESTAMPTZ", "TIMESTAMPTZ '2020-01-01 00:00:00+00' + to_hours(i)", `"2020-01-01T07:00:00Z"`, `"1999-01-01T00:00:00Z"`},
-		{"utf8", "UUID", "('00000000-0000-0000-0000-0000000000' || (i % 90 + 10))::UUID", `"00000000-0000-0000-0000-000000000017"`, `"00000000-0000-0000-0000-000000000001"`},
+		{
+			"utf8", "UUID", "('00000000-0000-0000-0000-0000000000' || (i % 90 + 10))::UUID", `"00000000-0000-0000-0000-000000000017"`,
+			`"00000000-0000-0000-0000-000000000001"`,
+		},
 	}
 	for i, c := range cases {
 		name := fmt.Sprintf("t%d", i)
@@ -213,7 +216,8 @@ func TestKeysOfEveryType(t *testing.T) {
 			}
 		}
 		cast := strings.Repeat("::UUID", strings.Count(c.column, "UUID"))
-		fmt.Fprintf(&yaml, "- { name: f%d, from: sql, signature: { args: [{ name: k, type: \"%s\" }], returns: int64 }, body: \"(SELECT v FROM %s WHERE key = k%s)\" }\n", i, c.typ, name, cast)
+		fmt.Fprintf(&yaml, "- { name: f%d, from: sql, signature: { args: [{ name: k, type: \"%s\" }], returns: int64 }, body: \"(SELECT v FROM %s WHERE "+
+			"key = k%s)\" }\n", i, c.typ, name, cast)
 	}
 	r.must(yaml.String())
 	for i, c := range cases {

@@ -82,7 +82,8 @@ func (t *scalarTool) statements() (one, many string) {
 			calls = t.numbered(columns)
 		}
 		value, found := t.f.OverCalls(callsTable, columns, foundTable)
-		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found + ") SELECT " + callNumber + ", " + value + " AS result FROM " + callsTable
+		return one, "WITH " + callsTable + " AS MATERIALIZED " + calls + ", " + foundTable + " AS MATERIALIZED (" + found +
+			") SELECT " + callNumber + ", " + value + " AS result FROM " + callsTable
 	}
 	return one, "SELECT " + callNumber + ", " + call + " AS result FROM " + calls
 }
@@ -197,7 +198,8 @@ func (t *scalarTool) execute(ctx context.Context, req engine.Request, calls []*c
 		}
 	}
 	if read != len(calls) {
-		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read), "please report it with the function")
+		return tools.NewError(errcode.Internal, fmt.Sprintf("%d calls returned %d values", len(calls), read),
+			"please report it with the function")
 	}
 	version := t.readVersion(rows)
 	for _, c := range calls {
@@ -220,7 +222,8 @@ func (t *scalarTool) mayShare(ctx context.Context, c *call) bool {
 	if !ok || t.indexed.Load() {
 		return true
 	}
-	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key, engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1))
+	sql := fmt.Sprintf("EXPLAIN ANALYZE SELECT %s FROM %s WHERE %s = %s", key,
+		engine.Qualified(relation.Schema, relation.Name), key, t.args[arg].sql(1))
 	plan, err := c.explain(ctx, t.db, sql, arg)
 	t.indexed.Store(err == nil && strings.Contains(plan, indexScan))
 	return t.indexed.Load()
@@ -231,14 +234,20 @@ const indexScan = "Index Scan"
 
 // explain returns the plan of a statement with an argument of the call.
 func (c *call) explain(ctx context.Context, db Querier, sql string, arg int) (string, error) {
-	return Explain(ctx, db, engine.Request{SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]}, Internal: true})
+	return Explain(ctx, db, engine.Request{
+		SQL: sql, Params: engine.Params{Positional: c.args[arg : arg+1]},
+		Internal: true,
+	})
 }
 
 // request is the statement of the calls with parameters, the choice of another one, and the
 // rows of its input. The statement has the longest time limit of the calls; each call also
 // ends at its own.
 func (t *scalarTool) request(calls []*call) (engine.Request, *formChoice, [][]any) {
-	req := engine.Request{SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe, Internal: true}
+	req := engine.Request{
+		SQL: t.one, Limits: engine.Limits{MaxRows: int64(len(calls))}, Whole: true, Isolate: t.unsafe,
+		Internal: true,
+	}
 	for _, c := range calls {
 		if c.timeout == 0 {
 			req.Limits.Timeout = 0
@@ -246,7 +255,8 @@ func (t *scalarTool) request(calls []*call) (engine.Request, *formChoice, [][]an
 		}
 		req.Limits.Timeout = max(req.Limits.Timeout, c.timeout)
 	}
-	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) { // a bare NULL has no type: DuckDB would plan again
+	// a bare NULL has no type: DuckDB would plan again
+	if len(calls) == 1 && (t.f.Engine.Constant != "" || !slices.Contains(calls[0].args, nil)) {
 		req.Params.Positional = calls[0].args
 		return req, t.choice, [][]any{calls[0].args}
 	}

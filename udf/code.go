@@ -73,7 +73,8 @@ func (t *codeTool) row(ctx context.Context, values []any) (*engine.Chunk, error)
 		return engine.NewRow(t.f.Code().Args, values)
 	}
 	rows, err := t.db.Query(ctx, engine.Request{
-		SQL: t.convert, Params: engine.Params{Positional: values}, Limits: engine.Limits{MaxRows: 1}, Whole: true, Internal: true,
+		SQL: t.convert, Params: engine.Params{Positional: values}, Limits: engine.Limits{MaxRows: 1}, Whole: true,
+		Internal: true,
 	})
 	if err != nil {
 		return nil, err

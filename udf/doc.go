@@ -2,12 +2,13 @@
 // catalogue is the prelude, list_udfs() and the tables that describe the functions of a
 // generation.
 //
-//	err := db.Publish(ctx, engine.NewCatalog(engine.Contents{Relations: udf.Relations(), Functions: udf.Functions()}), func(tx *engine.Tx) error {
+//	own := engine.Contents{Relations: udf.Relations(), Functions: udf.Functions()}
+//	err := db.Publish(ctx, engine.NewCatalog(own), func(tx *engine.Tx) error {
 //		return udf.Setup(tx, db.Builtins()) // once at start
 //	})
 //	set, problems := functions.Compile(ctx, db, pod, relations, running)
-//	catalog := engine.NewCatalog(engine.Contents{Generation: n, Relations: append(relations, udf.Relations()...), Functions: append(set.Engine(), udf.Functions()...)})
-//	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
+//	own.Relations, own.Functions = append(own.Relations, relations...), append(own.Functions, set.Engine()...)
+//	err = db.Publish(ctx, engine.NewCatalog(own), func(tx *engine.Tx) error {
 //		… // f.Create for every function that changed
 //		return udf.Fill(tx, pod, set, running, udf.Loading{})
 //	})

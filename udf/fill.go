@@ -86,7 +86,8 @@ func forget(tx *engine.Tx, names []string) error {
 		case tableFunctions:
 			key = `"name"`
 		}
-		if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(t.table)) + " WHERE " + key + list); err != nil {
+		if err := tx.Exec("DELETE FROM " + engine.Qualified(engine.Core, rowsOf(t.table)) + " WHERE " + key +
+			list); err != nil {
 			return fmt.Errorf("delete rows of %s: %w", t.table, err)
 		}
 	}
@@ -159,7 +160,8 @@ func argRows(f *functions.Function) [][]any {
 	for n, a := range f.Args {
 		d := f.Declared.Signature.Args[n]
 		rows = append(rows, []any{
-			f.Name, len(rows) + 1, a.Name, a.Type.String(), a.Type.SQL(), textOrNull(d.Description), d.IsRequired(), defaultText(d),
+			f.Name, len(rows) + 1, a.Name, a.Type.String(), a.Type.SQL(), textOrNull(d.Description), d.IsRequired(),
+			defaultText(d),
 		})
 	}
 	return rows

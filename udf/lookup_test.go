@@ -113,7 +113,8 @@ func TestSharedLookups(t *testing.T) {
 			t.Fatal(f.Name, err)
 		}
 		forms := tool.forms(tool.joined)
-		if want := slices.Contains([]string{"by_key", "reversed", "whole", "with_filter", "joined", "padded", "row_text", "row_of", "by_note", "how_many"}, f.Name); len(forms) != 2 && want || len(forms) != 1 && !want {
+		if want := slices.Contains([]string{"by_key", "reversed", "whole", "with_filter", "joined", "padded", "row_text", "row_of", "by_note", "how_many"},
+			f.Name); len(forms) != 2 && want || len(forms) != 1 && !want {
 			t.Errorf("%s: %d statements of several calls", f.Name, len(forms))
 		}
 		for _, form := range forms {

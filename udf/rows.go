@@ -58,7 +58,8 @@ func newTableTool(c *callee, o ToolOptions) *tableTool {
 	for i, a := range c.args {
 		args[i] = engine.Identifier(a.name) + " := " + a.sql(i+1)
 	}
-	t.sql = fmt.Sprintf("SELECT * FROM %s(%s) LIMIT $%d::BIGINT", engine.Identifier(c.f.Name), strings.Join(args, ", "), len(args)+1)
+	t.sql = fmt.Sprintf("SELECT * FROM %s(%s) LIMIT $%d::BIGINT", engine.Identifier(c.f.Name), strings.Join(args, ", "),
+		len(args)+1)
 	return t
 }
 
@@ -104,7 +105,9 @@ func (t *tableTool) most(limit int) int64 {
 }
 
 // execute runs a statement of a call.
-func (t *tableTool) execute(ctx context.Context, req engine.Request, limit int, limits tools.Limits) (tools.Output, error) {
+func (t *tableTool) execute(ctx context.Context, req engine.Request, limit int,
+	limits tools.Limits,
+) (tools.Output, error) {
 	rows, err := t.db.Query(ctx, req)
 	if err != nil {
 		return tools.Output{}, err
@@ -184,7 +187,8 @@ func (p *page) output(err error) (tools.Output, error) {
 	case err != nil:
 		return tools.Output{}, err
 	case p.tooLarge:
-		return tools.Output{}, tools.NewError(errcode.Limit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes), "request fewer rows")
+		return tools.Output{}, tools.NewError(errcode.Limit, fmt.Sprintf("the result has more than %d bytes", p.maxBytes),
+			"request fewer rows")
 	}
 	value := make([]byte, 0, p.size+1)
 	value = append(value, '[')

@@ -126,7 +126,8 @@ func TestRowsThatCannotBeKeptAreCutOff(t *testing.T) {
 	}
 	var got storedRows
 	valid(t, tool, out, &got)
-	if got.Ref != "" || len(got.Preview) != MaxToolRows || !strings.Contains(got.Note, "cannot be stored") || out.Rows.Returned != MaxToolRows || !out.Rows.Truncated {
+	if got.Ref != "" || len(got.Preview) != MaxToolRows || !strings.Contains(got.Note, "cannot be stored") || out.Rows.Returned != MaxToolRows ||
+		!out.Rows.Truncated {
 		t.Errorf("%.200s, %+v", out.Value, out.Rows)
 	}
 	in := input(t, `{}`)

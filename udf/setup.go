@@ -93,7 +93,10 @@ func Relations() []engine.Relation {
 
 // Functions are the functions of this package, for the guard.
 func Functions() []*engine.Function {
-	return []*engine.Function{{Name: functions.ListUDFs, Signature: "list_udfs() → table(name, source, kind, volatility, from, description)", Table: true}}
+	return []*engine.Function{{
+		Name:      functions.ListUDFs,
+		Signature: "list_udfs() → table(name, source, kind, volatility, from, description)", Table: true,
+	}}
 }
 
 // Prelude creates the macros of the prelude. Call it once at start; see [Setup].

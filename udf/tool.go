@@ -253,7 +253,10 @@ func anyCallee(f *functions.Function, set *functions.Set, is func(*functions.Fun
 }
 
 // queryWords are words of which every subquery has one.
-var queryWords = []string{"select", "from", "values", "table", "with", "pivot", "unpivot", "describe", "show", "summarize"}
+var queryWords = []string{
+	"select", "from", "values", "table", "with", "pivot", "unpivot", "describe", "show",
+	"summarize",
+}
 
 func mayQuery(f *functions.Function) bool {
 	text := f.SQL()

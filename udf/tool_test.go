@@ -103,7 +103,8 @@ var identity = []struct{ name, typ string }{
 func identities() string {
 	var b strings.Builder
 	for _, f := range identity {
-		b.WriteString("- name: id_" + f.name + "\n  from: sql\n  signature: { args: [{ name: v, type: '" + f.typ + "', required: false }], returns: '" + f.typ + "' }\n  body: v\n")
+		b.WriteString("- name: id_" + f.name + "\n  from: sql\n  signature: { args: [{ name: v, type: '" + f.typ + "', required: false }], returns: '" + f.typ +
+			"' }\n  body: v\n")
 	}
 	return b.String()
 }
@@ -129,7 +130,10 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 		{"i64", `-9007199254740991`, ""},
 		{"i64", `-9223372036854775808`, `"-9223372036854775808"`},
 		{"i64", `"9223372036854775807"`, ""},
-		{"i64", `"9223372036854775808"`, `invalid_arguments: argument "v": "9223372036854775808" is out of the range of int64, -9223372036854775808 to 9223372036854775807`},
+		{
+			"i64", `"9223372036854775808"`,
+			`invalid_arguments: argument "v": "9223372036854775808" is out of the range of int64, -9223372036854775808 to 9223372036854775807`,
+		},
 		{"u8", `255`, ""},
 		{"u8", `-1`, `invalid_arguments: argument "v": -1 is out of the range of uint8, 0 to 255`},
 		{"u16", `65535`, ""},
@@ -145,8 +149,14 @@ func TestEveryTypeGoesInAndOut(t *testing.T) {
 		{"f64", `5e-324`, ""},
 		{"f64", `-0.0`, ""},
 		{"f64", `1`, `1.0`},
-		{"f64", `9007199254740993`, `invalid_arguments: argument "v": 9007199254740993 does not fit exactly: the nearest number of 64 bits is 9007199254740992; pass that, or declare a decimal and not float64`},
-		{"f64", `"9007199254740993"`, `invalid_arguments: argument "v": 9007199254740993 does not fit exactly: the nearest number of 64 bits is 9007199254740992; pass that, or declare a decimal and not float64`},
+		{
+			"f64", `9007199254740993`,
+			`invalid_arguments: argument "v": 9007199254740993 does not fit exactly: the nearest number of 64 bits is 9007199254740992; pass that, or declare a decimal and not float64`,
+		},
+		{
+			"f64", `"9007199254740993"`,
+			`invalid_arguments: argument "v": 9007199254740993 does not fit exactly: the nearest number of 64 bits is 9007199254740992; pass that, or declare a decimal and not float64`,
+		},
 		{"f64", `1e-400`, `invalid_arguments: argument "v": 1e-400 does not fit exactly: the nearest number of 64 bits is 0; pass that, or declare a decimal and not float64`},
 		{"f64", `9007199254740992`, `9007199254740992.0`},
 		{"f64", `1e309`, `invalid_arguments: argument "v": 1e309 is out of the range of float64`},
@@ -322,7 +332,8 @@ func TestErrorsOfCalls(t *testing.T) {
 	if got := call1(t, r.tool("nan"), `{"v":1}`); got != notFinite {
 		t.Error(got)
 	}
-	if got := call1(t, r.tool("fail"), `{"v":"x"}`); got != "execution_error: query failed: Could not convert string 'x' to INT64 when casting from source column v" {
+	if got := call1(t, r.tool("fail"), `{"v":"x"}`); got != "execution_error: query failed: Could not convert string 'x' to INT64 when casting from "+
+		"source column v" {
 		t.Error(got)
 	}
 	in := input(t, `{"n":1000000000}`)
@@ -366,9 +377,10 @@ func TestAChangedFunctionIsToldApart(t *testing.T) {
 	r.must(before)
 	f, g := r.tool("f"), r.tool("g")
 	for name, after := range map[string]string{
-		"gone":     ``,
-		"renamed":  `- { name: f, from: sql, signature: { args: [{ name: b, type: int64 }], returns: int64 }, body: b }`,
-		"returns":  `- { name: f, from: sql, signature: { args: [{ name: a, type: int64 }], returns: utf8 }, body: a::VARCHAR }` + "\n" + `- { name: g, from: sql, kind: table, signature: { args: [], returns: [{ name: w, type: int64 }] }, body: SELECT 1 AS w }`,
+		"gone":    ``,
+		"renamed": `- { name: f, from: sql, signature: { args: [{ name: b, type: int64 }], returns: int64 }, body: b }`,
+		"returns": `- { name: f, from: sql, signature: { args: [{ name: a, type: int64 }], returns: utf8 }, body: a::VARCHAR }` + "\n" +
+			`- { name: g, from: sql, kind: table, signature: { args: [], returns: [{ name: w, type: int64 }] }, body: SELECT 1 AS w }`,
 		"longer":   `- { name: f, from: sql, signature: { args: [{ name: a, type: int64 }, { name: b, type: int64 }], returns: int64 }, body: a }`,
 		"not null": `- { name: f, from: sql, kind: table, signature: { args: [{ name: a, type: int64 }], returns: [{ name: v, type: int64 }] }, body: SELECT 1 AS v }`,
 	} {
@@ -419,11 +431,13 @@ func TestCostlyBodiesAreIsolated(t *testing.T) {
 		"upper(a) || b": false, "lpad(a, 5, b)": false, "regexp_replace(a, '[^0-9]', '', 'g')": false, "a LIKE '%x%'": false,
 		"(SELECT count(*) FROM orders WHERE id = length(a))": false, "levenshtein(a, b)": true, "regexp_matches(a, b)": true, "a LIKE b": true,
 		"repeat(a, length(b))": true, "list_transform(string_split(a, ','), lambda x: x || b)": true, "json_structure(a::JSON)": true,
-		"a::BIGNUM::VARCHAR": true, "(WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < length(a)) SELECT max(n) FROM t)": true, "cheap(a)": false, "dear(a)": true,
+		"a::BIGNUM::VARCHAR": true, "(WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < length(a)) SELECT max(n) FROM t)": true,
+		"cheap(a)": false, "dear(a)": true,
 	}
 	yaml := ""
 	for i, body := range slices.Sorted(maps.Keys(bodies)) {
-		yaml += fmt.Sprintf("- { name: f%d, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: utf8 }, body: %q }\n", i, "CAST(("+body+") AS VARCHAR)")
+		yaml += fmt.Sprintf("- { name: f%d, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: utf8 }, body: %q }\n", i,
+			"CAST(("+body+") AS VARCHAR)")
 	}
 	r.must(yaml + `- { name: cheap, from: sql, signature: { args: [{ name: a, type: utf8 }], returns: utf8 }, body: lower(a) }
 - { name: dear, from: sql, signature: { args: [{ name: a, type: utf8 }], returns: utf8 }, body: "format(a)" }
@@ -468,7 +482,8 @@ func TestTableFunctions(t *testing.T) {
 			t.Errorf("%s: %s %+v", c.args, out.Value, out.Rows)
 		}
 	}
-	if d := tool.Definition(); !strings.Contains(string(d.Returns), `"description":"The number"`) || !strings.HasPrefix(string(d.Returns), `{"items":{"additionalProperties":false`) {
+	if d := tool.Definition(); !strings.Contains(string(d.Returns), `"description":"The number"`) ||
+		!strings.HasPrefix(string(d.Returns), `{"items":{"additionalProperties":false`) {
 		t.Error(string(d.Returns))
 	}
 	out, err := r.tool("free").Call(t.Context(), input(t, `{}`))
@@ -490,7 +505,10 @@ func TestPlanRunsNothing(t *testing.T) {
 	r := start(t)
 	r.must(haversine + series)
 	for _, c := range []struct{ tool, args, sql string }{
-		{"haversine_km", `{"lat1":1,"lon1":2,"lat2":3,"lon2":4.5}`, `SELECT "haversine_km"(CAST('1' AS DOUBLE), CAST('2' AS DOUBLE), CAST('3' AS DOUBLE), CAST('4.5' AS DOUBLE)) AS result`},
+		{
+			"haversine_km", `{"lat1":1,"lon1":2,"lat2":3,"lon2":4.5}`,
+			`SELECT "haversine_km"(CAST('1' AS DOUBLE), CAST('2' AS DOUBLE), CAST('3' AS DOUBLE), CAST('4.5' AS DOUBLE)) AS result`,
+		},
 		{"series", `{"n":5}`, `SELECT * FROM "series"(CAST('5' AS BIGINT), CAST(NULL AS VARCHAR)) LIMIT 4`},
 	} {
 		raw, err := r.tool(c.tool).(tools.Planner).Plan(t.Context(), input(t, c.args))

@@ -32,7 +32,9 @@ func acceptedSchema(f *functions.Function) (json.RawMessage, error) {
 	return argumentSchema(f, func(a functions.Arg, _ spicepod.Arg) map[string]any { return a.Type.AcceptedSchema() })
 }
 
-func argumentSchema(f *functions.Function, of func(functions.Arg, spicepod.Arg) map[string]any) (json.RawMessage, error) {
+func argumentSchema(f *functions.Function,
+	of func(functions.Arg, spicepod.Arg) map[string]any,
+) (json.RawMessage, error) {
 	properties, required := map[string]any{}, []string{}
 	for i, a := range f.Args {
 		d := f.Declared.Signature.Args[i]

@@ -59,7 +59,9 @@ func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *T
 		}
 		s.add(f, tool, with)
 	}
-	slices.SortFunc(s.Tools, func(a, b tools.Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) })
+	slices.SortFunc(s.Tools, func(a, b tools.Tool) int {
+		return strings.Compare(a.Definition().Name, b.Definition().Name)
+	})
 	slices.SortFunc(s.NoTools, func(a, b NoTool) int { return strings.Compare(a.Name, b.Name) })
 	return s
 }
@@ -73,7 +75,8 @@ func (s *ToolSet) add(f *functions.Function, tool tools.Tool, with madeTool) {
 // reuse returns the tool of f in s, if it is still valid in next. A function whose
 // declaration, position or callees changed is another *Function.
 func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, with madeTool) tools.Tool {
-	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != with.traits || !slices.Equal(s.made[f].reads, with.reads) {
+	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != with.traits ||
+		!slices.Equal(s.made[f].reads, with.reads) {
 		return nil
 	}
 	return s.made[f].tool

@@ -139,12 +139,15 @@ func TestCatalogue(t *testing.T) {
 		"lines|user|table|volatile|sql|NULL\nTotal|user|scalar|stable|sql|It's the total.\ntwice|user|scalar|volatile|sql|NULL")
 	r.expect(`SELECT name, source, kind, volatility, "from", description IS NOT NULL FROM list_udfs() WHERE name IN ('abs', 'acos', 'initcap', 'list_udfs')`,
 		"abs|builtin|NULL|NULL|NULL|false\nacos|builtin|NULL|NULL|NULL|true\ninitcap|builtin|NULL|NULL|NULL|true\nlist_udfs|builtin|NULL|NULL|NULL|true")
-	r.expect("SELECT count(*) - count(DISTINCT lower(name)), bool_and(lower(name) >= before) FROM (SELECT name, lag(lower(name), 1, '') OVER () AS before FROM list_udfs())", "0|true")
-	r.expect("SELECT name, arity, arg_names, arg_types, arg_duckdb_types, return_type, return_duckdb_type, as_tool, deterministic, length(checksum), file, line FROM spiced.functions ORDER BY line",
+	r.expect("SELECT count(*) - count(DISTINCT lower(name)), bool_and(lower(name) >= before) FROM (SELECT name, lag(lower(name), 1, '') OVER () AS before "+
+		"FROM list_udfs())", "0|true")
+	r.expect("SELECT name, arity, arg_names, arg_types, arg_duckdb_types, return_type, return_duckdb_type, as_tool, deterministic, length(checksum), file, line "+
+		"FROM spiced.functions ORDER BY line",
 		"Total|1|[over]|[int64]|[BIGINT]|int64|BIGINT|true|true|16|spicepod.yaml|6\n"+
 			"twice|1|[x]|[float64]|[DOUBLE]|float64|DOUBLE|false|true|16|spicepod.yaml|16\n"+
 			"lines|1|[t]|[table]|[table]|NULL|NULL|false|true|16|spicepod.yaml|17")
-	r.expect("FROM spiced.function_args ORDER BY ALL", "Total|1|over|int64|BIGINT|Least amount|false|5\nlines|1|t|table|table|NULL|true|NULL\ntwice|1|x|float64|DOUBLE|NULL|true|NULL")
+	r.expect("FROM spiced.function_args ORDER BY ALL",
+		"Total|1|over|int64|BIGINT|Least amount|false|5\nlines|1|t|table|table|NULL|true|NULL\ntwice|1|x|float64|DOUBLE|NULL|true|NULL")
 	r.expect("FROM spiced.lineage ORDER BY ALL",
 		"Total|column|orders|amount|spicepod.yaml|14\nTotal|dataset|orders|NULL|spicepod.yaml|15\ntwice|function|Total|NULL|spicepod.yaml|16")
 	r.expect("SELECT twice(2), total(50)", "4.0|210")
@@ -153,7 +156,8 @@ func TestCatalogue(t *testing.T) {
 func TestReloadRewritesWhatChanged(t *testing.T) {
 	r := start(t)
 	r.load(pod)
-	if problems := r.load(strings.Replace(pod, "- { name: twice", "- { name: extra, from: sql, signature: { args: [], returns: int64 }, body: '1' }\n- { name: twice", 1)); len(problems) > 0 {
+	if problems := r.load(strings.Replace(pod, "- { name: twice",
+		"- { name: extra, from: sql, signature: { args: [], returns: int64 }, body: '1' }\n- { name: twice", 1)); len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	r.expect("SELECT name, line FROM spiced.functions ORDER BY line", "Total|6\nextra|16\ntwice|17\nlines|18")

@@ -19,7 +19,8 @@ func TestActiveListsTools(t *testing.T) {
 	} {
 		ended := make(chan reply, 1)
 		go func() {
-			ended <- p.do("POST", "/v1/tools/sql:invoke", `{"args":{"query":"SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE 'secret' <> a.range::VARCHAR"}}`)
+			ended <- p.do("POST", "/v1/tools/sql:invoke",
+				`{"args":{"query":"SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE 'secret' <> a.range::VARCHAR"}}`)
 		}()
 		ids := map[string]string{}
 		p.eventually("to list the call and its statement", func() bool {

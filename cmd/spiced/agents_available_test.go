@@ -48,7 +48,8 @@ func TestHiddenAgentIsUnknown(t *testing.T) {
 			t.Errorf("the agent, to a caller who sees it: %s", seen[i])
 		}
 	}
-	if near := c.do("POST", "/v1/chat/completions", `{"model":"hawkem","messages":[{"role":"user","content":"x"}]}`); near.status != http.StatusNotFound || strings.Contains(near.body, "hawken") {
+	if near := c.do("POST", "/v1/chat/completions", `{"model":"hawkem","messages":[{"role":"user","content":"x"}]}`); near.status != http.StatusNotFound ||
+		strings.Contains(near.body, "hawken") {
 		t.Errorf("a near name: %s", near.body)
 	}
 }
@@ -93,10 +94,13 @@ func TestHiddenAgentGetsNoTasks(t *testing.T) {
 	t.Parallel()
 	all := append([]string{"description: Counts.,", "description: Counts., available: ctx.space_id == 'vault',"}, hideHawken...)
 	for name, f := range map[string]struct{ changes, headers []string }{
-		"one is hidden":   {hideHawken, nil},
-		"all are hidden":  {all, nil},
-		"both are seen":   {all, inVault},
-		"by a toolset":    {[]string{"agents:\n", "toolsets: [{ name: lore, description: Lore., tools: [hawken, lagan], available: ctx.space_id == 'vault' }]\nagents:\n"}, nil},
+		"one is hidden":  {hideHawken, nil},
+		"all are hidden": {all, nil},
+		"both are seen":  {all, inVault},
+		"by a toolset": {[]string{
+			"agents:\n",
+			"toolsets: [{ name: lore, description: Lore., tools: [hawken, lagan], available: ctx.space_id == 'vault' }]\nagents:\n",
+		}, nil},
 		"as for an agent": {[]string{hideHawken[0], "description: Lore of the saga., available: ctx.agent == 'ishvana',"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +114,8 @@ func TestHiddenAgentGetsNoTasks(t *testing.T) {
 			first := string(c.model.Requests()[0].Body)
 			switch name {
 			case "one is hidden":
-				if strings.Contains(first, "hawken") || !strings.Contains(first, "lagan") || strings.Contains(r.body, "the lore") || !strings.Contains(r.body, "arguments.agent") && !strings.Contains(r.body, "agent") {
+				if strings.Contains(first, "hawken") || !strings.Contains(first, "lagan") || strings.Contains(r.body, "the lore") ||
+					!strings.Contains(r.body, "arguments.agent") && !strings.Contains(r.body, "agent") {
 					t.Errorf("it was sent %s\nand answered %s", first, r.body)
 				}
 			case "all are hidden", "by a toolset":

@@ -29,7 +29,8 @@ func startTeam(t *testing.T) *chatting {
 // the pieces of its two answers.
 var teamSteps = []string{
 	" tool_call delegate_parallel", " tool_result delegate_parallel",
-	"hawken agent_chunk ", "hawken agent_chunk ", "hawken agent_end ", "hawken agent_start ", "hawken agent_tool_call lore_search", "hawken agent_tool_result lore_search",
+	"hawken agent_chunk ", "hawken agent_chunk ", "hawken agent_end ", "hawken agent_start ", "hawken agent_tool_call lore_search",
+	"hawken agent_tool_result lore_search",
 	"lagan agent_end ", "lagan agent_start ", "lagan agent_tool_call word_count", "lagan agent_tool_result word_count",
 }
 
@@ -141,7 +142,8 @@ func TestAgentsMCP(t *testing.T) {
 				t.Errorf("%v: %s", err, saw.Text)
 			}
 			wantTeam(t, name, answer.Text)
-			if saw.IsError || saw.Description != "Plans." || !slices.Contains(saw.Names, "hawken") || slices.Contains(saw.Names, "delegate_parallel") || saw.Progress == 0 {
+			if saw.IsError || saw.Description != "Plans." || !slices.Contains(saw.Names, "hawken") || slices.Contains(saw.Names, "delegate_parallel") ||
+				saw.Progress == 0 {
 				t.Errorf("%+v", saw)
 			}
 			if !saw.RefusedIsError || !strings.Contains(saw.Refused, `"task" is missing`) {

@@ -47,7 +47,10 @@ func TestInvokeAsStream(t *testing.T) {
 		types      string
 		last       string
 	}{
-		"an agent, with events":    {"hawken", `{"args":{"task":"Who is Mara?"}}`, include, "agent_start agent_chunk agent_tool_call agent_tool_result agent_chunk agent_end result", `lore of Mara`},
+		"an agent, with events": {
+			"hawken", `{"args":{"task":"Who is Mara?"}}`, include,
+			"agent_start agent_chunk agent_tool_call agent_tool_result agent_chunk agent_end result", `lore of Mara`,
+		},
 		"an agent":                 {"hawken", `{"args":{"task":"Who is Mara?"}}`, stream, "result", `lore of Mara`},
 		"a function, with events":  {"word_count", `{"args":{"text":"a b"}}`, include, "result", `"ok":true,"result":2`},
 		"json is preferred":        {"word_count", `{"args":{"text":"a b"}}`, []string{"Accept", "application/json, text/event-stream"}, "", `"ok":true,"result":2`},
@@ -74,7 +77,8 @@ func TestStreamOfFailedAgent(t *testing.T) {
 	c.model.Script(chattest.Always(chattest.ServerError()))
 	r := c.do("POST", "/v1/tools/hawken:invoke", `{"args":{"task":"x"}}`, "Accept", "text/event-stream", "X-Spiced-Events", "include")
 	types, last := streamed(r.body)
-	if r.status != http.StatusOK || !slices.Equal(types, []string{"agent_start", "agent_end", "result"}) || !strings.Contains(last, `"ok":false`) || !strings.Contains(last, "provider_error") {
+	if r.status != http.StatusOK || !slices.Equal(types, []string{"agent_start", "agent_end", "result"}) || !strings.Contains(last, `"ok":false`) ||
+		!strings.Contains(last, "provider_error") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }
@@ -84,14 +88,16 @@ func TestEventsTable(t *testing.T) {
 	t.Parallel()
 	c := startAgents(t, "functions: { enabled: true } }", `functions: { enabled: true }, auth: { api-key: { enabled: true, principals: [
     { name: ann, key: ann-key-0123456789-0123456789-012345 }, { name: bob, key: bob-key-0123456789-0123456789-012345 } ] } } }`,
-		"agents:\n", "agents:\n  - { name: scribe, model: assistant, description: Writes., instructions: You are Scribe., agents: [ishvana], limits: { depth: 3 } }\n",
+		"agents:\n", "agents:\n  - { name: scribe, model: assistant, description: Writes., instructions: You are Scribe., agents: [ishvana], limits: { "+
+			"depth: 3 } }\n",
 		"limits: { timeout: 30s } }", "limits: { timeout: 30s }, events: tools }")
 	c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{
 		"Scribe":  once(chattest.Call("s1", "delegate", `{"agent":"ishvana","task":"Ask."}`)),
 		"Ishvana": once(chattest.Call("c1", "delegate", `{"agent":"hawken","task":"Who is Mara?"}`)),
 		"Hawken":  once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
 	}))
-	if r := c.do("POST", "/v1/chat/completions", `{"model":"scribe","messages":[{"role":"user","content":"x"}]}`, append(keyOf("ann"), "X-Request-Id", "the-request")...); !strings.Contains(r.body, "lore of Mara") {
+	if r := c.do("POST", "/v1/chat/completions", `{"model":"scribe","messages":[{"role":"user","content":"x"}]}`,
+		append(keyOf("ann"), "X-Request-Id", "the-request")...); !strings.Contains(r.body, "lore of Mara") {
 		t.Fatal(r.body)
 	}
 	const query = `SELECT type, agent, depth, tool, text, arguments, ok, request_id FROM spiced.events ORDER BY occurred_at, depth`
@@ -194,7 +200,8 @@ func overPipes(t *testing.T, pod string) mcp.Transport {
 // the runtime runs as the caller, whatever the header says.
 func TestForeignCallsOfAgents(t *testing.T) {
 	t.Parallel()
-	c := startAgents(t, "name: lore_search, from: sql,", "name: lore_search, from: sql, owner: lagan,", "name: word_count, from: sql,", "name: word_count, from: sql, owner: lagan,")
+	c := startAgents(t, "name: lore_search, from: sql,", "name: lore_search, from: sql, owner: lagan,", "name: word_count, from: sql,",
+		"name: word_count, from: sql, owner: lagan,")
 	c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{
 		"Ishvana": once(chattest.Call("c1", "delegate_parallel", bothTasks)),
 		"Hawken":  once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
@@ -204,7 +211,8 @@ func TestForeignCallsOfAgents(t *testing.T) {
 	if r := c.do("POST", "/v1/chat/completions", body, "X-Spiced-Agent", "lagan"); !strings.Contains(r.body, "lore of Mara") {
 		t.Fatal(r.body)
 	}
-	if got := c.do("POST", "/v1/sql", "SELECT tool, owner, caller, calls FROM spiced.cross_agent_calls").body; got != `[{"tool":"lore_search","owner":"lagan","caller":"hawken","calls":1}]` {
+	if got := c.do("POST", "/v1/sql", "SELECT tool, owner, caller, calls FROM spiced.cross_agent_calls").body; got !=
+		`[{"tool":"lore_search","owner":"lagan","caller":"hawken","calls":1}]` {
 		t.Errorf("foreign calls: %s", got)
 	}
 }

@@ -14,7 +14,8 @@ func TestDelegationIsInTheCatalog(t *testing.T) {
 	t.Parallel()
 	c := startAgents(t)
 	rows := func() string {
-		return c.do("POST", "/v1/sql", "SELECT name, owner, source, total_invocations AS n FROM spiced.tools WHERE name LIKE 'delegate%' ORDER BY name", "Cache-Control", "no-cache").body
+		return c.do("POST", "/v1/sql", "SELECT name, owner, source, total_invocations AS n FROM spiced.tools WHERE name LIKE 'delegate%' ORDER BY name",
+			"Cache-Control", "no-cache").body
 	}
 	const want = `[{"name":"delegate","owner":"ishvana","source":"builtin","n":0},{"name":"delegate_parallel","owner":"ishvana","source":"builtin","n":0}]`
 	if got := strings.TrimSpace(rows()); got != want {
@@ -37,13 +38,16 @@ func TestDelegationIsInTheCatalog(t *testing.T) {
 			t.Errorf("%s has what callers cannot call: %s", path, r.body)
 		}
 	}
-	if r := c.do("POST", "/v1/tools/delegate:invoke", `{"args":{"agent":"hawken","task":"x"}}`); r.status != http.StatusForbidden || !strings.Contains(r.body, "only the agents that have it call it: ishvana") {
+	if r := c.do("POST", "/v1/tools/delegate:invoke", `{"args":{"agent":"hawken","task":"x"}}`); r.status != http.StatusForbidden ||
+		!strings.Contains(r.body, "only the agents that have it call it: ishvana") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if r := c.do("POST", "/v1/sql", `SELECT tool_invoke('delegate', '{"agent":"hawken","task":"x"}')`); !strings.Contains(r.body, "only the agents that have it call it: ishvana") {
+	if r := c.do("POST", "/v1/sql", `SELECT tool_invoke('delegate', '{"agent":"hawken","task":"x"}')`); !strings.Contains(r.body,
+		"only the agents that have it call it: ishvana") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if r := c.do("POST", "/v1/search/tools", `{"query":"delegate"}`); strings.Contains(r.body, `"delegate`) && r.status == http.StatusOK && strings.Contains(r.body, `"tool_id":"delegate`) {
+	if r := c.do("POST", "/v1/search/tools", `{"query":"delegate"}`); strings.Contains(r.body, `"delegate`) && r.status == http.StatusOK &&
+		strings.Contains(r.body, `"tool_id":"delegate`) {
 		t.Errorf("search: %s", r.body)
 	}
 
@@ -62,7 +66,8 @@ func TestDelegationIsInTheCatalog(t *testing.T) {
 	if got := c.do("POST", "/v1/sql", costs, "Cache-Control", "no-cache").body; strings.TrimSpace(got) != `[{"tools":true,"tokens":true}]` {
 		t.Errorf("what the agent is sent is not what is listed: %s, %s", got, c.do("GET", "/v1/agents", "").body)
 	}
-	if got := c.do("POST", "/v1/sql", "SELECT owner, foreign_call FROM spiced.tool_calls WHERE tool = 'delegate' AND ok", "Cache-Control", "no-cache").body; strings.TrimSpace(got) != `[{"owner":"ishvana","foreign_call":false}]` {
+	if got := c.do("POST", "/v1/sql", "SELECT owner, foreign_call FROM spiced.tool_calls WHERE tool = 'delegate' AND ok", "Cache-Control",
+		"no-cache").body; strings.TrimSpace(got) != `[{"owner":"ishvana","foreign_call":false}]` {
 		t.Errorf("spiced.tool_calls: %s", got)
 	}
 }
@@ -107,7 +112,12 @@ func TestForeignCalls(t *testing.T) {
 		foreign string
 	}{
 		{"by default", nil, "3", `[{"tool":"word_count","owner":"lagan","caller":"hawken","calls":2}]`},
-		{"permitted", []string{"tools: [lore_search],", "tools: [lore_search], foreign_calls: true,"}, "3", `[{"tool":"word_count","owner":"lagan","caller":"hawken","calls":2}]`},
+		{
+			"permitted",
+			[]string{"tools: [lore_search],", "tools: [lore_search], foreign_calls: true,"},
+			"3",
+			`[{"tool":"word_count","owner":"lagan","caller":"hawken","calls":2}]`,
+		},
 		{"refused", []string{"tools: [lore_search],", "tools: [lore_search], foreign_calls: false,"}, `there is no tool \"word_count\"`, "[]"},
 		{"not available", []string{"owner: lagan,", `owner: lagan, available: "ctx.agent == 'lagan'",`}, `there is no tool \"word_count\"`, "[]"},
 	} {

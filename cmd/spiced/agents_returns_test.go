@@ -13,7 +13,9 @@ import (
 
 // returning makes both specialists answer with objects.
 var returning = []string{
-	"tools: [lore_search], events: all }", "tools: [lore_search], events: all, returns: { type: object, required: [title], properties: { title: { type: string }, year: { type: integer } }, additionalProperties: false } }",
+	"tools: [lore_search], events: all }",
+	"tools: [lore_search], events: all, returns: { type: object, required: [title], properties: { title: { type: string }, year: { type: integer } }, " +
+		"additionalProperties: false } }",
 	"limits: { timeout: 20s,", "returns: { type: object, required: [n], properties: { n: { type: integer } } }, limits: { timeout: 20s,",
 }
 
@@ -52,7 +54,8 @@ func TestAgentsAnswerWithObjects(t *testing.T) {
 		"never": {
 			[]string{`{"title":"Mara"}`},
 			[]string{`{"m":3}`},
-			`"result":{"title":"Mara"}|"code":"invalid_result","message":"agent lagan did not answer with an object that fits its returns, also when asked again: `, "", 3, `"tokens":15`, `"rounds":1`,
+			`"result":{"title":"Mara"}|"code":"invalid_result","message":"agent lagan did not answer with an object that fits its returns, also when asked again: `,
+			"", 3, `"tokens":15`, `"rounds":1`,
 		},
 		"what is too much": {
 			[]string{`{"title":"Mara","years":[1]}`, `{"title":"Mara","year":1}`},
@@ -99,16 +102,19 @@ func TestReturnsAreDeclared(t *testing.T) {
 	t.Parallel()
 	c := startAgents(t, returning...)
 	c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{"Hawken": says(`{"title":"Mara"}`)}))
-	if body := c.do("GET", "/v1/tools/hawken", "").body; !strings.Contains(body, `"returns":{"additionalProperties":false,"properties":{"title":{"type":"string"},"year":{"type":"integer"}},"required":["title"],"type":"object"}`) {
+	if body := c.do("GET", "/v1/tools/hawken", "").body; !strings.Contains(body,
+		`"returns":{"additionalProperties":false,"properties":{"title":{"type":"string"},"year":{"type":"integer"}},"required":["title"],"type":"object"}`) {
 		t.Errorf("definition: %s", body)
 	}
-	if body := c.do("POST", "/v1/tools/hawken:invoke", `{"args":{"task":"x"}}`).body; !strings.Contains(body, `"ok":true,"result":{"title":"Mara"}`) || !strings.Contains(body, `"usage":{"rounds":1,"calls":0,"tokens":15}`) {
+	if body := c.do("POST", "/v1/tools/hawken:invoke", `{"args":{"task":"x"}}`).body; !strings.Contains(body, `"ok":true,"result":{"title":"Mara"}`) ||
+		!strings.Contains(body, `"usage":{"rounds":1,"calls":0,"tokens":15}`) {
 		t.Errorf("result: %s", body)
 	}
 	if body := c.do("POST", "/v1/sql", `SELECT tool_invoke('hawken', '{"task":"x"}')->>'title' AS title`).body; body != `[{"title":"Mara"}]` {
 		t.Errorf("in SQL: %s", body)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.url + "/v1/mcp"}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: c.url + "/v1/mcp"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +143,8 @@ func TestNoSecondAnswerBeyondTokens(t *testing.T) {
 	t.Parallel()
 	c := startAgents(t, append([]string{"tokens: 1000", "tokens: 15"}, returning...)...)
 	c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{"Lagan": says("three")}))
-	if body := c.do("POST", "/v1/tools/lagan:invoke", `{"args":{"task":"x"}}`).body; !strings.Contains(body, "agent lagan has used 15 tokens") || len(c.model.Requests()) != 1 {
+	if body := c.do("POST", "/v1/tools/lagan:invoke", `{"args":{"task":"x"}}`).body; !strings.Contains(body, "agent lagan has used 15 tokens") ||
+		len(c.model.Requests()) != 1 {
 		t.Errorf("%d requests: %s", len(c.model.Requests()), body)
 	}
 }
@@ -151,7 +158,8 @@ func TestWrongReturns(t *testing.T) {
 	} {
 		text := strings.NewReplacer("MODEL_URL", "http://127.0.0.1:1", "events: all }", "events: all, returns: "+returns+" }").Replace(agentsPod)
 		var out bytes.Buffer
-		if status := run(t.Context(), []string{"validate", folder(t, "spicepod.yaml", text)}, streams{strings.NewReader(""), &out, &out}); status == 0 || !strings.Contains(out.String(), want) && !strings.Contains(out.String(), "returns") {
+		if status := run(t.Context(), []string{"validate", folder(t, "spicepod.yaml", text)}, streams{strings.NewReader(""), &out, &out}); status == 0 ||
+			!strings.Contains(out.String(), want) && !strings.Contains(out.String(), "returns") {
 			t.Errorf("%s: status %d: %s", returns, status, out.String())
 		}
 	}

@@ -111,7 +111,8 @@ func TestDelegation(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer[max(0, strings.Index(answer, "{")):]), &got); err != nil {
 		t.Fatalf("%v: %s", err, answer)
 	}
-	if len(got.Results) != 2 || got.Results[0].Agent != "hawken" || !strings.Contains(got.Results[0].Result, "lore of Mara") || strings.Contains(got.Results[0].Result, "moment") ||
+	if len(got.Results) != 2 || got.Results[0].Agent != "hawken" || !strings.Contains(got.Results[0].Result, "lore of Mara") ||
+		strings.Contains(got.Results[0].Result, "moment") ||
 		got.Results[1].Agent != "lagan" || got.Results[1].Result != "3" || !got.Results[0].OK || !got.Results[1].OK {
 		t.Errorf("results: %s", answer)
 	}
@@ -125,7 +126,8 @@ func TestDelegation(t *testing.T) {
 	slices.Sort(shown)
 	want := []string{
 		" tool_calldelegate_parallel", " tool_resultdelegate_parallel",
-		"hawken agent_chunk", "hawken agent_chunk", "hawken agent_end", "hawken agent_start", "hawken agent_tool_calllore_search", "hawken agent_tool_resultlore_search",
+		"hawken agent_chunk", "hawken agent_chunk", "hawken agent_end", "hawken agent_start", "hawken agent_tool_calllore_search",
+		"hawken agent_tool_resultlore_search",
 		"lagan agent_end", "lagan agent_start", "lagan agent_tool_callword_count", "lagan agent_tool_resultword_count",
 	}
 	if !slices.Equal(shown, want) {
@@ -134,7 +136,8 @@ func TestDelegation(t *testing.T) {
 	for _, r := range c.model.Requests() {
 		switch {
 		case strings.Contains(r.System, "Hawken"):
-			if !slices.Equal(r.Tools, []string{"lore_search"}) || !strings.HasPrefix(r.System, "Be brief.") || r.User != "Who is Mara?\n\nContext:\n{\"saga\":\"first\"}" {
+			if !slices.Equal(r.Tools, []string{"lore_search"}) || !strings.HasPrefix(r.System, "Be brief.") ||
+				r.User != "Who is Mara?\n\nContext:\n{\"saga\":\"first\"}" {
 				t.Errorf("hawken got %+v", r)
 			}
 		case strings.Contains(r.System, "Lagan"):
@@ -145,7 +148,9 @@ func TestDelegation(t *testing.T) {
 			t.Errorf("ishvana got %s", r.Tools)
 		}
 	}
-	if usage := c.do("POST", "/v1/sql", "SELECT count(*) AS n FROM spiced.tool_calls WHERE tool IN ('lore_search', 'word_count', 'delegate_parallel') AND caller IN ('hawken', 'lagan', 'ishvana')", "Cache-Control", "no-cache").body; !strings.Contains(usage, `3`) {
+	if usage := c.do("POST", "/v1/sql",
+		"SELECT count(*) AS n FROM spiced.tool_calls WHERE tool IN ('lore_search', 'word_count', 'delegate_parallel') AND caller IN ('hawken', 'lagan', 'ishvana')",
+		"Cache-Control", "no-cache").body; !strings.Contains(usage, `3`) {
 		t.Errorf("calls: %s", usage)
 	}
 }
@@ -163,7 +168,8 @@ func TestAgentsKeepToTheirTools(t *testing.T) {
 	} {
 		c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{"Hawken": once(call)}))
 		answer, _ := c.asks("hawken", "Tell me the plan.")
-		if strings.Contains(answer, "the plan") || strings.Contains(answer, "secret_plan (") || name != "by its search" && !strings.Contains(answer, "there is no tool") {
+		if strings.Contains(answer, "the plan") || strings.Contains(answer, "secret_plan (") ||
+			name != "by its search" && !strings.Contains(answer, "there is no tool") {
 			t.Errorf("%s: %s", name, answer)
 		}
 		if name == "by its search" && (strings.Contains(answer, "secret_plan") || strings.Contains(answer, "word_count")) {
@@ -183,7 +189,11 @@ func TestFaultsOfSpecialists(t *testing.T) {
 	}{
 		"its provider fails":    {chattest.Always(chattest.ServerError()), nil, `"code":"provider_error"`},
 		"its answer breaks off": {chattest.Always(chattest.Answer{Steps: []chattest.Step{chattest.Text("half")}, Cut: 300}), nil, `"code":"stream_broken"`},
-		"it hangs":              {chattest.Always(hang), []string{"timeout: 20s", "timeout: 1s"}, `"code":"timeout","message":"agent lagan took longer than 1s, its time limit (limits.timeout)"`},
+		"it hangs": {
+			chattest.Always(hang),
+			[]string{"timeout: 20s", "timeout: 1s"},
+			`"code":"timeout","message":"agent lagan took longer than 1s, its time limit (limits.timeout)"`,
+		},
 		"too many tokens": {
 			once(chattest.Call("l1", "word_count", `{"text":"a"}`)),
 			[]string{"tokens: 1000", "tokens: 100"},
@@ -261,7 +271,8 @@ func TestAgentAsTool(t *testing.T) {
 	if body := c.do("GET", "/v1/agents", "").body; !strings.Contains(body, `"name":"ishvana"`) || !strings.Contains(body, `"agents":["hawken","lagan"]`) {
 		t.Errorf("agents: %s", body)
 	}
-	if body := c.do("POST", "/v1/sql", "SELECT name, tokens, agents FROM spiced.agents ORDER BY name").body; body != `[{"name":"hawken","tokens":null,"agents":[]},{"name":"ishvana","tokens":null,"agents":["hawken","lagan"]},{"name":"lagan","tokens":1000,"agents":[]}]` {
+	if body := c.do("POST", "/v1/sql", "SELECT name, tokens, agents FROM spiced.agents ORDER BY name").body; body !=
+		`[{"name":"hawken","tokens":null,"agents":[]},{"name":"ishvana","tokens":null,"agents":["hawken","lagan"]},{"name":"lagan","tokens":1000,"agents":[]}]` {
 		t.Errorf("spiced.agents: %s", body)
 	}
 	if body := c.do("GET", "/v1/tools/hawken", "").body; !strings.Contains(body, `"source":"agent"`) {
@@ -280,7 +291,8 @@ func TestCancelledOrchestration(t *testing.T) {
 	}))
 	done := make(chan reply, 1)
 	go func() {
-		done <- c.do("POST", "/v1/chat/completions", `{"model":"ishvana","messages":[{"role":"user","content":"x"}]}`, "Content-Type", "application/json", "X-Request-Id", "the-chat")
+		done <- c.do("POST", "/v1/chat/completions", `{"model":"ishvana","messages":[{"role":"user","content":"x"}]}`, "Content-Type", "application/json",
+			"X-Request-Id", "the-chat")
 	}()
 	c.eventually("to ask both agents", func() bool { return len(c.model.Requests()) == 3 })
 	if r := c.do("POST", "/v1/requests/the-chat:cancel", ""); r.status != http.StatusOK {
@@ -302,7 +314,8 @@ func TestIshvana(t *testing.T) {
 	t.Parallel()
 	const pod = "../../testdata/spicepods/ishvana/"
 	model := startModel(t)
-	text := strings.Replace(read(t, pod+"spicepod.yaml"), `openai_api_key: "${env:OPENAI_API_KEY}"`, `endpoint: "`+model.URL+`/v1", openai_api_key: sk-live-0123456789`, 1)
+	text := strings.Replace(read(t, pod+"spicepod.yaml"), `openai_api_key: "${env:OPENAI_API_KEY}"`,
+		`endpoint: "`+model.URL+`/v1", openai_api_key: sk-live-0123456789`, 1)
 	c := &chatting{start(t, folder(t, "spicepod.yaml", text, "lore.csv", read(t, pod+"lore.csv"))), model}
 	c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{
 		"Ishvana": once(chattest.Call("c1", "delegate_parallel",
@@ -323,7 +336,8 @@ func TestIshvana(t *testing.T) {
 // its tools there, and what the other one spends is spent by it.
 func TestAgentThroughSQL(t *testing.T) {
 	t.Parallel()
-	c := startAgents(t, "agents:\n", "agents:\n  - { name: clerk, model: assistant, description: Asks in SQL., instructions: You are Clerk., tools: [sql, hawken] }\n")
+	c := startAgents(t, "agents:\n",
+		"agents:\n  - { name: clerk, model: assistant, description: Asks in SQL., instructions: You are Clerk., tools: [sql, hawken] }\n")
 	script := func(statement string) {
 		c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{
 			"Clerk":  once(chattest.Call("k1", "sql", fmt.Sprintf(`{"query":%q}`, statement))),

@@ -97,14 +97,16 @@ func TestApprovals(t *testing.T) {
 	if again := p.needs("refund", ` { "note": "" , "amount" : 7 }`, bob...); again != id {
 		t.Errorf("the same call asks again: %s, %s", id, again)
 	}
-	p.want(p.do("GET", "/v1/approvals/"+id, "", ann...), 200, `"tool":"refund"`, `"arguments":{"amount":7,"note":""}`, `"status":"pending"`, `"asked_by":"bob"`, `"risk":"write"`)
+	p.want(p.do("GET", "/v1/approvals/"+id, "", ann...), 200, `"tool":"refund"`, `"arguments":{"amount":7,"note":""}`, `"status":"pending"`, `"asked_by":"bob"`,
+		`"risk":"write"`)
 
 	// Who may decide.
 	p.want(p.decide(id, "approve", bob...), 403, "not that of an approver")
 	p.want(p.decide(id, "approve", keyOf("web")...), 404, "there is no approval")
 	p.want(p.do("GET", "/v1/approvals/"+id, "", keyOf("web")...), 404)
 	p.want(p.do("POST", "/v1/approvals/"+id, `{"decision":"approve"}`), 401)
-	p.want(p.do("POST", "/v1/approvals/"+id, `{"decision":"approve","note":"as agreed"}`, ann...), 200, `"status":"approved"`, `"decided_by":"ann"`, `"note":"as agreed"`)
+	p.want(p.do("POST", "/v1/approvals/"+id, `{"decision":"approve","note":"as agreed"}`, ann...), 200, `"status":"approved"`, `"decided_by":"ann"`,
+		`"note":"as agreed"`)
 	p.want(p.decide(id, "approve", keyOf("eva")...), 200, `"decided_by":"ann"`)
 
 	// What it is not for.
@@ -160,7 +162,10 @@ func TestApprovals(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", count, ann...), 200, fmt.Sprintf(`[{"n":%d,"who":4}]`, len(p.approvals(ann...))))
 	p.want(p.do("GET", "/v1/approvals?status=denied", "", ann...), 200, `"status":"denied"`)
 
-	for _, line := range []string{`"outcome":"asked"`, `"outcome":"approved","principal":"ann"`, `"outcome":"denied","principal":"ann"`, `"outcome":"used","principal":"bob"`} {
+	for _, line := range []string{
+		`"outcome":"asked"`, `"outcome":"approved","principal":"ann"`, `"outcome":"denied","principal":"ann"`,
+		`"outcome":"used","principal":"bob"`,
+	} {
 		if !strings.Contains(p.log.String(), line) {
 			t.Errorf("the audit lacks %s", line)
 		}
@@ -176,9 +181,12 @@ func TestApprovalsInStatements(t *testing.T) {
 	bob := keyOf("bob")
 	const refused = "requires approval, which a statement cannot ask for"
 	for _, sql := range []string{
-		"SELECT refund(1.0)", "SELECT REFUND(1.0)", `SELECT "refund"(1.0)`, "SELECT public.refund(1.0)", "SELECT spice.public.refund(1.0)", "SELECT main.refund(1.0) FROM (SELECT 1 AS main)",
-		"SELECT a.refund() FROM (SELECT 1.0 AS a)", "FROM pages(1)", "SELECT * FROM paid, pages(1)", "SELECT list_transform([1.0], lambda x: refund(x))", "WITH c AS (SELECT refund(1.0)) FROM c",
-		"EXPLAIN ANALYZE SELECT refund(1.0)", "EXPLAIN SELECT refund(1.0)", "DESCRIBE SELECT refund(1.0)", "VALUES (refund(1.0))", "SELECT 1 ORDER BY refund(1.0)", "SELECT of_author(1.0), refund(2.0)",
+		"SELECT refund(1.0)", "SELECT REFUND(1.0)", `SELECT "refund"(1.0)`, "SELECT public.refund(1.0)", "SELECT spice.public.refund(1.0)",
+		"SELECT main.refund(1.0) FROM (SELECT 1 AS main)",
+		"SELECT a.refund() FROM (SELECT 1.0 AS a)", "FROM pages(1)", "SELECT * FROM paid, pages(1)", "SELECT list_transform([1.0], lambda x: refund(x))",
+		"WITH c AS (SELECT refund(1.0)) FROM c",
+		"EXPLAIN ANALYZE SELECT refund(1.0)", "EXPLAIN SELECT refund(1.0)", "DESCRIBE SELECT refund(1.0)", "VALUES (refund(1.0))", "SELECT 1 ORDER BY refund(1.0)",
+		"SELECT of_author(1.0), refund(2.0)",
 		"SELECT guests(1)", "SELECT count(*) FILTER (refund(1.0) = '') FROM paid", "SELECT (SELECT refund(1.0))", "SELECT 1 WHERE false AND refund(1.0) = ''",
 		"SELECT * FROM (PIVOT (SELECT refund(1.0) AS a, 1 AS b) ON a USING sum(b))", "SELECT tool_invoke('sql', {query: 'SELECT refund(1.0)'})",
 	} {
@@ -196,7 +204,8 @@ func TestApprovalsInStatements(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", "SELECT guests(1) AS n", append(keyOf("web"), "X-Spiced-Space", "guests")...), 400, refused)
 
 	// A statement may make several calls, of which some would have run: tool_invoke is refused.
-	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: i}) AS r FROM range(2) t(i)", bob...), 400, "refund requires approval, which a call in a statement cannot ask for")
+	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: i}) AS r FROM range(2) t(i)", bob...), 400,
+		"refund requires approval, which a call in a statement cannot ask for")
 	// A call that its arguments do not permit is not asked about.
 	p.want(p.do("POST", "/v1/tools/guests:invoke", `{"args": {"n": 99999999999999999999}}`, bob...), 400, "out of the range of int64")
 	if n := len(p.approvals(bob...)); n != 0 {
@@ -212,7 +221,8 @@ func TestApprovalsInStatements(t *testing.T) {
 	}
 	defer conn.Close(ctx)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
-		if _, err := conn.Exec(ctx, "SELECT refund($1::float8)", mode, 1.0); err == nil || !strings.Contains(err.Error(), refused) || !strings.Contains(err.Error(), "42501") {
+		if _, err := conn.Exec(ctx, "SELECT refund($1::float8)", mode, 1.0); err == nil || !strings.Contains(err.Error(), refused) ||
+			!strings.Contains(err.Error(), "42501") {
 			t.Errorf("mode %v: %v", mode, err)
 		}
 	}
@@ -383,7 +393,8 @@ func TestApprovalsOverMCP(t *testing.T) {
 		text, _ := json.Marshal(result)
 		return string(text)
 	}
-	if got := call(); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "a person has to approve it (apr_") || !strings.Contains(got, `"spiced/approval":{"approval_id":"apr_`) {
+	if got := call(); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "a person has to approve it (apr_") ||
+		!strings.Contains(got, `"spiced/approval":{"approval_id":"apr_`) {
 		t.Error(got)
 	}
 	p.want(p.decide(p.approvals(header...)[0].ID, "approve", keyOf("ann")...), 200)
@@ -418,7 +429,8 @@ func TestApprovalsByElicitation(t *testing.T) {
 					return answer, nil
 				},
 			})
-			s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: p.mcpURL(), HTTPClient: &http.Client{Transport: withHeader{"X-Api-Key", keyOf("ann")[1]}}},
+			s, err := client.Connect(ctx,
+				&mcp.StreamableClientTransport{Endpoint: p.mcpURL(), HTTPClient: &http.Client{Transport: withHeader{"X-Api-Key", keyOf("ann")[1]}}},
 				&mcp.ClientSessionOptions{ProtocolVersion: revision})
 			if err != nil {
 				t.Fatal(err)
@@ -447,13 +459,15 @@ func TestApprovalsByElicitation(t *testing.T) {
 			*answer = c.answer
 			asked = nil
 			amount := 100*len(revision) + i
-			if got := call(s, "refund", map[string]any{"amount": amount}); !strings.Contains(got, c.want) || len(asked) != 1 || !strings.Contains(asked[0], fmt.Sprintf(`"amount":%d`, amount)) {
+			if got := call(s, "refund", map[string]any{"amount": amount}); !strings.Contains(got, c.want) || len(asked) != 1 ||
+				!strings.Contains(asked[0], fmt.Sprintf(`"amount":%d`, amount)) {
 				t.Errorf("%q %d: asked %q, got %s", revision, i, asked, got)
 			}
 		}
 		*answer = mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}
 		asked = nil
-		if got := call(s, "tool_invoke", map[string]any{"tool_id": "refund", "arguments": map[string]any{"amount": 100*len(revision) + 9}}); !strings.Contains(got, "paid") || len(asked) != 1 {
+		if got := call(s, "tool_invoke", map[string]any{"tool_id": "refund", "arguments": map[string]any{"amount": 100*len(revision) + 9}}); !strings.Contains(got,
+			"paid") || len(asked) != 1 {
 			t.Errorf("tool_invoke: asked %q, got %s", asked, got)
 		}
 		asked = nil
@@ -496,7 +510,8 @@ func TestApprovalsInChats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chats := startAgents(t, "name: lore_search, from: sql,", "name: lore_search, from: sql, requires_approval: ctx.agent == 'hawken',", "events: all", "events: none", "functions: { enabled: true } }", "functions: { enabled: true }, tools: { approval_wait: "+c.wait+" } }")
+			chats := startAgents(t, "name: lore_search, from: sql,", "name: lore_search, from: sql, requires_approval: ctx.agent == 'hawken',", "events: all",
+				"events: none", "functions: { enabled: true } }", "functions: { enabled: true }, tools: { approval_wait: "+c.wait+" } }")
 			chats.model.Script(plays(c.script))
 			var decided sync.WaitGroup
 			if c.decision != "" {

@@ -66,7 +66,8 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	}
 	if o.queries {
 		a.queries = query.New(query.Options{
-			DB: a.DB(), Usage: a.Tools(), Metrics: o.Metrics, Audit: a.Audit(), Activity: a.Activity(), Isolate: a.Isolates, Refuse: a.refuse,
+			DB: a.DB(), Usage: a.Tools(), Metrics: o.Metrics, Audit: a.Audit(), Activity: a.Activity(), Isolate: a.Isolates,
+			Refuse: a.refuse,
 			Memory: a.memory, Catalog: a.catalog(),
 		})
 		a.jobs = query.NewJobs(query.JobsOptions{Service: a.queries, Results: a.Results(), KeepFor: a.Settings().Results.TTL})

@@ -65,7 +65,8 @@ func TestAgentsInSQL(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", s[0], got, s[1])
 		}
 	}
-	c.want(c.do("POST", "/v1/sql", "SELECT ask('It fails.')"), 502, `function 'ask' failed for (task := "It fails."): tool-backed function 'ask' call failed: model "assistant": the provider failed`)
+	c.want(c.do("POST", "/v1/sql", "SELECT ask('It fails.')"), 502,
+		`function 'ask' failed for (task := "It fails."): tool-backed function 'ask' call failed: model "assistant": the provider failed`)
 	c.want(c.do("POST", "/v1/sql", "FROM ask_rows('Who is Mara?')"), 400, "the result has no rows")
 	c.want(c.do("POST", "/v1/sql", "SELECT ask('task ' || i) FROM range(5) r(i)"), 413, "the statement needs at least 5 calls of function 'ask'; its limit is 3")
 }

@@ -122,6 +122,7 @@ tools:
 	if got := p.sql("SELECT count(*) AS n FROM spiced.tool_calls WHERE tool = 'near__twice' AND surface = 'sql'"); got != `[{"n":10}]` { // 2, 1 and 7
 		t.Errorf("calls: %s", got)
 	}
-	p.want(p.do("POST", "/v1/sql", "SELECT near_fails('x')"), 400, `function 'near_fails' failed for (t := "x"): tool-backed function 'near_fails' call failed: `, "Could not convert string 'x' to INT64")
+	p.want(p.do("POST", "/v1/sql", "SELECT near_fails('x')"), 400, `function 'near_fails' failed for (t := "x"): tool-backed function 'near_fails' call failed: `,
+		"Could not convert string 'x' to INT64")
 	p.isAway("SELECT gone_x('x')", "gone_x", "gone")
 }

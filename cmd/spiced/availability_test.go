@@ -101,9 +101,11 @@ func TestHiddenToolsShowNowhere(t *testing.T) {
 		unseen(t, path, path, r.body)
 	}
 	for _, sql := range []string{
-		"FROM list_udfs()", "FROM spiced.tools", "FROM spiced.functions", "FROM spiced.function_args", "FROM spiced.lineage", "FROM (SELECT changed FROM spiced.generations)", "FROM spiced.dead_tools", "FROM spiced.hot_tools",
+		"FROM list_udfs()", "FROM spiced.tools", "FROM spiced.functions", "FROM spiced.function_args", "FROM spiced.lineage",
+		"FROM (SELECT changed FROM spiced.generations)", "FROM spiced.dead_tools", "FROM spiced.hot_tools",
 		"FROM spiced.tool_calls", "FROM spiced.tool_usage", "SELECT tools FROM spiced.searches", "FROM spiced.cross_agent_calls", "FROM spiced.models",
-		"FROM tool_search('zany payments', limit := 20)", "FROM tool_search('*', limit := 20)", "SELECT tool_invoke('list_udfs')", "SELECT tool_invoke('get_readiness')",
+		"FROM tool_search('zany payments', limit := 20)", "FROM tool_search('*', limit := 20)", "SELECT tool_invoke('list_udfs')",
+		"SELECT tool_invoke('get_readiness')",
 		"SELECT tool_invoke('describe_function', {name: 'refundifx'})", "SELECT tool_invoke('refundifx')", "SELECT refundifx(1)", "FROM rowsifx()",
 		"SELECT tool_invoke('sql', {query: 'SELECT refundifx(1)'})", "SELECT * FROM pg_catalog.pg_proc", "SELECT * FROM information_schema.routines",
 	} {
@@ -126,11 +128,16 @@ func TestHiddenToolsAreUnknownEverywhere(t *testing.T) {
 			return fmt.Sprint(r.status, " ", strings.ReplaceAll(latency.ReplaceAllString(r.body, ""), name, "NAME"))
 		}
 		for _, sql := range []string{
-			"SELECT %s(1)", "SELECT %s()", "SELECT %s(1, 2, 3)", "SELECT %s(a := 1)", "FROM %s()", "SELECT nosuch, %s(1)", "SELECT %s(nosuch)", "SELECT public_fee(%s(1))",
-			"SELECT list_transform([1], lambda x: %s(x))", "SELECT (1).%s()", "SELECT a.%s() FROM shown a", "SELECT * FROM shown WHERE %s(a) > 0", "EXPLAIN SELECT %s(1)",
-			"DESCRIBE SELECT %s(1)", "WITH c AS (SELECT %s(1)) FROM c", "SELECT %s(1) OVER ()", "SELECT public.%s(1)", "SELECT spice.public.%s(1)", "SELECT main.%s(1)", "SELECT \"%s\"(1)",
-			"SELECT %s(1) FROM nosuch", "SELECT 'x", "SELECT tool_invoke('%s')", "SELECT tool_invoke('%s', {x: 1})", "SELECT tool_invoke('describe_function', {name: '%s'})",
-			"SELECT tool_invoke('sql', {query: 'SELECT %s(1)'})", "SELECT * FROM %s", "VALUES (%s(1))", "SELECT 1 ORDER BY %s(1)", "SELECT count(*) FILTER (%s(1)) FROM shown",
+			"SELECT %s(1)", "SELECT %s()", "SELECT %s(1, 2, 3)", "SELECT %s(a := 1)", "FROM %s()", "SELECT nosuch, %s(1)", "SELECT %s(nosuch)",
+			"SELECT public_fee(%s(1))",
+			"SELECT list_transform([1], lambda x: %s(x))", "SELECT (1).%s()", "SELECT a.%s() FROM shown a", "SELECT * FROM shown WHERE %s(a) > 0",
+			"EXPLAIN SELECT %s(1)",
+			"DESCRIBE SELECT %s(1)", "WITH c AS (SELECT %s(1)) FROM c", "SELECT %s(1) OVER ()", "SELECT public.%s(1)", "SELECT spice.public.%s(1)", "SELECT main.%s(1)",
+			"SELECT \"%s\"(1)",
+			"SELECT %s(1) FROM nosuch", "SELECT 'x", "SELECT tool_invoke('%s')", "SELECT tool_invoke('%s', {x: 1})",
+			"SELECT tool_invoke('describe_function', {name: '%s'})",
+			"SELECT tool_invoke('sql', {query: 'SELECT %s(1)'})", "SELECT * FROM %s", "VALUES (%s(1))", "SELECT 1 ORDER BY %s(1)",
+			"SELECT count(*) FILTER (%s(1)) FROM shown",
 		} {
 			r := p.do("POST", "/v1/sql", strings.ReplaceAll(sql, "%s", name), append(keyOf(key), "Accept", "application/json")...)
 			answers = append(answers, sql+": "+same(r))
@@ -144,7 +151,10 @@ func TestHiddenToolsAreUnknownEverywhere(t *testing.T) {
 		return answers
 	}
 	// Names that are as far from every other name as the hidden ones.
-	for hidden, unknown := range map[string]string{"refundify": "qefunqify", "rowsify": "qowsiqy", "open_vaultage": "opqn_vauqtage", "quixotic_sql": "quixqtic_sqq"} {
+	for hidden, unknown := range map[string]string{
+		"refundify": "qefunqify", "rowsify": "qowsiqy", "open_vaultage": "opqn_vauqtage",
+		"quixotic_sql": "quixqtic_sqq",
+	} {
 		want := ask(unknown, "bob")
 		for i, got := range ask(hidden, "bob") {
 			if got != want[i] {
@@ -223,7 +233,8 @@ func TestHiddenToolsOverMCP(t *testing.T) {
 	connect := func(name string) *mcp.ClientSession {
 		header := keyOf(name)
 		client := mcp.NewClient(&mcp.Implementation{Name: "lagan", Version: "1"}, nil)
-		s, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: p.url + "/v1/mcp", HTTPClient: &http.Client{Transport: withHeader{header[0], header[1]}}}, nil)
+		s, err := client.Connect(ctx,
+			&mcp.StreamableClientTransport{Endpoint: p.url + "/v1/mcp", HTTPClient: &http.Client{Transport: withHeader{header[0], header[1]}}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +291,8 @@ models:
 	c := &chatting{start(t, folder(t, "spicepod.yaml", pod)), model}
 	ask := func(key string) string {
 		c.model.Script(chattest.Always(chattest.Say(chattest.Text("ok"))))
-		c.want(c.do("POST", "/v1/chat/completions", `{"model":"helper","messages":[{"role":"user","content":"hi"}]}`, append(keyOf(key), "Content-Type", "application/json")...), 200)
+		c.want(c.do("POST", "/v1/chat/completions", `{"model":"helper","messages":[{"role":"user","content":"hi"}]}`,
+			append(keyOf(key), "Content-Type", "application/json")...), 200)
 		var body struct{ Tools json.RawMessage }
 		if err := json.Unmarshal(c.last().Body, &body); err != nil {
 			t.Fatal(err)

@@ -68,9 +68,12 @@ func TestBodiesAgree(t *testing.T) {
 	p := startBodies(t)
 	const differ = `luhn_sql(n) IS DISTINCT FROM luhn_python(n) OR luhn_sql(n) IS DISTINCT FROM luhn_wasm(n) OR luhn_sql(n) IS DISTINCT FROM luhn_http(n)`
 	for statement, want := range map[string]string{
-		"SELECT luhn_sql(n) AS s, luhn_python(n) AS p, luhn_wasm(n) AS w, luhn_http(n) AS h FROM (VALUES (4539578763621486), (4539578763621487), (0), (-18), (NULL)) t(n)": `[{"s":true,"p":true,"w":true,"h":true},{"s":false,"p":false,"w":false,"h":false},{"s":true,"p":true,"w":true,"h":true},{"s":false,"p":false,"w":false,"h":false},{"s":null,"p":null,"w":null,"h":null}]`,
-		"SELECT n FROM (VALUES (9223372036854775807), (-9223372036854775808)) t(n) WHERE " + differ:                                                                        `[]`,
-		"SELECT count(*) AS rows, count(*) FILTER (luhn_sql(n)) AS valid, count(*) FILTER (" + differ + ") AS differ FROM range(-500, 4500) t(n)":                          `[{"rows":5000,"valid":450,"differ":0}]`,
+		"SELECT luhn_sql(n) AS s, luhn_python(n) AS p, luhn_wasm(n) AS w, luhn_http(n) AS h FROM (VALUES (4539578763621486), (4539578763621487), " +
+			"(0), (-18), (NULL)) t(n)": `[{"s":true,"p":true,"w":true,"h":true},{"s":false,"p":false,"w":false,"h":false},{"s":true,"p":true,"w":true,"h":true},{"s":false,"p":false,"w":false,"h":false},{"s":null,"p":null,"w":null,"h":null}]`,
+		"SELECT n FROM (VALUES (9223372036854775807), (-9223372036854775808)) t(n) WHERE " +
+			differ: `[]`,
+		"SELECT count(*) AS rows, count(*) FILTER (luhn_sql(n)) AS valid, count(*) FILTER (" + differ +
+			") AS differ FROM range(-500, 4500) t(n)": `[{"rows":5000,"valid":450,"differ":0}]`,
 	} {
 		if got := p.sql(statement); got != want {
 			t.Errorf("%s\ngot %s\nwant %s", statement, got, want)

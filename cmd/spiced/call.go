@@ -99,7 +99,9 @@ func (f *callFlags) read(cmd *cobra.Command, args []string) (pod []string, err e
 	switch {
 	case strings.TrimSpace(f.tool) == "":
 		return nil, usageError{errors.New("the name of the tool is empty; --list lists the tools")}
-	case slices.ContainsFunc(strings.Split(f.tool, "/"), func(part string) bool { return part == "" || part == "." || part == ".." }):
+	case slices.ContainsFunc(strings.Split(f.tool, "/"), func(part string) bool {
+		return part == "" || part == "." || part == ".."
+	}):
 		return nil, usageError{fmt.Errorf("%q is not the name of a tool; --list lists the tools", f.tool)}
 	}
 	return pod, f.check(pod)

@@ -34,7 +34,8 @@ func TestCatalogs(t *testing.T) {
 	directory := filepath.Dir(exttest.Find(t, "postgres_scanner").Path)
 	database := pgtest.Start(t)
 	database.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer text, amount numeric(10,2))", "COMMENT ON TABLE orders IS 'what was bought'",
-		"INSERT INTO orders SELECT i, 'c' || i % 10, i FROM generate_series(1, 100) i", "CREATE TABLE unread (x int)", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+		"INSERT INTO orders SELECT i, 'c' || i % 10, i FROM generate_series(1, 100) i", "CREATE TABLE unread (x int)",
+		"GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
 	pod := strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port)).Replace(catalogPod)
 	dir := folder(t, "spicepod.yaml", pod, ".env", dotenv("SOURCES_PASS", pgtest.Password))
 	rates := filepath.Join(dir, "spicepods/acme/rates")
@@ -53,7 +54,8 @@ func TestCatalogs(t *testing.T) {
 	if body := p.do("GET", "/v1/datasets", "").body; !strings.Contains(body, `"name":"pg.public.orders"`) {
 		t.Errorf("/v1/datasets: %s", body)
 	}
-	if body := p.do("POST", "/v1/tools/list_datasets", "{}").body; !strings.Contains(body, `{"table":"pg.public.orders","can_search_documents":false,"description":"what was bought"`) {
+	if body := p.do("POST", "/v1/tools/list_datasets", "{}").body; !strings.Contains(body,
+		`{"table":"pg.public.orders","can_search_documents":false,"description":"what was bought"`) {
 		t.Errorf("list_datasets: %s", body)
 	}
 	if body := p.do("POST", "/v1/tools/table_schema", `{"tables":["pg.public.orders"]}`).body; !strings.Contains(body, "DECIMAL(10,2)") {
@@ -75,7 +77,8 @@ func TestCatalogs(t *testing.T) {
 	}
 	p.want(p.do("POST", "/v1/sql", "SELECT name FROM spiced.datasets WHERE state = 'listed'"), 200, `[{"name":"unread"}]`)
 
-	second := startProcess(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: second\ncatalogs: [{name: first, from: 'spice.ai:http://"+p.address("flight")+"', include: ['{public,pg.*}.*']}]\n"))
+	second := startProcess(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: second\ncatalogs: [{name: first, from: 'spice.ai:http://"+
+		p.address("flight")+"', include: ['{public,pg.*}.*']}]\n"))
 	second.eventually("to be ready", func() bool { return second.do("GET", "/v1/ready", "").status == 200 })
 	second.want(second.do("POST", "/v1/sql", "SELECT sum(euros)::DOUBLE AS s FROM first.public.big"), 200, `[{"s":398.0}]`)
 	second.want(second.do("POST", "/v1/sql", `SELECT count(*) AS n FROM first."pg.public".orders`), 200, `[{"n":100}]`)
@@ -98,7 +101,8 @@ func TestCatalogs(t *testing.T) {
 	p.eventually("to read the server again", func() bool {
 		return p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM pg.public.orders").body == `[{"n":100}]`
 	})
-	write(t, filepath.Join(rates, "spicepod.yaml"), "version: v1\nkind: Spicepod\nname: rates\ndatasets: [{name: rates, from: 'file:rates.csv'}, {name: more, from: 'file:rates.csv'}]\n")
+	write(t, filepath.Join(rates, "spicepod.yaml"),
+		"version: v1\nkind: Spicepod\nname: rates\ndatasets: [{name: rates, from: 'file:rates.csv'}, {name: more, from: 'file:rates.csv'}]\n")
 	p.eventually("to serve what the dependency adds", func() bool {
 		return p.do("POST", "/v1/sql", "SELECT euro FROM more").body == `[{"euro":2}]`
 	})

@@ -36,7 +36,8 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 		bodies := map[chat.Form]string{
 			chat.FormOpenAI: `"messages":[{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":` + string(text) + `}}]},` +
 				`{"role":"tool","tool_call_id":"c1","content":"no"}]`,
-			chat.FormResponses: `"input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"f","arguments":` + string(text) + `},{"type":"function_call_output","call_id":"c1","output":"no"}]`,
+			chat.FormResponses: `"input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"f","arguments":` + string(text) +
+				`},{"type":"function_call_output","call_id":"c1","output":"no"}]`,
 		}
 		for from, body := range bodies {
 			for to, path := range map[chat.Form]string{

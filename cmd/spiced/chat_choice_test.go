@@ -23,7 +23,10 @@ func TestChoicesWithoutTools(t *testing.T) {
 	}{
 		{form: chat.FormOpenAI, body: `"tool_choice":"required"`, fault: nothing},
 		{form: chat.FormOpenAI, body: `"tool_choice":{"type":"function","function":{"name":"x"}}`, fault: unknown},
-		{form: chat.FormOpenAI, body: `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"x"}}]}}`, fault: unknown},
+		{
+			form: chat.FormOpenAI, body: `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"x"}}]}}`,
+			fault: unknown,
+		},
 		{form: chat.FormOpenAI, body: `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`, fault: "allows no tool"},
 		{form: chat.FormOpenAI, body: `"parallel_tool_calls":false`, ignored: "parallel_tool_calls"},
 		{form: chat.FormOpenAI, body: `"parallel_tool_calls":true,"tool_choice":"auto"`},
@@ -78,7 +81,8 @@ func TestBetasOfTheHeader(t *testing.T) {
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	for to, model := range modelOf {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+chatRoutes[chat.FormAnthropic], strings.NewReader(requestOf(chat.FormAnthropic, model, `"anthropic_beta":["b1"]`)))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+chatRoutes[chat.FormAnthropic],
+			strings.NewReader(requestOf(chat.FormAnthropic, model, `"anthropic_beta":["b1"]`)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,12 +21,17 @@ const (
 		`]},"logprobs":{"content":[` + tokenOfAnswer + `]},"finish_reason":null}]}` + "\n\n" +
 		`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 
-	responsesItem   = `{"type":"message","id":"m1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hi","annotations":[` + citedFlat + `],"logprobs":[` + tokenOfAnswer + `]}]}`
-	responsesAnswer = `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[` + responsesItem + `],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
-	responsesEvents = `data: {"type":"response.created","response":{"id":"r","object":"response","created_at":1,"status":"in_progress","model":"m","output":[]}}` + "\n\n" +
-		`data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m1","status":"in_progress","role":"assistant","content":[]}}` + "\n\n" +
+	responsesItem = `{"type":"message","id":"m1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hi","annotations":[` +
+		citedFlat + `],"logprobs":[` + tokenOfAnswer + `]}]}`
+	responsesAnswer = `{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[` + responsesItem +
+		`],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
+	responsesEvents = `data: {"type":"response.created","response":{"id":"r","object":"response","created_at":1,"status":"in_progress","model":"m","output":[]}}` +
+		"\n\n" +
+		`data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m1","status":"in_progress","role":"assistant","content":[]}}` +
+		"\n\n" +
 		`data: {"type":"response.output_text.delta","item_id":"m1","output_index":0,"content_index":0,"delta":"Hi","logprobs":[` + tokenOfAnswer + `]}` + "\n\n" +
-		`data: {"type":"response.output_text.annotation.added","item_id":"m1","output_index":0,"content_index":0,"annotation_index":0,"annotation":` + citedFlat + `}` + "\n\n" +
+		`data: {"type":"response.output_text.annotation.added","item_id":"m1","output_index":0,"content_index":0,"annotation_index":0,"annotation":` + citedFlat +
+		`}` + "\n\n" +
 		`data: {"type":"response.output_item.done","output_index":0,"item":` + responsesItem + `}` + "\n\n" +
 		`data: {"type":"response.completed","response":` + responsesAnswer + `}` + "\n\n"
 )
@@ -38,13 +43,18 @@ func TestAnswersKeepLogprobsAndCitations(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		responses, stream := strings.HasSuffix(r.URL.Path, "/responses"), strings.Contains(string(body), `"stream":true`)
 		w.Header().Set("Content-Type", map[bool]string{true: "text/event-stream", false: "application/json"}[stream])
-		io.WriteString(w, map[[2]bool]string{{}: chatAnswer, {false, true}: chatEvents, {true, false}: responsesAnswer, {true, true}: responsesEvents}[[2]bool{responses, stream}])
+		io.WriteString(w, map[[2]bool]string{
+			{}: chatAnswer, {false, true}: chatEvents, {true, false}: responsesAnswer,
+			{true, true}: responsesEvents,
+		}[[2]bool{responses, stream}])
 	}))
 	defer provider.Close()
 	model := func(name, more string) string {
-		return fmt.Sprintf("  - { name: %s, from: 'openai:m', params: { endpoint: '%s/v1', openai_api_key: sk-0123456789, tools: disabled%s } }\n", name, provider.URL, more)
+		return fmt.Sprintf("  - { name: %s, from: 'openai:m', params: { endpoint: '%s/v1', openai_api_key: sk-0123456789, tools: disabled%s } }\n", name,
+			provider.URL, more)
 	}
-	p := start(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: cited\nmodels:\n"+model("chat", "")+model("responses", ", responses_api: enabled")))
+	p := start(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: cited\nmodels:\n"+model("chat", "")+
+		model("responses", ", responses_api: enabled")))
 	for _, name := range []string{"chat", "responses"} {
 		for _, stream := range []bool{false, true} {
 			r := p.do("POST", "/v1/chat/completions", fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"x"}],"logprobs":true,"stream":%t}`, name, stream))

@@ -121,7 +121,8 @@ func TestClientToolsThatChange(t *testing.T) {
 	}
 	const named = `{"type":"object","properties":{"filter[id]":{"type":"string"}}}`
 	status, answer := c.asked(t, chat.FormOpenAI, fmt.Sprintf(`{"model":%q,%s}`, "claude", clientTool(chat.FormOpenAI, named, "")))
-	if status != http.StatusBadRequest || !strings.Contains(answer, `argument \"filter[id]\" of the tool \"f\"`) || !strings.Contains(answer, `"param":"tools[0]"`) {
+	if status != http.StatusBadRequest || !strings.Contains(answer, `argument \"filter[id]\" of the tool \"f\"`) ||
+		!strings.Contains(answer, `"param":"tools[0]"`) {
 		t.Errorf("%d %s", status, answer)
 	}
 }

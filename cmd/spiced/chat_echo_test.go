@@ -74,7 +74,8 @@ func TestChainToAnotherForm(t *testing.T) {
 		continued := `","previous_response_id":"` + answer.ID + `","input":"go on"}`
 		for _, form := range []chat.Form{chat.FormOpenAI, chat.FormAnthropic} {
 			status, refused := c.asked(t, chat.FormResponses, `{"model":"`+modelOf[form]+continued)
-			if status != http.StatusBadRequest || !strings.Contains(refused, "previous_response_id continues a chat that has input[web_search_call], which is not supported by the model's provider") {
+			if status != http.StatusBadRequest ||
+				!strings.Contains(refused, "previous_response_id continues a chat that has input[web_search_call], which is not supported by the model's provider") {
 				t.Errorf("%s: status %d: %s", form, status, refused)
 			}
 		}

@@ -202,7 +202,8 @@ func TestChatBadCalls(t *testing.T) {
 func TestWrongKeys(t *testing.T) {
 	t.Parallel()
 	model := startModel(t)
-	p := start(t, folder(t, "spicepod.yaml", strings.Replace(directPod.text(t, model.URL), "runtime: {", "runtime: { auth: { api-key: { keys: [known-key-0123456789] } },", 1)))
+	p := start(t, folder(t, "spicepod.yaml",
+		strings.Replace(directPod.text(t, model.URL), "runtime: {", "runtime: { auth: { api-key: { keys: [known-key-0123456789] } },", 1)))
 	for form, want := range map[chat.Form]struct{ kind, code string }{
 		chat.FormOpenAI: {"invalid_request_error", `"code":"invalid_api_key"`}, chat.FormResponses: {"invalid_request_error", `"code":"invalid_api_key"`},
 		chat.FormAnthropic: {"authentication_error", `"type":"authentication_error"`},

@@ -128,7 +128,10 @@ func TestChatReturnsTheClientsCalls(t *testing.T) {
 		if len(got.calls) != 1 || got.calls[0].ID != "where_1" || got.calls[0].Name != "get_location" || got.calls[0].Arguments != "{}" {
 			t.Fatalf("the client got the calls %+v", got.calls)
 		}
-		if want := map[chat.Form]string{chat.FormOpenAI: "tool_calls", chat.FormResponses: "completed", chat.FormAnthropic: "tool_use"}[protocol]; got.reason != want {
+		if want := map[chat.Form]string{
+			chat.FormOpenAI: "tool_calls", chat.FormResponses: "completed",
+			chat.FormAnthropic: "tool_use",
+		}[protocol]; got.reason != want {
 			t.Errorf("the answer ended with %q, want %q", got.reason, want)
 		}
 		if sent := c.last(); !sent.Has("get_location") || len(sent.Tools) != 21 || !slices.IsSorted(sent.Tools) {

@@ -38,7 +38,8 @@ var reports = []report{
 		"parallel results follow their calls at once", chat.FormAnthropic, chat.FormOpenAI,
 		`"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}}]},` +
 			`{"role":"user","content":[{"type":"text","text":"both"},{"type":"tool_result","tool_use_id":"t1","content":"1"},{"type":"tool_result","tool_use_id":"t2","is_error":true}]}]`,
-		"messages.1.tool_calls.1.id=\"t2\"\nmessages.2.tool_call_id=\"t1\"\nmessages.3.content=\"The tool failed and does not say why.\"\nmessages.4.content=\"both\"",
+		"messages.1.tool_calls.1.id=\"t2\"\nmessages.2.tool_call_id=\"t1\"\nmessages.3.content=\"The tool failed and does not say " +
+			"why.\"\nmessages.4.content=\"both\"",
 	},
 	{
 		"NousResearch/hermes-agent#100750: an empty message between reasoning and a call", chat.FormResponses, chat.FormAnthropic,
@@ -85,7 +86,8 @@ func TestLongIDs(t *testing.T) {
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	longID := strings.Repeat("x", 86)
-	body := `"metadata":{"user_id":"` + longID + `"},"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"` + longID + `","name":"f","input":{}}]},` +
+	body := `"metadata":{"user_id":"` + longID + `"},"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"` +
+		longID + `","name":"f","input":{}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + longID + `","content":"1"}]}]`
 	for to, paths := range map[chat.Form][]string{
 		chat.FormOpenAI:    {"user", "messages.1.tool_calls.0.id", "messages.2.tool_call_id"},

@@ -35,7 +35,8 @@ func callBlocks(call, result string) string {
 
 // saidBlock is a request with a block of an earlier answer.
 func saidBlock(fields string) string {
-	return `"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{` + fields + `},{"type":"text","text":"yes"}]},{"role":"user","content":"and?"}]`
+	return `"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{` + fields +
+		`},{"type":"text","text":"yes"}]},{"role":"user","content":"and?"}]`
 }
 
 // toolBlock is a request with fields of a tool.
@@ -65,13 +66,22 @@ func blockSamples(content string, request func(string) string, completions, resp
 		{text + ".citations", request(`"type":"text","text":"abc","citations":[{"type":"char_location"}]`), nil},
 		{text + ".cache_control", request(`"type":"text","text":"abc"` + ephemeral), nil},
 		{image + ".source[base64]", request(pngSource), parts(`.image_url.url="`+pngURL+`"`, `.image_url="`+pngURL+`"`)},
-		{image + ".source[url].url", request(`"type":"image","source":{"type":"url","url":"https://a/b.png"}`), parts(`.image_url.url="https://a/b.png"`, `.image_url="https://a/b.png"`)},
+		{
+			image + ".source[url].url", request(`"type":"image","source":{"type":"url","url":"https://a/b.png"}`),
+			parts(`.image_url.url="https://a/b.png"`, `.image_url="https://a/b.png"`),
+		},
 		{image + ".source[file]", request(`"type":"image","source":{"type":"file","file_id":"file_1"}`), nil},
 		{image + ".transformations", request(pngSource + `,"transformations":{"oversized_image":"reject"}`), nil},
 		{image + ".cache_control", request(pngSource + ephemeral), nil},
-		{document + ".source[base64]", request(pdfSource), parts(`.file={"filename":"document.pdf","file_data":"`+pdf+`"}`, `={"type":"input_file","filename":"document.pdf","file_data":"`+pdf+`"}`)},
+		{
+			document + ".source[base64]", request(pdfSource),
+			parts(`.file={"filename":"document.pdf","file_data":"`+pdf+`"}`, `={"type":"input_file","filename":"document.pdf","file_data":"`+pdf+`"}`),
+		},
 		{document + ".source[text]", request(txtSource), parts(`.file.file_data="data:text/plain;base64,aGk="`, `.file_data="data:text/plain;base64,aGk="`)},
-		{document + ".source[url].url", request(`"type":"document","source":{"type":"url","url":"https://a/b.pdf"}`), toOpenAI("", responses.part+`={"type":"input_file","file_url":"https://a/b.pdf"}`)},
+		{
+			document + ".source[url].url", request(`"type":"document","source":{"type":"url","url":"https://a/b.pdf"}`),
+			toOpenAI("", responses.part+`={"type":"input_file","file_url":"https://a/b.pdf"}`),
+		},
 		{document + ".source[file]", request(`"type":"document","source":{"type":"file","file_id":"file_1"}`), nil},
 		{document + ".source[content]", request(`"type":"document","source":{"type":"content","content":"abc"}`), nil},
 		{document + ".title", request(txtSource), parts(`.file.filename="a.txt"`, `.filename="a.txt"`)},
@@ -96,7 +106,10 @@ func turnSamples() []fieldSample {
 		{content + "[redacted_thinking]", saidBlock(`"type":"redacted_thinking","data":"s"`), nil},
 		{content + "[tool_use].id", callBlocks("", `"content":"42"`), toOpenAI(`messages.1.tool_calls.0.id="t1"`, `input.1.call_id="t1"`)},
 		{content + "[tool_use].name", callBlocks("", `"content":"42"`), toOpenAI(`messages.1.tool_calls.0.function.name="f"`, `input.1.name="f"`)},
-		{content + "[tool_use].input", callBlocks("", `"content":"42"`), toOpenAI(`messages.1.tool_calls.0.function.arguments="{\"a\":1}"`, `input.1.arguments="{\"a\":1}"`)},
+		{
+			content + "[tool_use].input", callBlocks("", `"content":"42"`),
+			toOpenAI(`messages.1.tool_calls.0.function.arguments="{\"a\":1}"`, `input.1.arguments="{\"a\":1}"`),
+		},
 		{content + "[tool_use].caller", callBlocks(`,"caller":{"type":"code_execution_20250825","tool_id":"s"}`, `"content":"42"`), nil},
 		{content + "[tool_use].toolset_name", callBlocks(`,"toolset_name":"s"`, `"content":"42"`), nil},
 		{content + "[tool_use].cache_control", callBlocks(ephemeral, `"content":"42"`), nil},
@@ -106,7 +119,10 @@ func turnSamples() []fieldSample {
 		{content + "[tool_result].cache_control", callBlocks("", `"content":"42"`+ephemeral), nil},
 		{content + "[tool_result].content[tool_reference]", resultBlock(`"type":"tool_reference","tool_name":"f"`), nil},
 		{content + "[tool_result].content[browser_state]", resultBlock(`"type":"browser_state","tabs":[]`), nil},
-		{"system", `"system":"abc"`, toAll(`messages.0={"role":"system","content":"abc"}`, "input.0.role=\"system\"\ninput.0.content.0.text=\"abc\"", `system.0.text="abc"`)},
+		{
+			"system", `"system":"abc"`,
+			toAll(`messages.0={"role":"system","content":"abc"}`, "input.0.role=\"system\"\ninput.0.content.0.text=\"abc\"", `system.0.text="abc"`),
+		},
 		{"system[text].text", `"system":[{"type":"text","text":"abc"}]`, toOpenAI(`messages.0.content="abc"`, `input.0.content.0.text="abc"`)},
 		{"system[text].citations", `"system":[{"type":"text","text":"abc","citations":[{"type":"char_location"}]}]`, nil},
 		{"system[text].cache_control", `"system":[{"type":"text","text":"abc"` + ephemeral + `}]`, nil},
@@ -124,8 +140,10 @@ func turnSamples() []fieldSample {
 
 // messagesSamples are the samples of Messages.
 var messagesSamples = slices.Concat(
-	blockSamples("messages[].content", userBlock, place{"messages.0.content.1.text", "messages.0.content.1"}, place{"input.0.content.1.text", "input.0.content.1"}),
-	blockSamples("messages[].content[tool_result].content", resultBlock, place{"messages.2.content", "messages.3.content.1"}, place{"input.2.output", "input.2.output.0"}),
+	blockSamples("messages[].content", userBlock, place{"messages.0.content.1.text", "messages.0.content.1"},
+		place{"input.0.content.1.text", "input.0.content.1"}),
+	blockSamples("messages[].content[tool_result].content", resultBlock, place{"messages.2.content", "messages.3.content.1"},
+		place{"input.2.output", "input.2.output.0"}),
 	turnSamples(),
 	[]fieldSample{
 		{"model", ``, toAll(`model="gpt-test"`, `model="gpt-test"`, `model="claude-test"`)},
@@ -140,9 +158,15 @@ var messagesSamples = slices.Concat(
 		{"thinking[adaptive]", `"thinking":{"type":"adaptive"}`, nil},
 		{"thinking[disabled]", `"thinking":{"type":"disabled"}`, nil},
 		{"output_config.effort", `"output_config":{"effort":"max"}`, toOpenAI(`reasoning_effort="max"`, `reasoning.effort="max"`)},
-		{"output_config.format", `"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`, toOpenAI(`response_format.json_schema.schema={"type":"object"}`, `text.format.schema={"type":"object"}`)},
+		{
+			"output_config.format", `"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`,
+			toOpenAI(`response_format.json_schema.schema={"type":"object"}`, `text.format.schema={"type":"object"}`),
+		},
 		{"output_config.task_budget", `"output_config":{"task_budget":{"type":"tokens","total":9}}`, nil},
-		{"output_format", `"output_format":{"type":"json_schema","schema":{"type":"object"}}`, toOpenAI(`response_format.json_schema.schema={"type":"object"}`, `text.format.schema={"type":"object"}`)},
+		{
+			"output_format", `"output_format":{"type":"json_schema","schema":{"type":"object"}}`,
+			toOpenAI(`response_format.json_schema.schema={"type":"object"}`, `text.format.schema={"type":"object"}`),
+		},
 		{"metadata.user_id", `"metadata":{"user_id":"ann"}`, toOpenAI(`user="ann"`, `user="ann"`)},
 		{"service_tier", `"service_tier":"standard_only"`, toOpenAI(`service_tier="default"`, `service_tier="default"`)},
 		{"speed", `"speed":"fast"`, nil},
@@ -161,10 +185,16 @@ var messagesSamples = slices.Concat(
 
 		{"tools[custom].name", toolBlock(""), toOpenAI(`tools.0.function.name="f"`, `tools.0.name="f"`)},
 		{"tools[custom].description", toolBlock(""), toOpenAI(`tools.0.function.description="d"`, `tools.0.description="d"`)},
-		{"tools[custom].input_schema", toolBlock(""), toOpenAI(`tools.0.function.parameters={"type":"object","properties":{}}`, `tools.0.parameters={"type":"object","properties":{}}`)},
+		{
+			"tools[custom].input_schema", toolBlock(""),
+			toOpenAI(`tools.0.function.parameters={"type":"object","properties":{}}`, `tools.0.parameters={"type":"object","properties":{}}`),
+		},
 		{"tools[custom].strict", toolBlock(`,"strict":true`), toOpenAI(`tools.0.function.strict=true`, `tools.0.strict=true`)},
 		{"tools[custom].type", toolBlock(`,"type":"custom"`), toOpenAI(`tools.0.type="function"`, `tools.0.type="function"`)},
-		{"tools[custom].input_examples", toolBlock(`,"input_examples":[{"a":1}]`), toOpenAI(`tools.0.function.description="d\n\nExamples of arguments: [{\"a\":1}]"`, `tools.0.description="d\n\nExamples of arguments: [{\"a\":1}]"`)},
+		{
+			"tools[custom].input_examples", toolBlock(`,"input_examples":[{"a":1}]`),
+			toOpenAI(`tools.0.function.description="d\n\nExamples of arguments: [{\"a\":1}]"`, `tools.0.description="d\n\nExamples of arguments: [{\"a\":1}]"`),
+		},
 		{"tools[custom].defer_loading", toolBlock(`,"defer_loading":true`), toOpenAI("", `tools.0.name="f"`)},
 		{"tools[custom].eager_input_streaming", toolBlock(`,"eager_input_streaming":true`), nil},
 		{"tools[custom].allowed_callers", toolBlock(`,"allowed_callers":["code_execution_20250825"]`), nil},
@@ -173,7 +203,13 @@ var messagesSamples = slices.Concat(
 		{"tool_choice[auto]", toolBlock("") + `,"tool_choice":{"type":"auto"}`, toOpenAI(`tool_choice="auto"`, `tool_choice="auto"`)},
 		{"tool_choice[any]", toolBlock("") + `,"tool_choice":{"type":"any"}`, toOpenAI(`tool_choice="required"`, `tool_choice="required"`)},
 		{"tool_choice[none]", toolBlock("") + `,"tool_choice":{"type":"none"}`, toOpenAI(`tool_choice="none"`, `tool_choice="none"`)},
-		{"tool_choice[tool].name", toolBlock("") + `,"tool_choice":{"type":"tool","name":"f"}`, toOpenAI(`tool_choice={"type":"function","function":{"name":"f"}}`, `tool_choice={"type":"function","name":"f"}`)},
-		{"tool_choice[tool].disable_parallel_tool_use", toolBlock("") + `,"tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true}`, toOpenAI(`parallel_tool_calls=false`, `parallel_tool_calls=false`)},
+		{
+			"tool_choice[tool].name", toolBlock("") + `,"tool_choice":{"type":"tool","name":"f"}`,
+			toOpenAI(`tool_choice={"type":"function","function":{"name":"f"}}`, `tool_choice={"type":"function","name":"f"}`),
+		},
+		{
+			"tool_choice[tool].disable_parallel_tool_use", toolBlock("") + `,"tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true}`,
+			toOpenAI(`parallel_tool_calls=false`, `parallel_tool_calls=false`),
+		},
 	},
 )

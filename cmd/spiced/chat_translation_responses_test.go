@@ -45,7 +45,8 @@ func saidPart(fields string) string {
 
 // functionTool is a request with fields of a tool.
 func functionTool(fields string) string {
-	return `"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{}}` + fields + `},{"type":"function","name":"g","parameters":{"type":"object","properties":{}}}]`
+	return `"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object","properties":{}}` + fields +
+		`},{"type":"function","name":"g","parameters":{"type":"object","properties":{}}}]`
 }
 
 // contentSamples are the samples of the parts of content, by the function that puts one in
@@ -65,7 +66,10 @@ func contentSamples(content string, request func(string) string, completions, me
 		{image + ".prompt_cache_breakpoint", request(png + "," + breakpoint), nil},
 		{file + ".file_data", request(data), parts(`.file.file_data="`+pdf+`"`, `.source={"type":"base64","media_type":"application/pdf","data":"JVBERi0="}`)},
 		{file + ".filename", request(data), parts(`.file.filename="a.pdf"`, `.title="a.pdf"`)},
-		{file + ".file_url", request(`"type":"input_file","file_url":"https://a/b.pdf"`), toOthers("", messages.part+`.source={"type":"url","url":"https://a/b.pdf"}`)},
+		{
+			file + ".file_url", request(`"type":"input_file","file_url":"https://a/b.pdf"`),
+			toOthers("", messages.part+`.source={"type":"url","url":"https://a/b.pdf"}`),
+		},
 		{file + ".file_id", request(`"type":"input_file","file_id":"file-1"`), toOthers(completions.part+`.file.file_id="file-1"`, "")},
 		{file + ".detail", request(data + `,"detail":"high"`), nil},
 		{file + ".prompt_cache_breakpoint", request(data + "," + breakpoint), nil},
@@ -82,17 +86,29 @@ func itemSamples() []fieldSample {
 		{"input[message].id", inputItem(`"role":"assistant","id":"msg_1","content":"abc"`), toOthers(`messages.1.id=`, `messages.1.id=`)},
 		{"input[message].status", inputItem(`"role":"assistant","status":"completed","content":"abc"`), toOthers(`messages.1.status=`, `messages.1.status=`)},
 		{"input[message].phase", inputItem(`"role":"assistant","phase":"commentary","content":"abc"`), nil},
-		{"input[message].content[output_text].text", saidPart(`"type":"output_text","text":"abc"`), toOthers(`messages.1.content="abc"`, `messages.1.content.0.text="abc"`)},
+		{
+			"input[message].content[output_text].text", saidPart(`"type":"output_text","text":"abc"`),
+			toOthers(`messages.1.content="abc"`, `messages.1.content.0.text="abc"`),
+		},
 		{"input[message].content[output_text].annotations", saidPart(`"type":"output_text","text":"abc","annotations":[{"type":"file_path"}]`), nil},
 		{"input[message].content[output_text].logprobs", saidPart(`"type":"output_text","text":"abc","logprobs":[{"token":"a"}]`), nil},
 		{"input[message].content[text].text", saidPart(`"type":"text","text":"abc"`), toOthers(`messages.1.content="abc"`, `messages.1.content.0.text="abc"`)},
-		{"input[message].content[refusal].refusal", saidPart(`"type":"refusal","refusal":"no"`), toOthers(`messages.1.refusal="no"`, `messages.1.content.0.text="no"`)},
+		{
+			"input[message].content[refusal].refusal", saidPart(`"type":"refusal","refusal":"no"`),
+			toOthers(`messages.1.refusal="no"`, `messages.1.content.0.text="no"`),
+		},
 		{"input[system later]", inputItem(`"role":"system","content":"abc"`), toAll(`messages.1.content="abc"`, `input.1.content="abc"`, "")},
 		{"input[function_call].call_id", callItems("", `"output":"42"`), toOthers(`messages.1.tool_calls.0.id="c1"`, `messages.1.content.0.id="c1"`)},
 		{"input[function_call].name", callItems("", `"output":"42"`), toOthers(`messages.1.tool_calls.0.function.name="f"`, `messages.1.content.0.name="f"`)},
-		{"input[function_call].arguments", callItems("", `"output":"42"`), toOthers(`messages.1.tool_calls.0.function.arguments="{\"a\":1}"`, `messages.1.content.0.input={"a":1}`)},
+		{
+			"input[function_call].arguments", callItems("", `"output":"42"`),
+			toOthers(`messages.1.tool_calls.0.function.arguments="{\"a\":1}"`, `messages.1.content.0.input={"a":1}`),
+		},
 		{"input[function_call].id", callItems(`,"id":"fc_1"`, `"output":"42"`), toOthers(`messages.1.tool_calls.0.id="c1"`, `messages.1.content.0.id="c1"`)},
-		{"input[function_call].status", callItems(`,"status":"completed"`, `"output":"42"`), toOthers(`messages.1.tool_calls.0.status=`, `messages.1.content.0.status=`)},
+		{
+			"input[function_call].status", callItems(`,"status":"completed"`, `"output":"42"`),
+			toOthers(`messages.1.tool_calls.0.status=`, `messages.1.content.0.status=`),
+		},
 		{"input[function_call].namespace", callItems(`,"namespace":"n"`, `"output":"42"`), nil},
 		{"input[function_call].caller", callItems(`,"caller":{"type":"program","caller_id":"p"}`, `"output":"42"`), nil},
 		{"input[function_call].async", callItems(`,"async":true`, `"output":"42"`), nil},
@@ -104,14 +120,35 @@ func itemSamples() []fieldSample {
 		{"input[function_call_output].namespace", callItems("", `"output":"42","namespace":"n"`), nil},
 		{"input[function_call_output].caller", callItems("", `"output":"42","caller":{"type":"program","caller_id":"p"}`), nil},
 		{"input[reasoning].id", inputItem(`"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"`), toOthers(`messages.1.id=`, `messages.1.id=`)},
-		{"input[reasoning].status", inputItem(`"type":"reasoning","status":"completed","summary":[],"encrypted_content":"e"`), toOthers(`messages.1.status=`, `messages.1.status=`)},
-		{"input[reasoning].summary", inputItem(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"e"`), toOthers(`messages.1.content="and?"`, `messages.1=`)},
-		{"input[reasoning].content", inputItem(`"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]`), toOthers(`messages.1.reasoning_content="hm"`, "")},
-		{"input[reasoning unencrypted]", inputItem(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]`), toOthers(`messages.1.reasoning_content="hm"`, "")},
-		{"input[reasoning].encrypted_content", inputItem(`"type":"reasoning","summary":[],"encrypted_content":"e"`), toOthers(`messages.0.encrypted_content=`, `messages.0.encrypted_content=`)},
+		{
+			"input[reasoning].status", inputItem(`"type":"reasoning","status":"completed","summary":[],"encrypted_content":"e"`),
+			toOthers(`messages.1.status=`, `messages.1.status=`),
+		},
+		{
+			"input[reasoning].summary", inputItem(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"e"`),
+			toOthers(`messages.1.content="and?"`, `messages.1=`),
+		},
+		{
+			"input[reasoning].content", inputItem(`"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]`),
+			toOthers(`messages.1.reasoning_content="hm"`, ""),
+		},
+		{
+			"input[reasoning unencrypted]", inputItem(`"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]`),
+			toOthers(`messages.1.reasoning_content="hm"`, ""),
+		},
+		{
+			"input[reasoning].encrypted_content", inputItem(`"type":"reasoning","summary":[],"encrypted_content":"e"`),
+			toOthers(`messages.0.encrypted_content=`, `messages.0.encrypted_content=`),
+		},
 		{"input[reasoning of OpenAI]", inputItem(`"type":"reasoning","summary":[],"encrypted_content":"e"`), nil},
-		{"input[reasoning of Anthropic]", inputItem(`"type":"reasoning","summary":[],"encrypted_content":"spiced.eyJmb3JtIjoiYW50aHJvcGljIiwicmF3Ijp7InR5cGUiOiJ0aGlua2luZyIsInRoaW5raW5nIjoiaG0iLCJzaWduYXR1cmUiOiJzIn19"`), toOthers("", `messages.1.content.0={"type":"thinking","thinking":"hm","signature":"s"}`)},
-		{"input[item_reference]", `"input":[{"role":"user","content":"hi"},{"type":"item_reference","id":"$ITEM"},{"role":"user","content":"and?"}]`, toAll(`messages.1.content="yes"`, `input.1.content.0.text="yes"`, `messages.1.content.0.text="yes"`)},
+		{
+			"input[reasoning of Anthropic]",
+			inputItem(`"type":"reasoning","summary":[],"encrypted_content":"spiced.eyJmb3JtIjoiYW50aHJvcGljIiwicmF3Ijp7InR5cGUiOiJ0aGlua2luZyIsInRoaW5raW5nIjoiaG0iLCJzaWduYXR1cmUiOiJzIn19"`), toOthers("", `messages.1.content.0={"type":"thinking","thinking":"hm","signature":"s"}`),
+		},
+		{
+			"input[item_reference]", `"input":[{"role":"user","content":"hi"},{"type":"item_reference","id":"$ITEM"},{"role":"user","content":"and?"}]`,
+			toAll(`messages.1.content="yes"`, `input.1.content.0.text="yes"`, `messages.1.content.0.text="yes"`),
+		},
 	}
 	for _, kind := range []string{
 		"additional_tools", "apply_patch_call", "apply_patch_call_output", "code_interpreter_call", "compaction", "compaction_trigger",
@@ -127,15 +164,20 @@ func itemSamples() []fieldSample {
 
 // responsesSamples are the samples of Responses.
 var responsesSamples = slices.Concat(
-	contentSamples("input[message].content", inputPart, place{"messages.0.content.1.text", "messages.0.content.1"}, place{"messages.0.content.1.text", "messages.0.content.1"}),
-	contentSamples("input[function_call_output].output", outputPart, place{"messages.2.content", "messages.3.content.1"}, place{"messages.2.content.0.content.0.text", "messages.2.content.0.content.0"}),
+	contentSamples("input[message].content", inputPart, place{"messages.0.content.1.text", "messages.0.content.1"},
+		place{"messages.0.content.1.text", "messages.0.content.1"}),
+	contentSamples("input[function_call_output].output", outputPart, place{"messages.2.content", "messages.3.content.1"},
+		place{"messages.2.content.0.content.0.text", "messages.2.content.0.content.0"}),
 	itemSamples(),
 	[]fieldSample{
 		{"model", ``, toAll(`model="gpt-test"`, `model="gpt-test"`, `model="claude-test"`)},
 		{"stream", `"stream":true`, toOthers(`stream=true`, `stream=true`)},
 		{"stream_options", `"stream":true,"stream_options":{"include_obfuscation":true}`, nil},
 		{"instructions", `"instructions":"abc"`, toAll(`messages.0.content="abc"`, `input.0.content.0.text="abc"`, `system.0.text="abc"`)},
-		{"previous_response_id", `"previous_response_id":"$ANSWER"`, toAll(`messages.1.content="yes"`, `input.1.content.0.text="yes"`, `messages.1.content.0.text="yes"`)},
+		{
+			"previous_response_id", `"previous_response_id":"$ANSWER"`,
+			toAll(`messages.1.content="yes"`, `input.1.content.0.text="yes"`, `messages.1.content.0.text="yes"`),
+		},
 		{"conversation", `"conversation":"conv_1"`, nil},
 		{"background", `"background":true`, nil},
 		{"store", `"store":true`, toAll(`store=`, `store=false`, `store=`)},
@@ -157,10 +199,25 @@ var responsesSamples = slices.Concat(
 		{"reasoning.context", `"reasoning":{"context":"all_turns"}`, nil},
 		{"reasoning.mode", `"reasoning":{"mode":"x"}`, nil},
 		{"text.format[text]", `"text":{"format":{"type":"text"}}`, toOthers(`response_format={"type":"text"}`, `output_config=`)},
-		{"text.format[json_schema].schema", `"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}`, toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
-		{"text.format[json_schema].name", `"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}`, toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
-		{"text.format[json_schema].strict", `"text":{"format":{"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}}`, toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}}`, `output_config.format={"type":"json_schema","schema":{"type":"object"}}`)},
-		{"text.format[json_schema].description", `"text":{"format":{"type":"json_schema","name":"a","description":"d","schema":{"type":"object"}}}`, toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","description":"d","schema":{"type":"object"}}}`, "")},
+		{
+			"text.format[json_schema].schema", `"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}`,
+			toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`,
+				`output_config.format={"type":"json_schema","schema":{"type":"object"}}`),
+		},
+		{
+			"text.format[json_schema].name", `"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}`,
+			toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object"}}}`,
+				`output_config.format={"type":"json_schema","schema":{"type":"object"}}`),
+		},
+		{
+			"text.format[json_schema].strict", `"text":{"format":{"type":"json_schema","name":"a","strict":true,"schema":{"type":"object"}}}`,
+			toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type":"object"}}}`,
+				`output_config.format={"type":"json_schema","schema":{"type":"object"}}`),
+		},
+		{
+			"text.format[json_schema].description", `"text":{"format":{"type":"json_schema","name":"a","description":"d","schema":{"type":"object"}}}`,
+			toOthers(`response_format={"type":"json_schema","json_schema":{"name":"a","description":"d","schema":{"type":"object"}}}`, ""),
+		},
 		{"text.format[json_object]", `"text":{"format":{"type":"json_object"}}`, toOthers(`response_format={"type":"json_object"}`, "")},
 		{"text.verbosity", `"text":{"verbosity":"low"}`, toOthers(`verbosity="low"`, "")},
 		{"moderation", `"moderation":{"model":"omni"}`, toOthers(`moderation={"model":"omni"}`, "")},
@@ -176,7 +233,10 @@ var responsesSamples = slices.Concat(
 
 		{"tools[function].name", functionTool(""), toOthers(`tools.0.function.name="f"`, `tools.0.name="f"`)},
 		{"tools[function].description", functionTool(""), toOthers(`tools.0.function.description="d"`, `tools.0.description="d"`)},
-		{"tools[function].parameters", functionTool(""), toOthers(`tools.0.function.parameters={"type":"object","properties":{}}`, `tools.0.input_schema={"type":"object","properties":{}}`)},
+		{
+			"tools[function].parameters", functionTool(""),
+			toOthers(`tools.0.function.parameters={"type":"object","properties":{}}`, `tools.0.input_schema={"type":"object","properties":{}}`),
+		},
 		{"tools[function].strict", functionTool(`,"strict":true`), toOthers(`tools.0.function.strict=true`, `tools.0.strict=true`)},
 		{"tools[function].defer_loading", functionTool(`,"defer_loading":true`), toOthers("", `tools.0.defer_loading=true`)},
 		{"tools[function].output_schema", functionTool(`,"output_schema":{"type":"object"}`), nil},
@@ -184,10 +244,22 @@ var responsesSamples = slices.Concat(
 		{"tools[function].async", functionTool(`,"async":true`), nil},
 		{"tools[*]", `"tools":[{"type":"web_search"}]`, nil},
 		{"tool_choice", functionTool("") + `,"tool_choice":"required"`, toOthers(`tool_choice="required"`, `tool_choice={"type":"any"}`)},
-		{"tool_choice[function].name", functionTool("") + `,"tool_choice":{"type":"function","name":"g"}`, toOthers(`tool_choice={"type":"function","function":{"name":"g"}}`, `tool_choice={"type":"tool","name":"g"}`)},
-		{"tool_choice[allowed_tools].mode", functionTool("") + `,"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"}]}`, toOthers(`tool_choice.allowed_tools.mode="required"`, `tool_choice={"type":"any"}`)},
-		{"tool_choice[allowed_tools].tools", functionTool("") + `,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]}`, toOthers(`tool_choice.allowed_tools.tools=[{"type":"function","function":{"name":"g"}}]`, "tools.0.name=\"g\"\ntools.1=")},
-		{"parallel_tool_calls", functionTool("") + `,"parallel_tool_calls":false`, toOthers(`parallel_tool_calls=false`, `tool_choice={"type":"auto","disable_parallel_tool_use":true}`)},
+		{
+			"tool_choice[function].name", functionTool("") + `,"tool_choice":{"type":"function","name":"g"}`,
+			toOthers(`tool_choice={"type":"function","function":{"name":"g"}}`, `tool_choice={"type":"tool","name":"g"}`),
+		},
+		{
+			"tool_choice[allowed_tools].mode", functionTool("") + `,"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"}]}`,
+			toOthers(`tool_choice.allowed_tools.mode="required"`, `tool_choice={"type":"any"}`),
+		},
+		{
+			"tool_choice[allowed_tools].tools", functionTool("") + `,"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"function","name":"g"}]}`,
+			toOthers(`tool_choice.allowed_tools.tools=[{"type":"function","function":{"name":"g"}}]`, "tools.0.name=\"g\"\ntools.1="),
+		},
+		{
+			"parallel_tool_calls", functionTool("") + `,"parallel_tool_calls":false`,
+			toOthers(`parallel_tool_calls=false`, `tool_choice={"type":"auto","disable_parallel_tool_use":true}`),
+		},
 		{"tool_choice[*]", functionTool("") + `,"tool_choice":{"type":"mcp","server_label":"s"}`, nil},
 	},
 )

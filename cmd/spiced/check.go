@@ -20,8 +20,10 @@ func newValidate(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [DIR|FILE]",
 		Short: "Check a Spicepod and everything it declares",
-		Long:  "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. All faults are reported.\nMCP servers are not started, since they are commands of the Spicepod's author.\nExit status: 0 no faults, 1 faults, 2 usage error.",
-		Args:  atMostOne,
+		Long: "Read the Spicepod, bind every function and view, open every dataset and run the declared tests. All faults " +
+			"are reported.\nMCP servers are not started, since they are commands of the Spicepod's author.\nExit status: 0 " +
+			"no faults, 1 faults, 2 usage error.",
+		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", format, "text", "json", "sarif"); err != nil {
 				return err
@@ -68,7 +70,10 @@ type checked struct {
 // check loads the Spicepod and serves nothing. With offline it starts no MCP server and
 // copies no data. Where not everything is served, the problems say why.
 func check(ctx context.Context, std streams, path string, offline bool) (*checked, error) {
-	a, err := assemble(ctx, options{Options: runtime.Options{Path: path, Offline: offline, InPlace: offline, Progress: progress(std.err, nil)}})
+	a, err := assemble(ctx, options{Options: runtime.Options{
+		Path: path, Offline: offline, InPlace: offline,
+		Progress: progress(std.err, nil),
+	}})
 	var problems spicepod.Problems
 	if errors.As(err, &problems) {
 		return &checked{problems: problems}, nil
@@ -82,7 +87,10 @@ func check(ctx context.Context, std streams, path string, offline bool) (*checke
 		report.Problems = append(report.Problems, tlsProblem(g.Pod)...)
 		report.Problems.Sort()
 	}
-	return &checked{report.Problems, slices.Concat(report.Tests, report.Skipped, searchTests(report)), report.Counts}, ctx.Err()
+	return &checked{
+		report.Problems, slices.Concat(report.Tests, report.Skipped, searchTests(report)),
+		report.Counts,
+	}, ctx.Err()
 }
 
 // summary counts what was checked: "3 datasets, 2 views, 14 tools; 5 tests, 0 failed", with
@@ -109,7 +117,10 @@ func (c *checked) summary() string {
 func searchTests(report *runtime.Report) []functions.TestResult {
 	var list []functions.TestResult
 	for _, r := range report.SearchTests {
-		list = append(list, functions.TestResult{Function: "tool_search", Name: r.Test.Query, Position: r.Position, Passed: r.Passed, Message: r.Message})
+		list = append(list, functions.TestResult{
+			Function: "tool_search", Name: r.Test.Query, Position: r.Position,
+			Passed: r.Passed, Message: r.Message,
+		})
 	}
 	return list
 }
@@ -170,5 +181,7 @@ func withoutTests(problems spicepod.Problems, results []functions.TestResult) sp
 			failed[r.Position] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(problems), func(p spicepod.Problem) bool { return failed[p.Position] && strings.Contains(p.Message, "test ") })
+	return slices.DeleteFunc(slices.Clone(problems), func(p spicepod.Problem) bool {
+		return failed[p.Position] && strings.Contains(p.Message, "test ")
+	})
 }

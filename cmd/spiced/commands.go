@@ -26,9 +26,10 @@ func versionLine() string {
 func newRoot(std streams) *cobra.Command {
 	serve := newServe(std)
 	root := &cobra.Command{
-		Use:           "spiced [DIR|FILE]",
-		Short:         "Serve the functions and datasets of a Spicepod",
-		Long:          "spiced turns the datasets and SQL-bodied functions of a Spicepod into one SQL endpoint.\nWithout a command it serves the Spicepod in DIR, by default this folder.",
+		Use:   "spiced [DIR|FILE]",
+		Short: "Serve the functions and datasets of a Spicepod",
+		Long: "spiced turns the datasets and SQL-bodied functions of a Spicepod into one SQL endpoint.\nWithout " +
+			"a command it serves the Spicepod in DIR, by default this folder.",
 		Args:          podOrCommand,
 		RunE:          serve.RunE,
 		Version:       versionLine(),
@@ -38,7 +39,9 @@ func newRoot(std streams) *cobra.Command {
 	root.Flags().AddFlagSet(serve.Flags())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newCall(std), newChat(std), newDemo(std), newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newDataset(std), newSandbox(std), newSchema(), newExtensions(std), newReady(std), newVersion(), newWorker(), newSandboxWorker())
+	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newCall(std), newChat(std), newDemo(std),
+		newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newDataset(std), newSandbox(std),
+		newSchema(), newExtensions(std), newReady(std), newVersion(), newWorker(), newSandboxWorker())
 	return root
 }
 

@@ -120,7 +120,8 @@ func (r *recipe) write(archive *txtar.Archive, text, extensions, model string) {
 	}
 	var functions []string
 	for _, d := range r.datasets {
-		functions = append(functions, fmt.Sprintf("{ name: %s, from: sql, description: Rows of %s., signature: { returns: int64 }, body: (SELECT count(*) FROM %s) }", d.function, d.name, d.table))
+		functions = append(functions, fmt.Sprintf("{ name: %s, from: sql, description: Rows of %s., signature: { returns: int64 }, body: (SELECT count(*) FROM %s) }",
+			d.function, d.name, d.table))
 	}
 	add(t, root, "functions", strings.Join(functions, ", "))
 	add(t, root, "models", fmt.Sprintf("{ name: helper, from: \"openai:gpt-test\", params: { endpoint: \"%s/v1\", openai_api_key: sk, tools: auto } }", model))
@@ -158,7 +159,8 @@ func (r *recipe) declare(n *yaml.Node) {
 		table, enabled = name+" WHERE request_path = '"+path+"'", ""
 	}
 	r.datasets = append(r.datasets, recipeDataset{
-		name: name, table: table, connector: connector, accelerated: enabled == "true" || value(n, "acceleration").Kind == yaml.AliasNode, function: "rows_of_" + strings.ReplaceAll(name, ".", "_"),
+		name: name, table: table, connector: connector, accelerated: enabled == "true" || value(n, "acceleration").Kind == yaml.AliasNode,
+		function: "rows_of_" + strings.ReplaceAll(name, ".", "_"),
 	})
 }
 

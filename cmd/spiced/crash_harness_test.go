@@ -179,7 +179,8 @@ func (v *visits) report(t *testing.T, most time.Duration) {
 		slices.Sort(took)
 		at := func(q float64) time.Duration { return took[int(q*float64(len(took)-1))].Round(10 * time.Microsecond) }
 		longest := took[len(took)-1]
-		t.Logf("%s: %d statements of another caller, p50 %s, p95 %s, p99 %s, longest %s", protocol, len(took), at(.5), at(.95), at(.99), longest.Round(time.Millisecond))
+		t.Logf("%s: %d statements of another caller, p50 %s, p95 %s, p99 %s, longest %s", protocol, len(took), at(.5), at(.95), at(.99),
+			longest.Round(time.Millisecond))
 		if longest > most {
 			t.Errorf("%s: another caller waited %s", protocol, longest)
 		}

@@ -62,7 +62,8 @@ Exit status: 0 success, 1 the source cannot be read or the Spicepod has a fault,
   spiced dataset add https://example.com/zones.parquet --name zones --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
-				return usageError{fmt.Errorf("dataset add takes a source and a table, got %d arguments; see: spiced dataset add --help", len(args))}
+				return usageError{fmt.Errorf("dataset add takes a source and a table, got %d arguments; see: "+
+					"spiced dataset add --help", len(args))}
 			}
 			return nil
 		},
@@ -141,7 +142,8 @@ func withoutPod(dir string, err error) error {
 func lacksPod(dir string, err error) bool {
 	var problems spicepod.Problems
 	info, missing := os.Stat(dir)
-	return errors.As(err, &problems) && missing == nil && info.IsDir() && problems[0].Line == 0 && strings.HasPrefix(problems[0].Message, "no spicepod.yaml")
+	return errors.As(err, &problems) && missing == nil && info.IsDir() && problems[0].Line == 0 &&
+		strings.HasPrefix(problems[0].Message, "no spicepod.yaml")
 }
 
 // addition is a dataset that is tried, and then added to the file of a Spicepod.
@@ -165,7 +167,10 @@ func newAddition(pod *spicepod.Pod, text string, args []string, f addFlags) (*ad
 	if name == "" {
 		return nil, usageError{errors.New("the dataset needs a name; write --name NAME")}
 	}
-	a := &addition{pod: pod, text: text, dryRun: f.dryRun, entry: spicepod.NewDataset{From: localPath(pod, draft.From), Name: name, Accelerated: f.accelerate || draft.Copied}}
+	a := &addition{pod: pod, text: text, dryRun: f.dryRun, entry: spicepod.NewDataset{
+		From: localPath(pod, draft.From),
+		Name: name, Accelerated: f.accelerate || draft.Copied,
+	}}
 	if a.variables, err = readVariables(pod.Dir, name); err != nil {
 		return nil, err
 	}
@@ -235,7 +240,10 @@ func (a *addition) trial() (string, error) {
 			kept[key] = value
 		}
 	}
-	text, err := yaml.Marshal(map[string]any{"version": "v1", "kind": "Spicepod", "name": "trial", "runtime": kept, "secrets": all.Secrets})
+	text, err := yaml.Marshal(map[string]any{
+		"version": "v1", "kind": "Spicepod", "name": "trial", "runtime": kept,
+		"secrets": all.Secrets,
+	})
 	return string(text) + "datasets:\n" + a.entry.YAML(), err
 }
 
@@ -249,7 +257,11 @@ func (a *addition) try(ctx context.Context, std streams, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	app, err := assemble(ctx, options{Options: runtime.Options{Path: a.pod.File, Pod: pod, Offline: true, InPlace: true, Progress: progress(std.err, nil)}})
+	app, err := assemble(ctx,
+		options{Options: runtime.Options{
+			Path: a.pod.File, Pod: pod, Offline: true, InPlace: true,
+			Progress: progress(std.err, nil),
+		}})
 	if err != nil {
 		return err
 	}

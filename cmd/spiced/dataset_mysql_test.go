@@ -22,7 +22,8 @@ func TestDatasetAddMySQL(t *testing.T) {
 	dir := folder(t, "spicepod.yaml", strings.Replace(emptyPod, "EXTENSIONS", directory, 1))
 	server := fmt.Sprintf("mysql://%s@127.0.0.1:%d/test", url.UserPassword(mysqltest.Reader, mysqltest.Password), database.Port)
 	entry := func(from, name, variable, more string) string {
-		return fmt.Sprintf("  - from: mysql:%s\n    name: %s\n    params:\n      mysql_host: 127.0.0.1\n      mysql_tcp_port: %d\n      mysql_db: test\n      mysql_user: reader\n      mysql_pass: ${env:%s}\n%s", from, name, database.Port, variable, more)
+		return fmt.Sprintf("  - from: mysql:%s\n    name: %s\n    params:\n      mysql_host: 127.0.0.1\n      mysql_tcp_port: %d\n      mysql_db: test\n "+
+			"     mysql_user: reader\n      mysql_pass: ${env:%s}\n%s", from, name, database.Port, variable, more)
 	}
 	want := read(t, filepath.Join(dir, "spicepod.yaml")) + "datasets:\n"
 	for _, c := range []struct {
@@ -30,8 +31,14 @@ func TestDatasetAddMySQL(t *testing.T) {
 		entry string
 	}{
 		{[]string{server, "orders"}, entry("orders", "orders", "ORDERS_MYSQL_PASS", "")},
-		{[]string{server + "?ssl-mode=REQUIRED", `test."Other lines"`}, entry(`test."Other lines"`, "other_lines", "ORDERS_MYSQL_PASS", "      mysql_sslmode: required\n")},
-		{[]string{strings.Replace(server, "mysql:", "mariadb:", 1), "orders", "--name", "copied", "--accelerate"}, entry("orders", "copied", "ORDERS_MYSQL_PASS", "    acceleration:\n      enabled: true\n")},
+		{
+			[]string{server + "?ssl-mode=REQUIRED", `test."Other lines"`},
+			entry(`test."Other lines"`, "other_lines", "ORDERS_MYSQL_PASS", "      mysql_sslmode: required\n"),
+		},
+		{
+			[]string{strings.Replace(server, "mysql:", "mariadb:", 1), "orders", "--name", "copied", "--accelerate"},
+			entry("orders", "copied", "ORDERS_MYSQL_PASS", "    acceleration:\n      enabled: true\n"),
+		},
 	} {
 		status, out := spiced(t, append([]string{"dataset", "add", "--dir", dir}, c.args...)...)
 		if status != 0 || !strings.Contains(out, "COLUMN") || !strings.Contains(out, "| id") || strings.Contains(out, mysqltest.Password) {
@@ -80,11 +87,14 @@ func TestDatasetAddAzure(t *testing.T) {
 	server.Container("lake")
 	server.Put("lake", "trips/a.csv", "id\n1\n2\n")
 	dir := folder(t, "spicepod.yaml", strings.Replace(emptyPod, "EXTENSIONS", directory, 1))
-	status, out := spiced(t, "dataset", "add", "--dir", dir, "abfs://lake@lakehouse/trips/", "--param", "abfs_endpoint="+server.URL, "--param", "abfs_access_key="+azuretest.Key)
+	status, out := spiced(t, "dataset", "add", "--dir", dir, "abfs://lake@lakehouse/trips/", "--param", "abfs_endpoint="+server.URL, "--param",
+		"abfs_access_key="+azuretest.Key)
 	if status != 0 || !strings.Contains(out, "| id") || strings.Contains(out, azuretest.Key) {
 		t.Fatalf("status %d\n%s", status, out)
 	}
-	if got := read(t, filepath.Join(dir, "spicepod.yaml")); !strings.HasSuffix(got, "datasets:\n  - from: abfs://lake@lakehouse/trips/\n    name: trips\n    params:\n      abfs_endpoint: "+server.URL+"\n      abfs_access_key: ${env:TRIPS_ABFS_ACCESS_KEY}\n") {
+	if got := read(t, filepath.Join(dir, "spicepod.yaml")); !strings.HasSuffix(got,
+		"datasets:\n  - from: abfs://lake@lakehouse/trips/\n    name: trips\n    params:\n      abfs_endpoint: "+server.URL+
+			"\n      abfs_access_key: ${env:TRIPS_ABFS_ACCESS_KEY}\n") {
 		t.Errorf("got %s", got)
 	}
 }

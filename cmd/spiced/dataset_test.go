@@ -55,13 +55,36 @@ func TestDatasetAdd(t *testing.T) {
 		args  []string
 		entry string // with the variables that it has
 	}{
-		{[]string{pg, "orders"}, fmt.Sprintf("from: postgres:orders\nname: orders\nparams:\n  pg_host: 127.0.0.1\n  pg_port: %d\n  pg_db: test\n  pg_user: reader\n  pg_pass: ${env:ORDERS_PG_PASS}\n  pg_sslmode: disable", database.Port)},
-		{[]string{pg, `"Other lines"`}, fmt.Sprintf("from: postgres:\"Other lines\"\nname: other_lines\nparams:\n  pg_host: 127.0.0.1\n  pg_port: %d\n  pg_db: test\n  pg_user: reader\n  pg_pass: ${env:ORDERS_PG_PASS}\n  pg_sslmode: disable", database.Port)},
-		{[]string{fmt.Sprintf("host=127.0.0.1 port=%d dbname=test user=reader password='reader\\'s pass\\\\word'", database.Port), "orders", "--name", "same"}, "from: postgres:orders\nname: same\nparams:\n  pg_connection_string: ${env:SAME_PG_CONNECTION_STRING}"},
-		{[]string{"s3://lake/trips/", "--param", "s3_endpoint=" + objects.URL, "--param", "s3_key=" + objects.Key, "--param", "s3_secret=" + objects.Secret}, "from: s3://lake/trips/\nname: trips\nparams:\n  s3_endpoint: " + objects.URL + "\n  s3_key: " + objects.Key + "\n  s3_secret: ${env:TRIPS_S3_SECRET}"},
-		{[]string{"flightsql:http://ada:flight's%20secret@" + flights.Address, "main.legs"}, "from: flightsql:main.legs\nname: legs\nparams:\n  flightsql_endpoint: http://" + flights.Address + "\n  flightsql_username: ada\n  flightsql_password: ${env:LEGS_FLIGHTSQL_PASSWORD}\nacceleration:\n  enabled: true"},
-		{[]string{"spice.ai:http://" + spice.Address, "main.legs", "--name", "legs.other", "--param", "spiceai_api_key=key-of-spice"}, "from: spice.ai/main.legs\nname: legs.other\nparams:\n  spiceai_endpoint: http://" + spice.Address + "\n  spiceai_api_key: ${env:LEGS_OTHER_SPICEAI_API_KEY}\nacceleration:\n  enabled: true"},
-		{[]string{"http://ada:web-pass@" + host + "/zones.csv?a=b&token=web-token"}, "from: http://" + host + "/zones.csv?a=b&token=${env:ZONES_TOKEN}\nname: zones\nparams:\n  http_username: ada\n  http_password: ${env:ZONES_HTTP_PASSWORD}"},
+		{
+			[]string{pg, "orders"},
+			fmt.Sprintf("from: postgres:orders\nname: orders\nparams:\n  pg_host: 127.0.0.1\n  pg_port: %d\n  pg_db: test\n  pg_user: reader\n  pg_pass: "+
+				"${env:ORDERS_PG_PASS}\n  pg_sslmode: disable", database.Port),
+		},
+		{
+			[]string{pg, `"Other lines"`},
+			fmt.Sprintf("from: postgres:\"Other lines\"\nname: other_lines\nparams:\n  pg_host: 127.0.0.1\n  pg_port: %d\n  pg_db: test\n  pg_user: reader\n  pg_pass: "+
+				"${env:ORDERS_PG_PASS}\n  pg_sslmode: disable", database.Port),
+		},
+		{
+			[]string{fmt.Sprintf("host=127.0.0.1 port=%d dbname=test user=reader password='reader\\'s pass\\\\word'", database.Port), "orders", "--name", "same"},
+			"from: postgres:orders\nname: same\nparams:\n  pg_connection_string: ${env:SAME_PG_CONNECTION_STRING}",
+		},
+		{
+			[]string{"s3://lake/trips/", "--param", "s3_endpoint=" + objects.URL, "--param", "s3_key=" + objects.Key, "--param", "s3_secret=" + objects.Secret},
+			"from: s3://lake/trips/\nname: trips\nparams:\n  s3_endpoint: " + objects.URL + "\n  s3_key: " + objects.Key + "\n  s3_secret: ${env:TRIPS_S3_SECRET}",
+		},
+		{
+			[]string{"flightsql:http://ada:flight's%20secret@" + flights.Address, "main.legs"},
+			"from: flightsql:main.legs\nname: legs\nparams:\n  flightsql_endpoint: http://" + flights.Address +
+				"\n  flightsql_username: ada\n  flightsql_password: ${env:LEGS_FLIGHTSQL_PASSWORD}\nacceleration:\n  enabled: true",
+		},
+		{
+			[]string{"spice.ai:http://" + spice.Address, "main.legs", "--name", "legs.other", "--param", "spiceai_api_key=key-of-spice"},
+			"from: spice.ai/main.legs\nname: legs.other\nparams:\n  spiceai_endpoint: http://" + spice.Address +
+				"\n  spiceai_api_key: ${env:LEGS_OTHER_SPICEAI_API_KEY}\nacceleration:\n  enabled: true",
+		},
+		{[]string{"http://ada:web-pass@" + host + "/zones.csv?a=b&token=web-token"}, "from: http://" + host +
+			"/zones.csv?a=b&token=${env:ZONES_TOKEN}\nname: zones\nparams:\n  http_username: ada\n  http_password: ${env:ZONES_HTTP_PASSWORD}"},
 		{[]string{"duckdb:shop.duckdb", "customer"}, "from: duckdb:shop.duckdb/customer\nname: customer"},
 		{[]string{"sqlite:shop.db/orders", "--name", "lines", "--accelerate"}, "from: sqlite:shop.db/orders\nname: lines\nacceleration:\n  enabled: true"},
 	} {

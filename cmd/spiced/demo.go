@@ -85,7 +85,9 @@ func writeDemo(std streams, dir string) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	_, err = fmt.Fprintf(std.out, "wrote %s\nset OPENAI_API_KEY, or change models: in it, and run: spiced chat %s --model %s\n", filepath.Join(dir, "spicepod.yaml"), dir, demoAgent)
+	_, err = fmt.Fprintf(std.out,
+		"wrote %s\nset OPENAI_API_KEY, or change models: in it, and run: spiced chat %s --model %s\n",
+		filepath.Join(dir, "spicepod.yaml"), dir, demoAgent)
 	return err
 }
 
@@ -108,7 +110,8 @@ func runDemo(ctx context.Context, std streams, f demoFlags) error {
 		return err
 	}
 	if f.serve {
-		fmt.Fprintf(std.err, "chat with it from another terminal: spiced chat --url http://%s --model %s\n", f.http, demoAgent)
+		fmt.Fprintf(std.err, "chat with it from another terminal: spiced chat --url http://%s --model %s\n",
+			f.http, demoAgent)
 		return serve(ctx, std, dir, serveFlags{http: f.http, watch: true, logLevel: "info", logFormat: telemetry.FormatAuto})
 	}
 	return chatDemo(ctx, std, dir)
@@ -122,7 +125,8 @@ func chatDemo(ctx context.Context, std streams, dir string) error {
 	}
 	defer local.close()
 	opts := repl.Options{Client: local.client, URL: "http://localhost", Header: http.Header{}, Out: std.out, Err: std.out}
-	fmt.Fprintf(std.out, "A scripted model plays four agents; the tools that it calls are real.\n\nyou> %s\n", demoQuestion)
+	fmt.Fprintf(std.out, "A scripted model plays four agents; the tools that it calls are real.\n\nyou> %s\n",
+		demoQuestion)
 	if err := repl.Ask(ctx, repl.ChatOptions{Options: opts, Model: demoAgent}, demoQuestion); err != nil {
 		return err
 	}
@@ -130,7 +134,9 @@ func chatDemo(ctx context.Context, std streams, dir string) error {
 	if err := repl.Exec(ctx, opts, repl.Source{Text: demoCalls}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(std.out, "\nspiced demo --serve serves it to your own clients; spiced demo --write DIR writes the Spicepod, for a model of your own.\n")
+	_, err = fmt.Fprint(std.out,
+		"\nspiced demo --serve serves it to your own clients; spiced demo --write DIR writes the Spicepod, for a model "+
+			"of your own.\n")
 	return err
 }
 
@@ -176,6 +182,7 @@ func (m *demoModel) useIn(path string) error {
 	if !strings.Contains(string(text), demoKey) {
 		return errors.New("demo: the Spicepod has no model to replace")
 	}
-	changed := strings.Replace(string(text), demoKey, fmt.Sprintf(`endpoint: "http://%s/v1", openai_api_key: scripted`, m.address), 1)
+	changed := strings.Replace(string(text), demoKey,
+		fmt.Sprintf(`endpoint: "http://%s/v1", openai_api_key: scripted`, m.address), 1)
 	return os.WriteFile(path, []byte(changed), 0o600)
 }

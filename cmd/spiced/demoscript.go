@@ -47,7 +47,8 @@ func (s demoScript) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	usage["total_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
 	if !asked.Stream {
 		w.Header().Set("Content-Type", "application/json")
-		writeDemoFrame(w, "", asked.Model, "chat.completion", map[string]any{"message": answer.message(false), "finish_reason": answer.reason()}, usage)
+		writeDemoFrame(w, "", asked.Model, "chat.completion",
+			map[string]any{"message": answer.message(false), "finish_reason": answer.reason()}, usage)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -55,7 +56,9 @@ func (s demoScript) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream sends an answer word by word.
-func (s demoScript) stream(w http.ResponseWriter, r *http.Request, model string, answer demoAnswer, usage map[string]int) {
+func (s demoScript) stream(w http.ResponseWriter, r *http.Request, model string, answer demoAnswer,
+	usage map[string]int,
+) {
 	control := http.NewResponseController(w)
 	send := func(choice any, usage any) {
 		writeDemoFrame(w, "data: ", model, "chat.completion.chunk", choice, usage)
@@ -84,7 +87,9 @@ func writeDemoFrame(w io.Writer, prefix, model, object string, choice, usage any
 		c["index"] = 0
 		choices = append(choices, c)
 	}
-	text, _ := json.Marshal(map[string]any{"id": "chatcmpl-demo", "object": object, "created": 0, "model": model, "choices": choices, "usage": usage}) // of plain values
+	text, _ := json.Marshal(map[string]any{ // of plain values
+		"id": "chatcmpl-demo", "object": object, "created": 0, "model": model, "choices": choices, "usage": usage,
+	})
 	fmt.Fprintf(w, "%s%s\n\n", prefix, text)
 }
 
@@ -208,7 +213,8 @@ func demoLagan(results []string) demoAnswer {
 			{"url_host", `{"url":"https://saga.example.org/mara"}`}, {"word_count", `{"text":"Mara rode to Thorn"}`},
 		}}
 	}
-	return demoAnswer{text: fmt.Sprintf("the text is from %s and has %s words.", strings.Trim(results[0], `"`), results[1])}
+	return demoAnswer{text: fmt.Sprintf("the text is from %s and has %s words.", strings.Trim(results[0], `"`),
+		results[1])}
 }
 
 func demoLorekeeper(results []string) demoAnswer {
@@ -216,7 +222,11 @@ func demoLorekeeper(results []string) demoAnswer {
 	case 0:
 		return demoAnswer{"I take the names out of the text.", []demoCall{{"extract_names", `{"text":"Mara rode to Thorn"}`}}}
 	case 1:
-		return demoAnswer{"I compare them with the canon.", []demoCall{{"canon_lookup", `{"wanted":"Mara"}`}, {"canon_lookup", `{"wanted":"Thorn"}`}}}
+		return demoAnswer{
+			"I compare them with the canon.",
+			[]demoCall{{"canon_lookup", `{"wanted":"Mara"}`}, {"canon_lookup", `{"wanted":"Thorn"}`}},
+		}
 	}
-	return demoAnswer{text: fmt.Sprintf("the canon knows Mara (%s) and Thorn (%s): it agrees.", strings.Trim(results[1], `"`), strings.Trim(results[2], `"`))}
+	return demoAnswer{text: fmt.Sprintf("the canon knows Mara (%s) and Thorn (%s): it agrees.",
+		strings.Trim(results[1], `"`), strings.Trim(results[2], `"`))}
 }

@@ -85,7 +85,8 @@ func TestDrift(t *testing.T) {
 			_, ofP := status("p")
 			_, ofQ := status("q")
 			var list []struct{ Error string }
-			r := p.do("POST", "/v1/sql", "SELECT coalesce(error, '') AS error FROM spiced.datasets WHERE name IN ('p', 'q') ORDER BY name", "X-API-Key", readerKey, "Cache-Control", "no-cache")
+			r := p.do("POST", "/v1/sql", "SELECT coalesce(error, '') AS error FROM spiced.datasets WHERE name IN ('p', 'q') ORDER BY name", "X-API-Key", readerKey,
+				"Cache-Control", "no-cache")
 			return json.Unmarshal([]byte(r.body), &list) == nil && len(list) == 2 && list[0].Error == ofP && list[1].Error == ofQ
 		})
 		p.eventually("to list the fault: "+c.name, func() bool {
@@ -106,12 +107,14 @@ func TestDrift(t *testing.T) {
 		}
 		p.eventually("to load the new column", func() bool { return !strings.Contains(sql(c.statement).body, "was loaded") })
 	}
-	if metrics := p.do("GET", "/metrics", "", "X-API-Key", readerKey).body; !regexp.MustCompile(`spiced_dataset_refreshes_total\{dataset="q",outcome="failed"\} [1-9]`).MatchString(metrics) {
+	if metrics := p.do("GET", "/metrics", "", "X-API-Key", readerKey).
+		body; !regexp.MustCompile(`spiced_dataset_refreshes_total\{dataset="q",outcome="failed"\} [1-9]`).MatchString(metrics) {
 		t.Errorf("refreshes that failed are not counted: %s", metrics)
 	}
 	write(t, filepath.Join(dir, "q.csv"), good+"5,6\n")
 	p.eventually("to count the new row in spiced.datasets", func() bool {
-		return p.do("POST", "/v1/sql", "SELECT rows FROM spiced.datasets WHERE name = 'q' AND last_refresh > now()::TIMESTAMP - INTERVAL 1 minute", "X-API-Key", readerKey, "Cache-Control", "no-cache").body == `[{"rows":3}]`
+		return p.do("POST", "/v1/sql", "SELECT rows FROM spiced.datasets WHERE name = 'q' AND last_refresh > now()::TIMESTAMP - INTERVAL 1 minute", "X-API-Key",
+			readerKey, "Cache-Control", "no-cache").body == `[{"rows":3}]`
 	})
 }
 

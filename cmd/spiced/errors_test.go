@@ -138,7 +138,10 @@ var everyError = []provoked{
 	}},
 
 	{"invalid_arguments", invocation("double_it", `{"args": {"x": "two"}}`), invocation("double_it", `{"args": {"x": 2}}`)},
-	{"unsupported_schema_version", invocation("double_it", `{"schema_version": "7.0", "args": {"x": 2}}`), invocation("double_it", `{"schema_version": "0.1", "args": {"x": 2}}`)},
+	{
+		"unsupported_schema_version", invocation("double_it", `{"schema_version": "7.0", "args": {"x": 2}}`),
+		invocation("double_it", `{"schema_version": "0.1", "args": {"x": 2}}`),
+	},
 	{"tool_not_found", invocation("duble_it", `{"args": {"x": 2}}`), invocation("double_it", `{"args": {"x": 2}}`)},
 	{"tool_unavailable", func(w *errorWorld) reply {
 		w.peer.Close()
@@ -208,8 +211,14 @@ var everyError = []provoked{
 	{"request_not_found", request("POST", "/v1/requests/nosuch:cancel", ""), nil},
 	{"result_not_found", request("GET", "/v1/results/nosuch", ""), nil},
 	{"method_not_allowed", request("DELETE", "/v1/sql", ""), nil},
-	{"request_too_large", request("POST", "/v1/tools:search", `{"query": "doubles"}`+strings.Repeat(" ", 1<<20)), request("POST", "/v1/tools:search", `{"query": "doubles"}`)},
-	{"unsupported_media_type", request("POST", "/v1/tools:search", `{"query": "doubles"}`, "Content-Encoding", "gzip"), request("POST", "/v1/tools:search", `{"query": "doubles"}`)},
+	{
+		"request_too_large", request("POST", "/v1/tools:search", `{"query": "doubles"}`+strings.Repeat(" ", 1<<20)),
+		request("POST", "/v1/tools:search", `{"query": "doubles"}`),
+	},
+	{
+		"unsupported_media_type", request("POST", "/v1/tools:search", `{"query": "doubles"}`, "Content-Encoding", "gzip"),
+		request("POST", "/v1/tools:search", `{"query": "doubles"}`),
+	},
 	{"reload_refused", func(w *errorWorld) reply {
 		write(w.t, filepath.Join(w.dir, "spicepod.yaml"), "version: v1\nkind: Spicepod\nname: [\n")
 		return w.do("POST", "/v1/reload", "")

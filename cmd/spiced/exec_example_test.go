@@ -96,7 +96,8 @@ func TestTheExampleOfJazzmine(t *testing.T) {
 	if got := p.call("analyze_behavior", `{"user_id":"u-1"}`); !got.OK || string(got.Result) != want {
 		t.Errorf("HTTP: %+v %s", got.Error, got.Result)
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.mcpURL()}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: p.mcpURL()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func TestTheExampleOfJazzmine(t *testing.T) {
 	if err != nil || !sameJSON(got.text, want) {
 		t.Errorf("chat: %q %v", got.text, err)
 	}
-	if body := p.do("GET", "/v1/tools?format=xml&sandbox=analytics", "").body; !strings.Contains(body, "<name>analyze_behavior</name>") || !strings.Contains(body, "Unique user identifier") {
+	if body := p.do("GET", "/v1/tools?format=xml&sandbox=analytics", "").body; !strings.Contains(body, "<name>analyze_behavior</name>") ||
+		!strings.Contains(body, "Unique user identifier") {
 		t.Errorf("the prompt: %s", body)
 	}
 }

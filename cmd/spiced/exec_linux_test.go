@@ -82,11 +82,13 @@ func TestExec(t *testing.T) {
 	p, _ := startExec(t, execPod)
 	p.want(p.do("POST", "/v1/sql", "SELECT sum(twice(i)) AS s FROM range(10000) r(i) WHERE i NOT IN (13, 99)"), 200, `[{"s":99989776}]`)
 	p.want(p.do("POST", "/v1/sql", "SELECT score('u') AS s"), 200, `[{"s":{"score":0.85,"token":14}}]`)
-	p.want(p.do("POST", "/v1/sql", "SELECT twice(i) FROM range(20) r(i)"), 400, "function 'twice' failed for (x := 13): ValueError: bad luck 13 (spicepod.yaml:23)")
+	p.want(p.do("POST", "/v1/sql", "SELECT twice(i) FROM range(20) r(i)"), 400,
+		"function 'twice' failed for (x := 13): ValueError: bad luck 13 (spicepod.yaml:23)")
 	p.want(p.do("POST", "/v1/tools/twice:invoke", `{"args": {"x": 21}}`, "Content-Type", "application/json"), 200, `"ok":true,"result":42`)
 	leak := p.do("POST", "/v1/tools/score:invoke", `{"args": {"user_id": "leak"}}`, "Content-Type", "application/json")
 	p.want(leak, 200, `"ok":false`, "refused with ***")
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: p.url + "/v1/mcp"}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&mcp.StreamableClientTransport{Endpoint: p.url + "/v1/mcp"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

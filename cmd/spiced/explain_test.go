@@ -22,7 +22,8 @@ func TestExplainCalls(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "rows.csv"), rows.String())
 	function := func(name, path, returns string) string {
-		return "- {name: " + name + ", from: 'http://" + service.address + path + "', volatility: stable, signature: {args: [{name: x, type: int64}], returns: " + returns +
+		return "- {name: " + name + ", from: 'http://" + service.address + path +
+			"', volatility: stable, signature: {args: [{name: x, type: int64}], returns: " + returns +
 			"}, params: {allowed_endpoint_ranges: [127.0.0.1]}}\n"
 	}
 	write(t, filepath.Join(dir, "spicepod.yaml"), `version: v1
@@ -36,7 +37,8 @@ views:
 - {name: doubled, sql: 'SELECT id, twice(k) AS double FROM t'}
 functions:
 - {name: quad, from: sql, signature: {args: [{name: x, type: int64}], returns: int64}, body: twice(x) * 2}
-`+function("twice", "/scalar", "int64")+strings.Replace(function("squares", "/table", "[{name: n, type: int64}, {name: square, type: int64}]"), "from:", "kind: table, from:", 1))
+`+function("twice", "/scalar", "int64")+strings.Replace(function("squares", "/table", "[{name: n, type: int64}, {name: square, type: int64}]"), "from:",
+		"kind: table, from:", 1))
 	p := start(t, dir, "--postgres", "127.0.0.1:0")
 
 	calls := func(sql string) string {
@@ -68,8 +70,9 @@ functions:
 		"SELECT id, square FROM t, squares(k)":                                           "squares: ~38 calls",
 		"SELECT square, twice(square) AS v FROM squares(3)":                              "squares: ~1 call\ntwice: ~1 call",
 		"SELECT list_transform([k], lambda x: twice(x)) AS l FROM t":                     "twice: no estimate: DuckDB estimates no rows there",
-		"SELECT twice(k) AS x FROM live":                                                 "twice: no estimate: CSV and JSON files are read in place; accelerate their datasets",
-		"SELECT 1":                                                                       "",
+		"SELECT twice(k) AS x FROM live": "twice: no estimate: CSV and JSON files are read in place; accelerate " +
+			"their datasets",
+		"SELECT 1": "",
 	} {
 		if got := calls("EXPLAIN " + sql); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", sql, got, want)
@@ -94,7 +97,8 @@ functions:
 		t.Errorf("%+v, %v", parsed, err)
 	}
 	const statement = "EXPLAIN SELECT twice(k) AS x FROM t WHERE id < "
-	p.want(p.do("POST", "/v1/sql", `{"sql":"`+statement+`$1","parameters":[5]}`, "Content-Type", "application/json"), 200, "twice: no estimate: the statement has parameters; write their values")
+	p.want(p.do("POST", "/v1/sql", `{"sql":"`+statement+`$1","parameters":[5]}`, "Content-Type", "application/json"),
+		200, "twice: no estimate: the statement has parameters; write their values")
 	conn, err := p.dialPostgres(t.Context(), "x", "")
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,8 @@ func checkExtensions(names []string) error {
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return usageError{fmt.Errorf("no connector needs an extension %q; %s", name, nearest.Hint(name, known, "write "+strings.Join(known, ", ")))}
+			return usageError{fmt.Errorf("no connector needs an extension %q; %s",
+				name, nearest.Hint(name, known, "write "+strings.Join(known, ", ")))}
 		}
 	}
 	return nil

@@ -22,14 +22,16 @@ func blankPod(dir string) (string, error) {
 		return "", err
 	}
 	name, err := yaml.Marshal(filepath.Base(absolute))
-	return "# yaml-language-server: $schema=" + schemaFile + "\nversion: v1\nkind: Spicepod\nname: " + string(name) + "\nruntime:\n  functions:\n    enabled: true\n", err
+	return "# yaml-language-server: $schema=" + schemaFile + "\nversion: v1\nkind: Spicepod\nname: " + string(name) +
+		"\nruntime:\n  functions:\n    enabled: true\n", err
 }
 
 // maxInitFiles is the most files of a folder that init makes datasets of.
 const maxInitFiles = 1000
 
 // podFrom is the text of a Spicepod in dir with a dataset for each data file of a folder, their
-// names, and the names of the files that it leaves out, with a reason where the format is one. Two files whose names differ only in what a table's
+// names, and the names of the files that it leaves out, with a reason where the format is one. Two
+// files whose names differ only in what a table's
 // name cannot have, or in their format, get the format behind the name.
 func podFrom(dir, folder string) (text string, names, left []string, err error) {
 	text, err = blankPod(dir)
@@ -80,7 +82,8 @@ func podFrom(dir, folder string) (text string, names, left []string, err error) 
 		}
 	}
 	if len(taken) == 0 {
-		return "", nil, left, fmt.Errorf("there is no data file in %s (files of the formats %s become datasets)", folder, fileformat.ServedFormats())
+		return "", nil, left, fmt.Errorf("there is no data file in %s (files of the formats %s become datasets)", folder,
+			fileformat.ServedFormats())
 	}
 	return withRoot(text, root, folder), names, left, nil
 }
@@ -98,7 +101,8 @@ func withRoot(text, root, folder string) string {
 	if err != nil {
 		return text
 	}
-	return strings.Replace(text, "runtime:\n", "runtime:\n  data_roots:\n    "+strings.ReplaceAll(strings.TrimSpace(string(quoted)), "\n", "\n    ")+"\n", 1)
+	return strings.Replace(text, "runtime:\n", "runtime:\n  data_roots:\n    "+
+		strings.ReplaceAll(strings.TrimSpace(string(quoted)), "\n", "\n    ")+"\n", 1)
 }
 
 // podOf is the text of a Spicepod in dir without components, which may read a source that is a
@@ -126,7 +130,8 @@ func podOf(dir, source string) (string, error) {
 // noteQuotes says how a statement names a dataset whose name is a keyword of SQL.
 func noteQuotes(out io.Writer, name string) {
 	if engine.NeedsQuotes(name) {
-		fmt.Fprintf(out, "note: %s is a word of SQL; write its name in double quotes: SELECT * FROM %s\n", name, engine.Identifier(name))
+		fmt.Fprintf(out, "note: %s is a word of SQL; write its name in double quotes: SELECT * FROM %s\n", name,
+			engine.Identifier(name))
 	}
 }
 

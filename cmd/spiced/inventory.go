@@ -70,7 +70,10 @@ func (i inventory) Components() []sqlapi.Component {
 	}
 	for _, s := range i.runtime.Data().Status() {
 		if s.State == datasets.Loading {
-			list = append(list, sqlapi.Component{Name: s.Kind + " " + s.Declared, Endpoint: "N/A", Status: sqlapi.StatusInitializing})
+			list = append(list, sqlapi.Component{
+				Name: s.Kind + " " + s.Declared, Endpoint: "N/A",
+				Status: sqlapi.StatusInitializing,
+			})
 		}
 	}
 	return list
@@ -142,7 +145,8 @@ func describeFunction(f *functions.Function, status string) sqlapi.Function {
 	d := sqlapi.Function{
 		Name: f.Name, Kind: string(f.Kind), Volatility: string(f.Volatility), From: f.Declared.From,
 		Description: f.Declared.Description, AsTool: f.Declared.AsToolEffective(), RegisteredAs: []string{"sql"},
-		Signature: f.Signature(), Arguments: []sqlapi.Field{}, Columns: fields(f.Columns), Checksum: f.Checksum, Status: status,
+		Signature: f.Signature(), Arguments: []sqlapi.Field{}, Columns: fields(f.Columns), Checksum: f.Checksum,
+		Status: status,
 	}
 	if d.AsTool {
 		d.RegisteredAs = append(d.RegisteredAs, "tool")
@@ -204,6 +208,7 @@ func (i inventory) Reload(ctx context.Context) (sqlapi.Reload, error) {
 		return sqlapi.Reload{}, err
 	}
 	return sqlapi.Reload{
-		Accepted: report.Accepted, Generation: report.Generation, Changed: report.Changed, Problems: i.runtime.ForCallers(report.Problems),
+		Accepted: report.Accepted, Generation: report.Generation, Changed: report.Changed,
+		Problems: i.runtime.ForCallers(report.Problems),
 	}, nil
 }

@@ -125,7 +125,8 @@ func TestJobs(t *testing.T) {
 
 	// An argument of almost the largest size.
 	large := strings.Repeat("x", 1<<20-100)
-	if j := p.ends(p.begins("fails", `{"x":"`+large+`"}`)); j.Status != "FAILED" || j.Error.Code != "execution_error" || !strings.Contains(j.Error.Message, "Could not convert") {
+	if j := p.ends(p.begins("fails", `{"x":"`+large+`"}`)); j.Status != "FAILED" || j.Error.Code != "execution_error" ||
+		!strings.Contains(j.Error.Message, "Could not convert") {
 		t.Errorf("%.300v", j)
 	}
 
@@ -185,9 +186,11 @@ func TestJobsCountOnce(t *testing.T) {
 	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", jobsPod))
 	p.ends(p.begins("twice", `{"x":1}`, "X-Request-Id", "r-1"))
-	p.want(p.do("POST", "/v1/sql", "SELECT tool, surface, ok, request_id FROM spiced.tool_calls"), 200, `[{"tool":"twice","surface":"sql","ok":true,"request_id":"r-1"}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT tool, surface, ok, request_id FROM spiced.tool_calls"), 200,
+		`[{"tool":"twice","surface":"sql","ok":true,"request_id":"r-1"}]`)
 	p.ends(p.begins("fails", `{"x":"y"}`))
-	p.want(p.do("POST", "/v1/sql", "SELECT ok, code, count(*) AS n FROM spiced.tool_calls WHERE tool = 'fails' GROUP BY ALL"), 200, `[{"ok":false,"code":"execution_error","n":1}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT ok, code, count(*) AS n FROM spiced.tool_calls WHERE tool = 'fails' GROUP BY ALL"),
+		200, `[{"ok":false,"code":"execution_error","n":1}]`)
 	p.want(p.do("GET", "/v1/tools?view=stats", ""), 200, `"name":"fails","description":"Fails.","parameter_count":1,"total_invocations":1,"errors":1`)
 	p.want(p.do("POST", "/v1/tools/twice:invoke", `{"args":{"x":"many"}}`, respondAsync...), 400)
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, count(*) FILTER (NOT ok) AS bad FROM spiced.tool_calls WHERE tool = 'twice'"), 200, `[{"n":2,"bad":1}]`)
@@ -241,7 +244,8 @@ func TestCancelledJob(t *testing.T) {
 // TestJobsWithKeys: a job is its key's, and a call that needs approval is no job.
 func TestJobsWithKeys(t *testing.T) {
 	t.Parallel()
-	pod := strings.NewReplacer("description: Pay back.", "description: Pay back., async: true", "description: For guests.", "description: For guests., async: true",
+	pod := strings.NewReplacer("description: Pay back.", "description: Pay back., async: true", "description: For guests.",
+		"description: For guests., async: true",
 		"functions:\n", `functions:
   - { name: free, from: sql, async: true, description: Of anyone., signature: { returns: utf8 }, body: "'yes'" }
 `).Replace(approvalsPod)

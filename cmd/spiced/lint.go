@@ -88,7 +88,8 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	defer app.close()
 	definitions := app.Tools().Current().All()
 	if len(definitions) > lint.MaxCompared {
-		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared, len(definitions))
+		fmt.Fprintf(std.err, "note: only the first %d of %d tools were compared with each other\n", lint.MaxCompared,
+			len(definitions))
 	}
 	found := append(lint.Check(definitions), lint.CheckLookups(lookups(ctx, app))...)
 	found = append(found, lint.CheckAvailability(app.Tools().Current().Availability.Policy)...)
@@ -142,8 +143,13 @@ func lookups(ctx context.Context, app *app) (list []lint.Lookup) {
 		}
 		d := g.Datasets[at]
 		column = strings.Trim(column, `"`)
-		indexed := slices.ContainsFunc(copies.IndexedColumns(d.Acceleration), func(c string) bool { return sqltree.Fold(c) == sqltree.Fold(column) })
-		list = append(list, lint.Lookup{Tool: definition, Dataset: d.Name, Column: column, Rows: countRows(ctx, app.DB(), d, indexed), Indexed: indexed})
+		indexed := slices.ContainsFunc(copies.IndexedColumns(d.Acceleration), func(c string) bool {
+			return sqltree.Fold(c) == sqltree.Fold(column)
+		})
+		list = append(list, lint.Lookup{
+			Tool: definition, Dataset: d.Name, Column: column,
+			Rows: countRows(ctx, app.DB(), d, indexed), Indexed: indexed,
+		})
 	}
 	return list
 }
@@ -155,7 +161,9 @@ func countRows(ctx context.Context, db *engine.DB, d *datasets.Dataset, indexed 
 		return 0
 	}
 	rows := int64(0)
-	if err := tables.Query(ctx, db, "SELECT count(*) FROM ("+d.Current().Query+"\n)", func(c *engine.Chunk) { rows = engine.Value[int64](c.Column(0), 0) }); err != nil {
+	if err := tables.Query(ctx, db, "SELECT count(*) FROM ("+d.Current().Query+"\n)", func(c *engine.Chunk) {
+		rows = engine.Value[int64](c.Column(0), 0)
+	}); err != nil {
 		return 0 // statements say what is wrong with it
 	}
 	return rows

@@ -28,7 +28,8 @@ func (s *server) listener(flag, address string) (net.Listener, error) {
 		return nil, usageError{fmt.Errorf("%s must be host:port, got %q: %w", flag, address, err)}
 	}
 	if !isLoopback(host) && !s.Keys().Enabled() && !s.flags.allowUnauthenticated {
-		return nil, fmt.Errorf("%s %s can be reached from other machines and no keys are configured: listen on 127.0.0.1, add keys under runtime.auth.api-key, or add --allow-unauthenticated", flag, address)
+		return nil, fmt.Errorf("%s %s can be reached from other machines and no keys are configured: listen on 127.0.0.1, "+
+			"add keys under runtime.auth.api-key, or add --allow-unauthenticated", flag, address)
 	}
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -63,7 +64,9 @@ func (s *server) openHTTP(name, flag, address string, handler http.Handler) erro
 	}
 	listener = sqlapi.Listener(listener)
 	h := sqlapi.NewServer(handler, s.log)
-	e := endpoint{name: name, scheme: "http", listener: listener, serve: h.Serve, shutdown: h.Shutdown, close: func() { h.Close() }}
+	e := endpoint{name: name, scheme: "http", listener: listener, serve: h.Serve, shutdown: h.Shutdown, close: func() {
+		h.Close()
+	}}
 	if s.tls != nil {
 		h.TLSConfig = s.tls.config()
 		e.scheme, e.serve = "https", func(l net.Listener) error { return h.ServeTLS(l, "", "") }

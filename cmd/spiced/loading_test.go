@@ -107,7 +107,8 @@ func TestLoadingIsAState(t *testing.T) {
 	p.want(p.do("GET", "/v1/datasets?status=true", ""), 200, `"status":"Initializing"`)
 	p.want(p.do("GET", "/v1/functions", ""), 200, `"name":"revenue"`, `"status":"Initializing"`)
 	p.want(p.do("GET", "/v1/status", ""), 200, `{"name":"dataset orders","endpoint":"N/A","status":"Initializing"}`)
-	p.want(p.do("POST", "/v1/sql", "SELECT name, state FROM spiced.functions ORDER BY name"), 200, `{"name":"revenue","state":"loading"}`, `{"name":"times","state":"ready"}`)
+	p.want(p.do("POST", "/v1/sql", "SELECT name, state FROM spiced.functions ORDER BY name"), 200, `{"name":"revenue","state":"loading"}`,
+		`{"name":"times","state":"ready"}`)
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM spiced.load_errors"), 200, `[{"n":0}]`)
 	loadingOverPostgres(t, p)
 
@@ -142,7 +143,8 @@ func builtinToolsWhileLoading(p *program) {
 		p.want(p.never(p.do("POST", "/v1/tools/"+tool+":invoke", `{"args":`+args+`}`)), 503, want, `"code":"loading"`, `"retryable":true`)
 	}
 	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `"tables":["orders"]`, `"used_by":["twice_revenue"]`)
-	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Initializing"`, `"function:revenue":"Initializing"`, `"function:times":"Ready"`)
+	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Initializing"`, `"function:revenue":"Initializing"`,
+		`"function:times":"Ready"`)
 }
 
 func loadingOverPostgres(t *testing.T, p *program) {
@@ -172,9 +174,12 @@ func TestFailedLoadIsAnError(t *testing.T) {
 	s.answer <- http.StatusNotFound
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 	p.want(p.do("GET", "/v1/datasets?status=true", ""), 200, `"status":"Error"`, "404 Not Found")
-	p.want(p.do("POST", "/v1/sql", "SELECT component FROM spiced.load_errors ORDER BY 1"), 200, `"dataset orders"`, `"function revenue"`, `"function twice_revenue"`, `"view big"`)
-	p.want(p.do("POST", "/v1/tools/table_schema:invoke", `{"args":{"tables":["orders"]}}`), 200, `"code":"not_found"`, `dataset \"orders\" is not served: `, "404 Not Found", "spicepod.yaml:6")
-	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `function revenue is not served: it waits for dataset orders: `, "404 Not Found")
+	p.want(p.do("POST", "/v1/sql", "SELECT component FROM spiced.load_errors ORDER BY 1"), 200, `"dataset orders"`, `"function revenue"`,
+		`"function twice_revenue"`, `"view big"`)
+	p.want(p.do("POST", "/v1/tools/table_schema:invoke", `{"args":{"tables":["orders"]}}`), 200, `"code":"not_found"`, `dataset \"orders\" is not served: `,
+		"404 Not Found", "spicepod.yaml:6")
+	p.want(p.do("POST", "/v1/tools/describe_function:invoke", `{"args":{"name":"revenue"}}`), 200, `function revenue is not served: it waits for dataset orders: `,
+		"404 Not Found")
 	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 404, `it is declared, but not a tool: waits for dataset orders, which it reads`, "(spicepod.yaml:")
 	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Error"`, `"function:revenue":"Error"`)
 	if r := p.do("GET", "/v1/tools", ""); strings.Contains(r.body, "revenue") {
@@ -313,7 +318,8 @@ functions:
 func TestFaultsAreLoggedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSource(t)
-	p := launched(t, folder(t, "spicepod.yaml", podHead+"datasets:\n  - { name: bad, from: 'file:none.csv' }\n  - { name: late, from: '"+s.URL+"/orders.csv', acceleration: {} }\n"), "--watch=false")
+	p := launched(t, folder(t, "spicepod.yaml", podHead+"datasets:\n  - { name: bad, from: 'file:none.csv' }\n  - { name: late, from: '"+s.URL+
+		"/orders.csv', acceleration: {} }\n"), "--watch=false")
 	p.eventually("to load", func() bool { return s.requests.Load() > 0 })
 	p.eventually("to serve what there is", func() bool { return strings.Contains(p.log.String(), `"loading":1`) })
 	s.answer <- http.StatusOK

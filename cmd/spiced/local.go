@@ -67,7 +67,8 @@ type localServer struct {
 
 func serveLocal(ctx context.Context, std streams, path, stateDir string) (_ *localServer, err error) {
 	s := &localServer{}
-	if s.app, err = assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path, StateDir: stateDir}, queries: true}); err != nil {
+	if s.app, err = assembleLoaded(ctx, std,
+		options{Options: runtime.Options{Path: path, StateDir: stateDir}, queries: true}); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -46,7 +46,10 @@ func TestMediaOfResults(t *testing.T) {
 	t.Parallel()
 	picture := pixels(t, 3, 2)
 	url := webServer(t, func(s *mcp.Server) {
-		s.AddTool(&mcp.Tool{Name: "shoot", Description: "Takes a screenshot.", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.AddTool(&mcp.Tool{
+			Name: "shoot", Description: "Takes a screenshot.",
+			InputSchema: map[string]any{"type": "object"},
+		}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{
 				&mcp.TextContent{Text: "the page"},
 				&mcp.ImageContent{MIMEType: "image/jpeg", Data: picture}, // it is a PNG
@@ -59,10 +62,12 @@ func TestMediaOfResults(t *testing.T) {
 		})
 	})
 	model := startModel(t)
-	pod := podHead + "tools:\n" + httpServer("web", url) + strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "auto, tool_result_pdfs: 1", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml"))
+	pod := podHead + "tools:\n" + httpServer("web", url) +
+		strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "auto, tool_result_pdfs: 1", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml"))
 	p := start(t, folder(t, "spicepod.yaml", pod))
 	p.connected("web")
-	peer := start(t, folder(t, "spicepod.yaml", strings.Replace(pod, httpServer("web", url), "  - { name: web, from: 'spiced:"+strings.TrimSuffix(p.mcpURL(), "/v1/mcp")+"' }\n", 1)))
+	peer := start(t, folder(t, "spicepod.yaml",
+		strings.Replace(pod, httpServer("web", url), "  - { name: web, from: 'spiced:"+strings.TrimSuffix(p.mcpURL(), "/v1/mcp")+"' }\n", 1)))
 	peer.connected("web")
 	passed := slices.DeleteFunc(peer.toolNames("?source=mcp:web"), func(name string) bool { return !strings.Contains(name, "shoot") })
 	if len(passed) != 1 {
@@ -88,7 +93,10 @@ func TestMediaOfResults(t *testing.T) {
 			}
 			requests := model.Requests()
 			body := string(requests[len(requests)-1].Body)
-			for _, want := range []string{image, pdfs[form], "the page", "[left out: audio/wav, 12 bytes: only PNG", "Resource file:///log (text/plain):", "all is well", "[left out: file:///b.pdf, application/pdf, 8 bytes: the chat has 1 PDF already]", "Link to the resource file:///b", "Another page."} {
+			for _, want := range []string{
+				image, pdfs[form], "the page", "[left out: audio/wav, 12 bytes: only PNG", "Resource file:///log (text/plain):", "all is well",
+				"[left out: file:///b.pdf, application/pdf, 8 bytes: the chat has 1 PDF already]", "Link to the resource file:///b", "Another page.",
+			} {
 				if !strings.Contains(body, want) {
 					t.Errorf("%s %s: no %s in %s", form, name, want, body)
 				}
@@ -110,14 +118,20 @@ func TestReferenceServersWithStrictProviders(t *testing.T) {
 	npm := mcpPeers(t)
 	model := startModel(t)
 	pod := podHead + "tools:\n"
-	for name, script := range map[string]string{"everything": "server-everything/dist/index.js", "memory": "server-memory/dist/index.js", "thinking": "server-sequential-thinking/dist/index.js"} {
+	for name, script := range map[string]string{
+		"everything": "server-everything/dist/index.js", "memory": "server-memory/dist/index.js",
+		"thinking": "server-sequential-thinking/dist/index.js",
+	} {
 		pod += fmt.Sprintf("  - { name: %s, from: 'mcp:%s', params: { mcp_args: '%s' } }\n", name, npm.node, npm.entry(script))
 	}
 	pod += strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "all", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml")) +
 		fmt.Sprintf("  - { name: gemini, from: 'openai:gemini-test', params: { endpoint: '%s/v1', tools: all, tool_schemas: subset } }\n", model.URL)
 	p := start(t, folder(t, "spicepod.yaml", pod))
 	p.connected("everything", "memory", "thinking")
-	for name, how := range map[string]chattest.Strictness{"helper": chattest.AsVendor, "responder": chattest.AsVendor, "claude": chattest.AsVendor, "gemini": chattest.AsGemini} {
+	for name, how := range map[string]chattest.Strictness{
+		"helper": chattest.AsVendor, "responder": chattest.AsVendor, "claude": chattest.AsVendor,
+		"gemini": chattest.AsGemini,
+	} {
 		model.Judge(how)
 		model.Script(chattest.InTurn(chattest.Say(
 			chattest.Call("c1", "everything__get-tiny-image", "{}"), chattest.Call("c2", "everything__get-resource-links", `{"count":2}`),

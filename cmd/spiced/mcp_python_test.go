@@ -90,7 +90,8 @@ func TestMCPPythonServers(t *testing.T) {
 		fmt.Fprintf(&entries, "  - { name: %s_stdio, from: %q, params: { mcp_args: %q } }\n", which, "mcp:"+python, script+" "+which)
 	}
 	for _, server := range servers {
-		fmt.Fprintf(&entries, "  - { name: %s_add, from: 'tool:%s__add', as_sql: true, signature: { args: [{ name: a, type: int64 }, { name: b, type: int64 }], returns: int64 } }\n", server, server)
+		fmt.Fprintf(&entries, "  - { name: %s_add, from: 'tool:%s__add', as_sql: true, signature: { args: [{ name: a, type: int64 }, { name: b, type: int64 }], "+
+			"returns: int64 } }\n", server, server)
 	}
 	p := start(t, folder(t, "spicepod.yaml", podHead+"tools:\n"+entries.String()))
 	p.connected(servers...)

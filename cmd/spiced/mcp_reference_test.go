@@ -144,7 +144,8 @@ func (r *referencing) overHTTP() {
 	r.wantCall("everything/echo", `{"message": "the other spelling"}`, "Echo: the other spelling")
 	r.wantCall("files__read_text_file", fmt.Sprintf(`{"path": %q}`, filepath.Join(r.files, "towns.csv")), "Turku")
 	r.wantCall("thinking__sequentialthinking", `{"thought": "x", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}`, `"thoughtHistoryLength":1`)
-	if got := r.call("files__read_text_file", `{"path": "/"}`); got.OK || got.Error.Code != "execution_error" || !strings.Contains(got.Error.Message, "outside allowed directories") {
+	if got := r.call("files__read_text_file", `{"path": "/"}`); got.OK || got.Error.Code != "execution_error" ||
+		!strings.Contains(got.Error.Message, "outside allowed directories") {
 		r.t.Errorf("outside its folder: %+v", got)
 	}
 	if got := r.call("everything__get-sum", `{"a": "two", "b": 3}`); got.OK || got.Error.Code != "invalid_arguments" {
@@ -153,7 +154,8 @@ func (r *referencing) overHTTP() {
 }
 
 func (r *referencing) fromSQL() {
-	r.want(r.do("POST", "/v1/sql", "SELECT tool_invoke('everything__echo', {message: name}) AS said FROM (VALUES ('a'), ('b')) t(name)"), 200, "Echo: a", "Echo: b")
+	r.want(r.do("POST", "/v1/sql", "SELECT tool_invoke('everything__echo', {message: name}) AS said FROM (VALUES ('a'), ('b')) t(name)"), 200,
+		"Echo: a", "Echo: b")
 	r.want(r.do("POST", "/v1/sql", fmt.Sprintf("SELECT tool_invoke('files__list_directory', {path: '%s'}) AS list", r.files)), 200, "towns.csv")
 	r.want(r.do("POST", "/v1/sql", "SELECT name, source FROM spiced.tools WHERE name = 'thinking__sequentialthinking'"), 200, `"source":"mcp:thinking"`)
 }

@@ -18,17 +18,21 @@ var sentConditions = []string{
 // other runtime, whatever of it is sent there.
 func TestConditionsOfAnotherRuntime(t *testing.T) {
 	first := startProcess(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: first\ndatasets: [{name: seed, from: 'file:seed.csv'}]\nviews:\n"+
-		"- name: rows\n  sql: |\n    SELECT i AS id, (i % 11 - 5)::TINYINT AS tiny, (i % 5)::UTINYINT AS small, i * 1000000 AS big, ['a', 'b', 'ä''b', NULL][i % 4 + 1] AS kind,\n"+
+		"- name: rows\n  sql: |\n    SELECT i AS id, (i % 11 - 5)::TINYINT AS tiny, (i % 5)::UTINYINT AS small, i * 1000000 AS big, ['a', 'b', 'ä''b', NULL][i "+
+		"% 4 + 1] AS kind,\n"+
 		"    (i % 40 * 0.25)::DECIMAL(9, 2) AS price, CASE WHEN i % 9 > 0 THEN DATE '2024-01-01' + (i % 60)::INTEGER END AS day,\n"+
-		"    TIMESTAMP '2024-01-01' + INTERVAL (i * 7500) MILLISECOND AS made, TIMESTAMPTZ '2024-01-01 00:00:00+00' + INTERVAL (i) HOUR AS zoned FROM range(500) t(i), seed\n",
+		"    TIMESTAMP '2024-01-01' + INTERVAL (i * 7500) MILLISECOND AS made, TIMESTAMPTZ '2024-01-01 00:00:00+00' + INTERVAL (i) HOUR AS zoned "+
+		"FROM range(500) t(i), seed\n",
 		"seed.csv", "a\n1\n"), sqlProtocols()...)
 	first.eventually("to be ready", func() bool { return first.do("GET", "/v1/ready", "").status == 200 })
 	pod := &strings.Builder{}
 	pod.WriteString("version: v1\nkind: Spicepod\nname: second\ndatasets:\n")
 	for i, c := range sentConditions {
-		fmt.Fprintf(pod, "- {name: d%d, from: spice.ai/rows, params: {spiceai_endpoint: 'http://%s'}, acceleration: {enabled: true, refresh_sql: %q}}\n", i, first.address("flight"), fmt.Sprintf("SELECT * FROM d%d WHERE %s", i, c))
+		fmt.Fprintf(pod, "- {name: d%d, from: spice.ai/rows, params: {spiceai_endpoint: 'http://%s'}, acceleration: {enabled: true, refresh_sql: %q}}\n",
+			i, first.address("flight"), fmt.Sprintf("SELECT * FROM d%d WHERE %s", i, c))
 	}
-	fmt.Fprintf(pod, "- {name: ten, from: spice.ai/rows, params: {spiceai_endpoint: 'http://%s'}, acceleration: {enabled: true, refresh_sql: SELECT id FROM ten WHERE id > 20 LIMIT 10}}\n", first.address("flight"))
+	fmt.Fprintf(pod, "- {name: ten, from: spice.ai/rows, params: {spiceai_endpoint: 'http://%s'}, acceleration: {enabled: true, refresh_sql: SELECT id FROM "+
+		"ten WHERE id > 20 LIMIT 10}}\n", first.address("flight"))
 	second := startProcess(t, folder(t, "spicepod.yaml", pod.String()), "--log-level", "debug")
 	second.eventually("to be ready", func() bool { return second.do("GET", "/v1/ready", "").status == 200 })
 	const sum = "SELECT count(*) AS n, sum(hash(id, tiny, small, big, kind, price, day, made, zoned)::HUGEINT)::VARCHAR AS h FROM "

@@ -116,7 +116,10 @@ var mistakes = []struct{ name, right, wrong string }{
 	{"list for a mapping", "  query:\n    timeout: 20s", "  query:\n    - timeout: 20s"},
 	{"text for a flag", "      enabled: true\n      primary_key", "      enabled: sometimes\n      primary_key"},
 	{"unquoted colon", "description: Orders of the shop.", "description: Orders: of the shop."},
-	{"unquoted comma", "args: [{ name: customer, type: int64 }]\n      returns: float64", "args: [{ name: customer, type: int64, description: The customer, by number }]\n      returns: float64"},
+	{
+		"unquoted comma", "args: [{ name: customer, type: int64 }]\n      returns: float64",
+		"args: [{ name: customer, type: int64, description: The customer, by number }]\n      returns: float64",
+	},
 	{"bad indentation", "    from: file:customers.csv", "   from: file:customers.csv"},
 	{"functions off", "    enabled: true\n  query", "    enabled: false\n  query"},
 	{"recursive functions", "body: gross - gross / 1.19", "body: vat(gross)"},
@@ -144,7 +147,8 @@ func TestNewcomer(t *testing.T) {
 			t.Errorf("%s: line %d is not named:\n%s", m.name, changedLine(text), shown)
 		}
 		first, _, _ := strings.Cut(shown, "\nspicepod.yaml:")
-		if !strings.Contains(first, "hint: ") && !strings.Contains(first, "did you mean ") && !strings.Contains(first, " takes ") && !strings.Contains(first, "want ") && !strings.Contains(first, "Set `") {
+		if !strings.Contains(first, "hint: ") && !strings.Contains(first, "did you mean ") && !strings.Contains(first, " takes ") &&
+			!strings.Contains(first, "want ") && !strings.Contains(first, "Set `") {
 			t.Errorf("%s: no remedy:\n%s", m.name, first)
 		}
 	}

@@ -43,7 +43,8 @@ func TestCatalogOfPostgresOverEveryProtocol(t *testing.T) {
 	if got := p.do("POST", "/v1/sql", "SELECT overlay('abc' PLACING 'x' FROM 2)", "X-API-Key", readerKey); got.status != 400 {
 		t.Errorf("overlay: got %d %s", got.status, got.body)
 	}
-	if got := p.do("POST", "/v1/sql", "SELECT nosuch FROM information_schema.tables", "X-API-Key", readerKey).body; !strings.Contains(got, "there are columns such as table_") {
+	if got := p.do("POST", "/v1/sql", "SELECT nosuch FROM information_schema.tables", "X-API-Key", readerKey).body; !strings.Contains(got,
+		"there are columns such as table_") {
 		t.Errorf("got %s", got)
 	}
 }

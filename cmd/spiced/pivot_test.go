@@ -15,7 +15,8 @@ func TestPivotWithoutValues(t *testing.T) {
 	for i := range 1001 {
 		many.WriteString(strings.Repeat("x", i+1) + "\n")
 	}
-	p := start(t, folder(t, "sales.csv", "owner,year,part,v\nann,9,a,1\nann,10,b,2\nbob,11,a,4\nann,,a,8\n", "many.csv", many.String(), "spicepod.yaml", `version: v1
+	p := start(t, folder(t, "sales.csv", "owner,year,part,v\nann,9,a,1\nann,10,b,2\nbob,11,a,4\nann,,a,8\n", "many.csv", many.String(),
+		"spicepod.yaml", `version: v1
 kind: Spicepod
 name: pivots
 runtime: { auth: { api-key: { principals: [ { name: ann, key: `+ann+` }, { name: bob, key: `+bob+` } ] } } }
@@ -26,7 +27,10 @@ datasets:
 	for _, c := range []struct{ key, sql, want string }{
 		{ann, "PIVOT (SELECT year, v FROM sales) ON year USING sum(v)", `[{"9":1,"10":2}]`},
 		{bob, "PIVOT (SELECT year, v FROM sales) ON year USING sum(v)", `[{"11":4}]`},
-		{ann, "WITH s AS (SELECT year AS y, part, v FROM sales WHERE year > 0) PIVOT s ON y, part USING sum(v) ORDER BY 1 LIMIT 1", `[{"9_a":1,"9_b":null,"10_a":null,"10_b":2}]`},
+		{
+			ann, "WITH s AS (SELECT year AS y, part, v FROM sales WHERE year > 0) PIVOT s ON y, part USING sum(v) ORDER BY 1 LIMIT 1",
+			`[{"9_a":1,"9_b":null,"10_a":null,"10_b":2}]`,
+		},
 		{ann, "PIVOT (SELECT part, year, v FROM sales) ON year IN (9), part USING sum(v)", `[{"9_a":1,"9_b":null}]`},
 	} {
 		p.want(p.do("POST", "/v1/sql", c.sql, "X-API-Key", c.key), 200, c.want)

@@ -45,12 +45,15 @@ func TestPlanner(t *testing.T) {
 		}
 	}
 	before := len(c.model.Requests())
-	r := c.do("POST", "/v1/chat/completions", `{"model":"hawken","messages":[{"role":"user","content":"Who is Mara?"}]}`, "Content-Type", "application/json", "X-Spiced-Space", "vault")
+	r := c.do("POST", "/v1/chat/completions", `{"model":"hawken","messages":[{"role":"user","content":"Who is Mara?"}]}`, "Content-Type", "application/json",
+		"X-Spiced-Space", "vault")
 	if first := c.model.Requests()[before]; strings.Contains(first.System, "word_count") {
 		t.Errorf("a hidden tool is in the prompt %q", first.System)
 	}
 	c.want(r, 200, `there is no tool \\\"word_count\\\"`)
-	if r := c.do("POST", "/v1/chat/completions", `{"model":"hawken","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"tool_describe"}}]}`, "Content-Type", "application/json"); r.status != 400 || !strings.Contains(r.body, "tool_describe") {
+	if r := c.do("POST", "/v1/chat/completions",
+		`{"model":"hawken","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"tool_describe"}}]}`, "Content-Type",
+		"application/json"); r.status != 400 || !strings.Contains(r.body, "tool_describe") {
 		t.Errorf("a client's tool_describe: %d %s", r.status, r.body)
 	}
 	c.want(c.do("POST", "/v1/tools/tool_describe:invoke", `{"args":{"tool_ids":["word_count"]}}`), 200, `"tool_id":"word_count"`, `"parameters":{`)

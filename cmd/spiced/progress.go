@@ -45,7 +45,8 @@ func progress(w io.Writer, log *slog.Logger) func(load.Progress) {
 				fmt.Fprintln(w, progressLine(p))
 				return
 			}
-			log.Info("dataset is loading", "dataset", p.Dataset, "step", p.Step, "took", p.Elapsed, "percent", p.Percent, "bytes", p.Bytes, "total", p.Total)
+			log.Info("dataset is loading", "dataset", p.Dataset, "step", p.Step, "took", p.Elapsed, "percent", p.Percent,
+				"bytes", p.Bytes, "total", p.Total)
 		}
 	}
 }

@@ -119,7 +119,8 @@ type usage struct {
 
 // String is for people.
 func (u usage) String() string {
-	return fmt.Sprintf("%d goroutines, %d files, %.1f MiB of Go's heap, %.0f MiB resident", u.goroutines, u.files, float64(u.heap)/(1<<20), float64(u.resident)/(1<<20))
+	return fmt.Sprintf("%d goroutines, %d files, %.1f MiB of Go's heap, %.0f MiB resident", u.goroutines, u.files, float64(u.heap)/(1<<20),
+		float64(u.resident)/(1<<20))
 }
 
 func (u usage) minus(v usage) usage {
@@ -244,7 +245,10 @@ func (c *crowd) settled() usage {
 	c.t.Helper()
 	c.client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
-	for _, name := range []string{"spiced_engine_statements_running", "spiced_engine_statements_waiting", "spiced_engine_statements_abandoned", "spiced_http_requests_in_flight"} {
+	for _, name := range []string{
+		"spiced_engine_statements_running", "spiced_engine_statements_waiting", "spiced_engine_statements_abandoned",
+		"spiced_http_requests_in_flight",
+	} {
 		c.eventually("to have 0 "+name, func() bool { return c.metrics.value(name) == "0" })
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -33,18 +33,22 @@ func (s *server) openPostgres() error {
 	p := pgwire.New(pgwire.Options{
 		Query: s.queries, Keys: s.Keys, TLS: s.tls.config(), RequireTLS: s.tls != nil,
 		HasRelation: func(schema, name string) bool { return s.DB().Current().Declares(schema, name) },
-		Rewrite:     pgcatalog.RewriteFor, Catalog: pgcatalog.OfCatalog, Version: pgcatalog.ServerVersion + " (spiced " + version + ")",
+		Rewrite:     pgcatalog.RewriteFor, Catalog: pgcatalog.OfCatalog,
+		Version:    pgcatalog.ServerVersion + " (spiced " + version + ")",
 		Generation: func() uint64 { return s.DB().Current().Serial() },
 		Log:        s.log, Audit: s.Audit(),
 		IdleTimeout: settings.IdleTimeout,
 		Connections: listen.Limits{
-			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending, Settings: "runtime.postgres",
+			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending,
+			Settings: "runtime.postgres",
 		},
 		Cleartext: settings.Authentication == spicepod.PostgresPassword,
 		Memory:    s.memory,
 	})
 	s.endpoints = append(s.endpoints, endpoint{
-		name: "postgres", scheme: "postgresql", listener: listener, serve: p.Serve, shutdown: p.Shutdown, close: func() { p.Close() },
+		name: "postgres", scheme: "postgresql", listener: listener, serve: p.Serve, shutdown: p.Shutdown, close: func() {
+			p.Close()
+		},
 	})
 	return nil
 }
@@ -70,7 +74,8 @@ func (s *server) openFlight() error {
 		Query: s.queries, Keys: s.Keys, TLS: s.tls.config(), Tables: s.tables, Version: version,
 		Log: s.log, Audit: s.Audit(),
 		Connections: listen.Limits{
-			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending, Settings: "runtime.flight",
+			Connections: settings.Connections, PerCaller: settings.PerCaller, Pending: settings.Pending,
+			Settings: "runtime.flight",
 		},
 	})
 	scheme := "grpc"
@@ -105,7 +110,10 @@ func (s *server) tables() []flightsql.Table {
 		list = append(list, flightsql.Table{Schema: d.Relation.Schema, Name: d.Relation.Name, Remarks: remarks(&d.Table)})
 	}
 	for _, v := range g.Views {
-		list = append(list, flightsql.Table{Schema: v.Relation.Schema, Name: v.Relation.Name, View: true, Remarks: remarks(&v.Table)})
+		list = append(list, flightsql.Table{
+			Schema: v.Relation.Schema, Name: v.Relation.Name, View: true,
+			Remarks: remarks(&v.Table),
+		})
 	}
 	for _, r := range runtime.SystemRelations() {
 		list = append(list, flightsql.Table{Schema: r.Schema, Name: r.Name, View: true})

@@ -25,8 +25,9 @@ func newReady(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ready",
 		Short: "Check whether a running spiced is ready",
-		Long:  "Ask a running spiced for /v1/ready, as health checks do.\nExit status: 0 ready, 1 not ready or no answer, 2 usage error.",
-		Args:  cobra.NoArgs,
+		Long: "Ask a running spiced for /v1/ready, as health checks do.\nExit status: 0 ready, 1 not ready or no answer, " +
+			"2 usage error.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := readiness(cmd.Context(), address)
 			if err != nil {
@@ -57,7 +58,8 @@ func readiness(ctx context.Context, address string) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", u.JoinPath("v1", "ready"), httpx.Cause(err))
+		return "", fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)",
+			u.JoinPath("v1", "ready"), httpx.Cause(err))
 	case status != http.StatusOK:
 		return "", fmt.Errorf("%s: %d %s: %s", u.JoinPath("v1", "ready"), status, http.StatusText(status), text)
 	}

@@ -66,7 +66,8 @@ func TestRemoteTools(t *testing.T) {
 	p.want(p.do("POST", "/v1/tools/hq__twice:invoke", `{"args":{"n":"x"}}`), 400, `"code":"invalid_arguments"`, `a whole number is needed`)
 	p.want(p.do("POST", "/v1/tools/hq__fail:invoke", `{"args":{"why":"the ferry is late"}}`), 200, `"code":"execution_error"`, "the ferry is late")
 	p.want(p.do("POST", "/v1/tools/hq__many:invoke", `{}`), 200, `"preview":[{"n":0},{"n":1}]`, `"truncated":true`, `"returned":2`)
-	p.want(p.do("POST", "/v1/tools/hq__sql:invoke", `{"args":{"query":"SELECT nn FROM spiced.tools"}}`), 200, `"code":"not_found"`, `"hint":"there are columns such as name`)
+	p.want(p.do("POST", "/v1/tools/hq__sql:invoke", `{"args":{"query":"SELECT nn FROM spiced.tools"}}`), 200, `"code":"not_found"`,
+		`"hint":"there are columns such as name`)
 	p.want(p.do("POST", "/v1/tools/hq__text:invoke", `{}`), 404, `tool_not_found`)
 	if got := p.sql(`SELECT CAST(tool_invoke('hq__twice', '{"n": 4}') AS INT) AS r`); got != `[{"r":8}]` {
 		t.Errorf("from SQL: %s", got)

@@ -73,7 +73,8 @@ func (r resources) dataset(ctx context.Context, scope tools.Scope, name string) 
 		return "", err
 	}
 	var rows json.RawMessage
-	if err := r.call(ctx, scope, "random_sample", map[string]any{"dataset": name, "limit": resourceRows}, &rows); err != nil {
+	if err := r.call(ctx, scope, "random_sample", map[string]any{"dataset": name, "limit": resourceRows},
+		&rows); err != nil {
 		return schema, ctx.Err() // the schema alone is useful too
 	}
 	return fmt.Sprintf("%s\nSome rows:\n\n```json\n%s\n```\n", schema, rows), nil

@@ -31,7 +31,9 @@ func (f *sandboxFlags) register(cmd *cobra.Command, lists bool) {
 	flags := cmd.Flags()
 	f.connection.register(flags)
 	flags.StringVar(&f.dir, "dir", ".", "the Spicepod: a folder or a file")
-	flags.StringVar(&f.stateDir, "state-dir", "", "state folder of the server, in which the packages are (default: the user's cache folder, as of a server without one)")
+	flags.StringVar(&f.stateDir, "state-dir",
+		"", "state folder of the server, in which the packages are (default: the user's cache folder, as "+
+			"of a server without one)")
 	if lists {
 		flags.StringVar(&f.format, "format", "text", "text or json")
 	}
@@ -246,7 +248,10 @@ func named(set *environment.Set, name string) (*environment.Environment, error) 
 	if e := set.Get(name); e != nil {
 		return e, nil
 	}
-	return nil, spicepod.Problems{{Message: fmt.Sprintf("there is no sandbox %q", name), Hint: nearest.Hint(name, set.Names(), "the sandboxes are "+strings.Join(set.Names(), ", "))}}
+	return nil, spicepod.Problems{{
+		Message: fmt.Sprintf("there is no sandbox %q", name),
+		Hint:    nearest.Hint(name, set.Names(), "the sandboxes are "+strings.Join(set.Names(), ", ")),
+	}}
 }
 
 // build installs the packages of a sandbox, or of all.
@@ -335,7 +340,8 @@ func writeSandboxes(w io.Writer, list []sqlapi.Sandbox) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "sandbox\truntime\tbuilt\tisolated\tfunctions\tdependencies\tsecrets\tchecksum")
 	for _, s := range list {
-		fmt.Fprintln(t, visible.Escape(s.Name)+"\t"+s.Runtime+"\t"+yesNo(s.Built)+"\t"+isolatedWord(s)+"\t"+joined(s.Functions)+"\t"+joined(s.Dependencies)+"\t"+joined(s.Secrets)+"\t"+short(s.Checksum))
+		fmt.Fprintln(t, visible.Escape(s.Name)+"\t"+s.Runtime+"\t"+yesNo(s.Built)+"\t"+isolatedWord(s)+"\t"+
+			joined(s.Functions)+"\t"+joined(s.Dependencies)+"\t"+joined(s.Secrets)+"\t"+short(s.Checksum))
 	}
 	return t.Flush()
 }

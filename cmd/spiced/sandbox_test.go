@@ -71,8 +71,10 @@ func TestSandboxesOfAServer(t *testing.T) {
 	if got := p.sql("SELECT twice(2) AS v"); got != `[{"v":4}]` {
 		t.Error(got)
 	}
-	p.want(p.do("POST", "/v1/sql", "SELECT scaled(1)"), 400, `function scaled is not served: the packages of its sandbox "geo" are not installed (spicepod.yaml:10:14)`, "spiced sandbox build geo --state-dir DIR")
-	p.want(p.do("GET", "/v1/sandboxes/geo", ""), 200, `"dependencies":["inner","tiny"],"secrets":["SANDBOX_T_BASE","SANDBOX_T_TOKEN"]`, `"built":false,"functions":["scaled"]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT scaled(1)"), 400,
+		`function scaled is not served: the packages of its sandbox "geo" are not installed (spicepod.yaml:10:14)`, "spiced sandbox build geo --state-dir DIR")
+	p.want(p.do("GET", "/v1/sandboxes/geo", ""), 200, `"dependencies":["inner","tiny"],"secrets":["SANDBOX_T_BASE","SANDBOX_T_TOKEN"]`,
+		`"built":false,"functions":["scaled"]`)
 
 	p.want(p.do("POST", "/v1/sandboxes/geo/build", ""), 200, `"built":true`, `{"name":"tiny","version":"1.5","sha256":["`)
 	if got := p.sql("SELECT scaled(4) AS v"); got != `[{"v":45}]` {
@@ -82,7 +84,8 @@ func TestSandboxesOfAServer(t *testing.T) {
 	p.want(p.do("GET", "/v1/tools?sandbox=default", ""), 200, "[]")
 
 	p.want(p.do("GET", "/v1/sandboxes/geo", ""), 200, `"isolation":"best_effort","isolated":true,"layers":["Landlock `, `"seccomp","resource limits"`)
-	if got := p.sql("SELECT isolated, list_contains(layers, 'seccomp') AS filtered FROM spiced.sandboxes WHERE name = 'geo'"); got != `[{"isolated":true,"filtered":true}]` {
+	if got := p.sql("SELECT isolated, list_contains(layers, 'seccomp') AS filtered FROM spiced.sandboxes WHERE name = 'geo'"); got !=
+		`[{"isolated":true,"filtered":true}]` {
 		t.Error(got)
 	}
 	// Who may not see a function does not see it here.
@@ -104,7 +107,8 @@ func TestSandboxesOfAServer(t *testing.T) {
 	if got := p.sql("SELECT scaled(4) AS v"); got != `[{"v":-35}]` {
 		t.Errorf("the last good version: %s", got)
 	}
-	if status, out := spiced(t, "sandbox", "build", "--dir", dir, "--state-dir", state); status != 0 || !strings.Contains(out, "sandbox geo: the packages are installed\n") {
+	if status, out := spiced(t, "sandbox", "build", "--dir", dir, "--state-dir", state); status != 0 ||
+		!strings.Contains(out, "sandbox geo: the packages are installed\n") {
 		t.Errorf("status %d: %s", status, out)
 	}
 	p.eventually("the server takes the packages over", func() bool { return p.sql("SELECT scaled(4) AS v") == `[{"v":45}]` })
@@ -126,14 +130,16 @@ func TestSandboxCommands(t *testing.T) {
 		}
 		return out
 	}
-	if out := run(0, "list", "--dir", dir); !strings.Contains(out, "geo      python   no     yes       scaled     inner, tiny   SANDBOX_T_BASE, SANDBOX_T_TOKEN") || !strings.Contains(out, "run: spiced sandbox build geo;") {
+	if out := run(0, "list", "--dir", dir); !strings.Contains(out,
+		"geo      python   no     yes       scaled     inner, tiny   SANDBOX_T_BASE, SANDBOX_T_TOKEN") || !strings.Contains(out, "run: spiced sandbox build geo;") {
 		t.Error(out)
 	}
 	run(0, "build", "GEO", "--dir", dir)
 	if out := run(0, "build", "--dir", dir); !strings.Contains(out, "sandbox geo: the packages are installed already") {
 		t.Error(out)
 	}
-	if out := run(0, "show", "geo", "--dir", dir); !strings.Contains(out, "packages      inner==2.0\n              tiny==1.5\n") && !strings.Contains(out, "packages      tiny==1.5\n              inner==2.0\n") {
+	if out := run(0, "show", "geo", "--dir", dir); !strings.Contains(out, "packages      inner==2.0\n              tiny==1.5\n") &&
+		!strings.Contains(out, "packages      tiny==1.5\n              inner==2.0\n") {
 		t.Error(out)
 	}
 	if out := run(0, "show", "geo", "--dir", dir, "--format", "json"); !strings.Contains(out, `"built": true`) {
@@ -167,7 +173,8 @@ func TestSandboxCommands(t *testing.T) {
 		}
 	}
 	write(t, dir+"/spicepod.yaml", strings.Replace(sandboxPod, "[tiny]", "[tiny, nosuchpackage]", 1))
-	if out := run(1, "build", "--dir", dir); !strings.Contains(out, `spicepod.yaml:6:64: sandbox geo: the packages of sandbox "geo" cannot be installed: `) || !strings.Contains(out, "hint: check the name and the version") {
+	if out := run(1, "build", "--dir", dir); !strings.Contains(out, `spicepod.yaml:6:64: sandbox geo: the packages of sandbox "geo" cannot be installed: `) ||
+		!strings.Contains(out, "hint: check the name and the version") {
 		t.Error(out)
 	}
 }

@@ -30,13 +30,16 @@ func (i inventory) BuildSandbox(ctx context.Context, name string) error {
 
 // describeSandboxes describes sandboxes, with the isolation of each, without the functions that
 // are hidden.
-func describeSandboxes(set *environment.Set, isolation func(*environment.Environment) *sandbox.Isolation, hides func(function string) bool) []sqlapi.Sandbox {
+func describeSandboxes(set *environment.Set, isolation func(*environment.Environment) *sandbox.Isolation,
+	hides func(function string) bool,
+) []sqlapi.Sandbox {
 	list := []sqlapi.Sandbox{}
 	for _, e := range set.All() {
 		s := sqlapi.Sandbox{
 			Name: e.Name, Runtime: string(e.Declared.Runtime), Description: e.Declared.Description,
-			Dependencies: append([]string{}, e.Dependencies...), Secrets: append([]string{}, e.Secrets...), MissingSecrets: e.MissingSecrets(),
-			Checksum: e.Checksum, Built: e.Built(), Functions: slices.DeleteFunc(e.FunctionNames(), hides),
+			Dependencies: append([]string{}, e.Dependencies...), Secrets: append([]string{}, e.Secrets...),
+			MissingSecrets: e.MissingSecrets(),
+			Checksum:       e.Checksum, Built: e.Built(), Functions: slices.DeleteFunc(e.FunctionNames(), hides),
 			Isolation: e.Isolation(), Network: string(e.Declared.Network),
 		}
 		if measured := isolation(e); measured != nil {

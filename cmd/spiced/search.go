@@ -70,7 +70,8 @@ Exit status: 0 success, 1 the Spicepod has a fault or the tool does not exist, 2
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&f.limit, "limit", registry.DefaultLimit, fmt.Sprintf("number of tools to show, at most %d", registry.MaxLimit))
+	flags.IntVar(&f.limit, "limit", registry.DefaultLimit,
+		fmt.Sprintf("number of tools to show, at most %d", registry.MaxLimit))
 	flags.StringArrayVar(&f.keywords, "keyword", nil, "additional phrase to search for; may be repeated")
 	flags.Float64Var(&f.minScore, "min-score", 0, "minimum score of a tool, from 0 to 1")
 	flags.BoolVar(&f.explain, "explain", false, "show how each score is computed")
@@ -146,7 +147,8 @@ func (s searched) writeText(w io.Writer, explain bool) error {
 		fmt.Fprintln(t, "rank\tscore\ttool\tdescription\tmatched")
 	}
 	for i, tool := range s.Tools {
-		fmt.Fprintf(t, "%d\t%.3f\t%s\t%s\t%s\n", i+1, tool.Score, tool.ToolID, truncate.Line(tool.Description, maxShownDescription), strings.Join(tool.MatchedTerms, ", "))
+		fmt.Fprintf(t, "%d\t%.3f\t%s\t%s\t%s\n", i+1, tool.Score, tool.ToolID,
+			truncate.Line(tool.Description, maxShownDescription), strings.Join(tool.MatchedTerms, ", "))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -177,7 +179,8 @@ func (s searched) writeExplain(w io.Writer) error {
 	fmt.Fprintln(t, "tool\tchannel\trank\tscore\tweight\tshare")
 	for _, tool := range s.Tools {
 		for _, source := range tool.MatchSources {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%.3f\t%g\t%.3f\n", tool.ToolID, source.Source, source.Rank, source.Score, source.Weight, source.Share)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%.3f\t%g\t%.3f\n", tool.ToolID, source.Source, source.Rank, source.Score, source.Weight,
+				source.Share)
 		}
 	}
 	return t.Flush()

@@ -65,7 +65,8 @@ no good match, and how many of their own are.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.embedding, "embedding", embeddingHash, "model of the vectors: builtin:hash, none, or one of the Spicepod's by its name")
+	flags.StringVar(&f.embedding, "embedding", embeddingHash,
+		"model of the vectors: builtin:hash, none, or one of the Spicepod's by its name")
 	flags.StringVar(&f.pod, "pod", ".", "Spicepod that declares the model")
 	flags.StringVar(&f.run, "run", "", "file for the rankings")
 	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well queries of other folders are recognised")

@@ -43,26 +43,34 @@ func newServe(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [DIR|FILE]",
 		Short: "Serve a Spicepod over HTTP",
-		Long:  "Serve the Spicepod in DIR, by default this folder, until SIGTERM or Ctrl-C. Edits of the files take effect at once;\nan edit with a fault is reported and the last good version stays in service.",
-		Args:  atMostOne,
+		Long: "Serve the Spicepod in DIR, by default this folder, until SIGTERM or Ctrl-C. Edits of the files take effect " +
+			"at once;\nan edit with a fault is reported and the last good version stays in service.",
+		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return serve(cmd.Context(), std, podPath(args), f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.http, "http", "127.0.0.1:8090", "address of the HTTP API; port 0 picks a free one")
-	flags.StringVar(&f.metrics, "metrics", "", "second address of the Prometheus metrics, such as 127.0.0.1:9091 (default: only /metrics of the HTTP API)")
-	flags.StringVar(&f.postgres, "postgres", "", "address of the PostgreSQL protocol, such as 127.0.0.1:5432 (default: not served)")
+	flags.StringVar(&f.metrics, "metrics", "",
+		"second address of the Prometheus metrics, such as 127.0.0.1:9091 (default: only /metrics of the HTTP API)")
+	flags.StringVar(&f.postgres, "postgres",
+		"", "address of the PostgreSQL protocol, such as 127.0.0.1:5432 (default: not served)")
 	flags.StringVar(&f.flight, "flight", "", "address of Arrow Flight SQL, such as 127.0.0.1:50051 (default: not served)")
-	flags.BoolVar(&f.tls.enabled, "tls-enabled", false, "encrypt every endpoint with the certificate of runtime.tls or of the next flags")
-	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "", "PEM file of the certificate; encrypts every endpoint")
+	flags.BoolVar(&f.tls.enabled, "tls-enabled", false,
+		"encrypt every endpoint with the certificate of runtime.tls or of the next flags")
+	flags.StringVar(&f.tls.certificateFile, "tls-certificate-file", "",
+		"PEM file of the certificate; encrypts every endpoint")
 	flags.StringVar(&f.tls.keyFile, "tls-key-file", "", "PEM file of the certificate's key")
-	flags.StringVar(&f.stateDir, "state-dir", "", "folder that keeps fetched files, accelerated data and usage counts between runs; one that cannot be used is replaced by a temporary folder, with a warning (default: nothing is kept)")
+	flags.StringVar(&f.stateDir, "state-dir",
+		"", "folder that keeps fetched files, accelerated data and usage counts between runs; one that cannot be used is "+
+			"replaced by a temporary folder, with a warning (default: nothing is kept)")
 	flags.BoolVar(&f.strict, "strict", false, "refuse a Spicepod if any component has a fault")
 	flags.BoolVar(&f.watch, "watch", true, "reload when a file of the Spicepod changes")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.StringVar(&f.logFormat, "log-format", telemetry.FormatAuto, "text or json (default: text on a terminal)")
-	flags.BoolVar(&f.allowUnauthenticated, "allow-unauthenticated", false, "listen on addresses that other machines can reach, without keys")
+	flags.BoolVar(&f.allowUnauthenticated, "allow-unauthenticated", false,
+		"listen on addresses that other machines can reach, without keys")
 	return cmd
 }
 
@@ -83,7 +91,8 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	if err != nil {
 		return usageError{fmt.Errorf("--log-level: %w", err)}
 	}
-	if err := oneOf("log-format", f.logFormat, telemetry.FormatAuto, telemetry.FormatText, telemetry.FormatJSON); err != nil {
+	if err := oneOf("log-format", f.logFormat, telemetry.FormatAuto, telemetry.FormatText,
+		telemetry.FormatJSON); err != nil {
 		return err
 	}
 	// During start and shutdown as well, SIGHUP must not end the process.
@@ -127,11 +136,13 @@ func (s *server) openAudit(a spicepod.Audit, keys bool) (*audit.Log, error) {
 		return nil, nil
 	}
 	if a.File == "" {
-		return audit.New(telemetry.NewLogger(s.err, telemetry.LogOptions{Level: slog.LevelInfo, Format: s.flags.logFormat})), nil
+		return audit.New(telemetry.NewLogger(s.err, telemetry.LogOptions{Level: slog.LevelInfo, Format: s.flags.logFormat})),
+			nil
 	}
 	file := &auditFile{path: a.File, log: s.err, report: s.auditFailed}
 	s.auditFile = file
-	return audit.New(telemetry.NewLogger(file, telemetry.LogOptions{Level: slog.LevelInfo, Format: telemetry.FormatJSON})), nil
+	return audit.New(telemetry.NewLogger(file, telemetry.LogOptions{Level: slog.LevelInfo, Format: telemetry.FormatJSON})),
+		nil
 }
 
 // auditFailed reports that records go to the log, or with nil that they go to their file
@@ -192,7 +203,8 @@ func (s *server) guard() sqlapi.Guard {
 func (s *server) openAPI() error {
 	guard := s.guard()
 	if slices.Contains(guard.AllowedOrigins, "*") && !s.Keys().Enabled() {
-		s.log.Warn("any web page open in a browser on this machine can call the API: runtime.cors allows every site, and there are no keys")
+		s.log.Warn("any web page open in a browser on this machine can call the API: runtime.cors allows every site, and " +
+			"there are no keys")
 	}
 	return s.openHTTP("http", "--http", s.flags.http, s.running.count(s.newAPI(guard, s.tls != nil, s.addresses)))
 }
@@ -203,7 +215,8 @@ func (s *server) run(ctx context.Context, hangups <-chan os.Signal) error {
 	for _, e := range s.endpoints {
 		s.log.Info("listening", "endpoint", e.name, "url", e.scheme+"://"+e.listener.Addr().String())
 		group.Go(func() error {
-			if err := e.serve(e.listener); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, pgwire.ErrServerClosed) {
+			if err := e.serve(e.listener); err != nil && !errors.Is(err, http.ErrServerClosed) &&
+				!errors.Is(err, pgwire.ErrServerClosed) {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			return nil

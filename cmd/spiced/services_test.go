@@ -148,7 +148,8 @@ func TestServices(t *testing.T) {
 		t.Errorf("in a body, as a table: %s", got)
 	}
 	p.want(p.do("POST", "/v1/tools/twice:invoke", `{"args":{"x":4}}`), 200, `"ok":true`, `"result":8`)
-	p.want(p.do("POST", "/v1/sql", "SELECT refused(1)"), 400, `host "127.0.0.1" is not at a public address: 127.0.0.1 is loopback`, "params.allowed_endpoint_ranges", "spicepod.yaml:28:")
+	p.want(p.do("POST", "/v1/sql", "SELECT refused(1)"), 400, `host "127.0.0.1" is not at a public address: 127.0.0.1 is loopback`,
+		"params.allowed_endpoint_ranges", "spicepod.yaml:28:")
 	p.want(p.do("POST", "/v1/sql", "SELECT faulty(1)"), 400, "param 'batch_size' is expected to be a positive integer ≤ 100000, got 0", "spicepod.yaml:29:")
 
 	service.stop()

@@ -63,7 +63,8 @@ func TestSlowReaders(t *testing.T) {
 	for _, c := range []struct{ name, auth string }{{"without keys", ""}, {"with a key that may read", readerKeys}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := startProcess(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: slow\nruntime:\n  functions: { enabled: true }\n"+c.auth), sqlProtocols("--log-level", "info", "--watch=false")...)
+			p := startProcess(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: slow\nruntime:\n  functions: { enabled: true }\n"+c.auth),
+				sqlProtocols("--log-level", "info", "--watch=false")...)
 			for protocol, read := range map[string]func(context.Context, func()) error{
 				"http": p.readSlowly, "postgres": p.fetchSlowly, "flight": p.flySlowly,
 			} {

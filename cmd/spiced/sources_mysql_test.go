@@ -42,7 +42,8 @@ func TestMySQLSource(t *testing.T) {
 	p := startInTemp(t, dir, sqlProtocols()...)
 	p.eventually("to be ready", func() bool { return p.do("GET", "/v1/ready", "").status == 200 })
 
-	p.want(p.do("POST", "/v1/sql", "SELECT o.id, o.amount::VARCHAR AS amount FROM orders o JOIN copied USING (id, customer) WHERE id < 3 ORDER BY id"), 200, `[{"id":1,"amount":"1.00"},{"id":2,"amount":"2.00"}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT o.id, o.amount::VARCHAR AS amount FROM orders o JOIN copied USING (id, customer) WHERE id < 3 ORDER BY id"), 200,
+		`[{"id":1,"amount":"1.00"},{"id":2,"amount":"2.00"}]`)
 	p.want(p.do("POST", "/v1/sql", "SELECT total('c3') AS t"), 200, `[{"t":480.0}]`)
 	p.want(p.do("POST", "/v1/tools/total", `{"c":"c3"}`), 200, "480")
 	if got := p.sql("SELECT count(*) AS n FROM orders WHERE id > 50"); !strings.Contains(got, "50") {
@@ -54,12 +55,16 @@ func TestMySQLSource(t *testing.T) {
 
 	secrets := []string{mysqltest.Password, url.PathEscape(mysqltest.Password), "spiced-run-mysql", "mysql.sock", "COLLATE"}
 	shown := []string{
-		"EXPLAIN ANALYZE FROM orders", "DESCRIBE orders", "SHOW ALL TABLES", "SUMMARIZE orders", "FROM duckdb_views()", "FROM duckdb_secrets()", "FROM duckdb_databases()", "FROM duckdb_schemas()",
-		"FROM duckdb_tables()", "FROM duckdb_columns()", "FROM information_schema.tables", "FROM information_schema.columns", "FROM spiced.datasets", "FROM spiced.functions", "FROM spiced.load_errors",
+		"EXPLAIN ANALYZE FROM orders", "DESCRIBE orders", "SHOW ALL TABLES", "SUMMARIZE orders", "FROM duckdb_views()", "FROM duckdb_secrets()",
+		"FROM duckdb_databases()", "FROM duckdb_schemas()",
+		"FROM duckdb_tables()", "FROM duckdb_columns()", "FROM information_schema.tables", "FROM information_schema.columns", "FROM spiced.datasets",
+		"FROM spiced.functions", "FROM spiced.load_errors",
 	}
 	refused := []string{
-		"ATTACH '' AS x (TYPE mysql)", "ATTACH 'host=127.0.0.1 user=reader' AS x (TYPE mysql)", "LOAD mysql_scanner", "FROM mysql_query('x', 'SELECT 1')", "CALL mysql_execute('x', 'SELECT 1')", "CALL mysql_clear_cache()",
-		"CREATE SECRET x (TYPE mysql)", "CREATE SCHEMA x.y", "SET mysql_debug_show_queries = true", "SET mysql_session_time_zone = 'x'", "INSERT INTO orders VALUES (1)",
+		"ATTACH '' AS x (TYPE mysql)", "ATTACH 'host=127.0.0.1 user=reader' AS x (TYPE mysql)", "LOAD mysql_scanner", "FROM mysql_query('x', 'SELECT 1')",
+		"CALL mysql_execute('x', 'SELECT 1')", "CALL mysql_clear_cache()",
+		"CREATE SECRET x (TYPE mysql)", "CREATE SCHEMA x.y", "SET mysql_debug_show_queries = true", "SET mysql_session_time_zone = 'x'",
+		"INSERT INTO orders VALUES (1)",
 		"SELECT error(customer) FROM orders", "SELECT customer::INT FROM orders", "FROM nowhere",
 	}
 	for _, sql := range slices.Concat(shown, refused) {
@@ -92,7 +97,8 @@ func TestMySQLSource(t *testing.T) {
 			}
 		})
 	}
-	more := `  - { name: other, from: "mysql:t", params: { mysql_host: 127.0.0.1, mysql_tcp_port: ` + fmt.Sprint(other.Port) + `, mysql_db: test, mysql_user: reader, mysql_pass: "${secrets:sources_pass}" } }` + "\n"
+	more := `  - { name: other, from: "mysql:t", params: { mysql_host: 127.0.0.1, mysql_tcp_port: ` + fmt.Sprint(other.Port) +
+		`, mysql_db: test, mysql_user: reader, mysql_pass: "${secrets:sources_pass}" } }` + "\n"
 	for range 3 {
 		write(t, filepath.Join(dir, "spicepod.yaml"), pod(more))
 		p.eventually("to serve what the reload added", func() bool {

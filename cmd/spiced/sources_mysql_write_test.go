@@ -16,8 +16,10 @@ func TestMySQLWrites(t *testing.T) {
 	directory := filepath.Dir(exttest.Find(t, "mysql_scanner").Path)
 	server := mysqltest.Start(t)
 	server.Exec("CREATE TABLE customers (id int PRIMARY KEY, email varchar(50) NOT NULL UNIQUE)",
-		"CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, customer_id int, amount decimal(10,2) NOT NULL, note varchar(20) DEFAULT 'none', FOREIGN KEY (customer_id) REFERENCES customers (id))",
-		"CREATE TABLE wares (id int PRIMARY KEY)", "INSERT INTO customers VALUES (1, 'ann@x'), (2, 'bob@x')", "INSERT INTO orders VALUES (1, 1, 9.5, 'first')", "GRANT ALL ON test.* TO reader")
+		"CREATE TABLE orders (id bigint AUTO_INCREMENT PRIMARY KEY, customer_id int, amount decimal(10,2) NOT NULL, note varchar(20) DEFAULT 'none', FOREIGN KEY "+
+			"(customer_id) REFERENCES customers (id))",
+		"CREATE TABLE wares (id int PRIMARY KEY)", "INSERT INTO customers VALUES (1, 'ann@x'), (2, 'bob@x')", "INSERT INTO orders VALUES (1, 1, 9.5, 'first')",
+		"GRANT ALL ON test.* TO reader")
 	params := fmt.Sprintf(`{ mysql_host: 127.0.0.1, mysql_tcp_port: %d, mysql_db: test, mysql_user: reader, mysql_pass: "${secrets:written_pass}" }`, server.Port)
 	pod := strings.NewReplacer("EXTENSIONS", directory, "PARAMS", params, "postgres:", "mysql:").Replace(writtenPod + writtenCatalog)
 	p := start(t, folder(t, "spicepod.yaml", pod, ".env", dotenv("WRITTEN_PASS", mysqltest.Password)), sqlProtocols()...)
@@ -29,7 +31,8 @@ func TestMySQLWrites(t *testing.T) {
 	}
 	const count = "SELECT count(*) AS n, sum(amount)::VARCHAR AS s FROM orders"
 	sql(readerKey, count, 200, `[{"n":1,"s":"9.50"}]`)
-	sql(writerKey, "INSERT INTO orders (customer_id, amount) VALUES (2, 1.005) RETURNING amount::VARCHAR AS a, note, twice(id) AS t", 200, `[{"a":"1.01","note":"none","t":4}]`)
+	sql(writerKey, "INSERT INTO orders (customer_id, amount) VALUES (2, 1.005) RETURNING amount::VARCHAR AS a, note, twice(id) AS t",
+		200, `[{"a":"1.01","note":"none","t":4}]`)
 	sql(readerKey, count, 200, `[{"n":2,"s":"10.51"}]`)
 	sql(writerKey, "UPDATE orders SET note = 'x' WHERE id > 1 RETURNING note", 200, `[{"note":"x"}]`)
 	sql(writerKey, "INSERT INTO customers VALUES (1, 'other@x') ON CONFLICT DO NOTHING", 200, `[{"Count":0}]`)
@@ -40,7 +43,8 @@ func TestMySQLWrites(t *testing.T) {
 
 	c := pgxConnect(t, p, writerKey, "sslmode=disable")
 	var id int64
-	if err := c.QueryRow(t.Context(), "INSERT INTO orders (customer_id, amount, note) VALUES ($1, $2, $3) RETURNING id", 2, "7.25", "it's").Scan(&id); err != nil || id < 2 {
+	if err := c.QueryRow(t.Context(), "INSERT INTO orders (customer_id, amount, note) VALUES ($1, $2, $3) RETURNING id", 2, "7.25", "it's").Scan(&id); err !=
+		nil || id < 2 {
 		t.Errorf("got %d, %v", id, err)
 	}
 	_, err := c.Exec(t.Context(), "INSERT INTO customers VALUES (1, 'x')")

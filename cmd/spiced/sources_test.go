@@ -50,7 +50,8 @@ func TestSources(t *testing.T) {
 	objects.Put("lake", "trips/a.csv", "id,customer\n1,c1\n2,c2\n")
 	objects.Put("lake", "more/b.csv", "id\n7\n")
 	pod := func(more string) string {
-		return strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port), "URL", objects.URL, "KEY", objects.Key, "MORE", more).Replace(sourcesPod)
+		return strings.NewReplacer("EXTENSIONS", directory, "PORT", fmt.Sprint(database.Port), "URL", objects.URL, "KEY", objects.Key, "MORE",
+			more).Replace(sourcesPod)
 	}
 	dir := folder(t, "spicepod.yaml", pod(""), ".env", dotenv("SOURCES_PASS", pgtest.Password, "SOURCES_S3", objects.Secret))
 	if err := os.Mkdir(filepath.Join(dir, "lakes"), 0o755); err != nil {
@@ -58,7 +59,10 @@ func TestSources(t *testing.T) {
 	}
 	laketest.Write(t, "delta_hostile", filepath.Join(dir, "lakes/delta"))
 	laketest.Write(t, "ducklake", "sqlite:"+filepath.Join(dir, "lakes/meta.sqlite")+","+filepath.Join(dir, "lakes/data/"))
-	keys := []string{"AWS_ENDPOINT_URL=" + objects.URL, "AWS_ACCESS_KEY_ID=" + objects.Key, "AWS_SECRET_ACCESS_KEY=" + objects.Secret, "AWS_REGION=us-east-1", "LAKE_STATE=" + t.TempDir()}
+	keys := []string{
+		"AWS_ENDPOINT_URL=" + objects.URL, "AWS_ACCESS_KEY_ID=" + objects.Key, "AWS_SECRET_ACCESS_KEY=" + objects.Secret, "AWS_REGION=us-east-1",
+		"LAKE_STATE=" + t.TempDir(),
+	}
 	laketest.Write(t, "iceberg", "s3://lake/lakes/ice", keys...)
 	laketest.Write(t, "delta", "s3://lake/lakes/delta", keys...)
 	p := startInTemp(t, dir, sqlProtocols()...)
@@ -73,15 +77,21 @@ func TestSources(t *testing.T) {
 	}
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, sum(i.id) AS s FROM delta JOIN ice i USING (id) JOIN ducks USING (id)"), 200, `[{"n":2,"s":3}]`)
 	// The function is refused where no worker can run the statement.
-	p.want(p.do("POST", "/v1/sql", "SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id) JOIN delta USING (id) JOIN ice USING (id) JOIN ducks USING (id)"), 200, `[{"d":1}]`)
+	p.want(p.do("POST", "/v1/sql",
+		"SELECT max(damerau_levenshtein(o.customer, 'c1')) AS d FROM orders o JOIN trips USING (id) JOIN delta USING (id) JOIN ice USING (id) JOIN ducks USING (id)"),
+		200, `[{"d":1}]`)
 
 	secrets := []string{pgtest.Password, url.PathEscape(pgtest.Password), objects.Secret, "spiced-run-postgres", ".s.PGSQL", "gssencmode"}
 	hostile := []string{
 		"EXPLAIN FROM orders", "EXPLAIN ANALYZE FROM orders", "EXPLAIN (FORMAT json) FROM trips", "DESCRIBE orders", "SHOW ALL TABLES", "SUMMARIZE orders",
 		"FROM duckdb_views()", "FROM duckdb_secrets()", "SELECT which_secret('s3://lake/x', 's3')", "FROM duckdb_databases()", "FROM postgres_query('x', 'SELECT 1')",
-		"FROM postgres_scan('host=127.0.0.1', 'public', 'orders')", "FROM read_csv('s3://lake/trips/a.csv')", "FROM 's3://lake/trips/a.csv'", "SELECT current_setting('s3_secret_access_key')",
-		"CREATE SECRET x (TYPE s3)", "ATTACH '' AS x (TYPE postgres)", "COPY orders TO 's3://lake/x.csv'", "CALL postgres_attach('')", "LOAD httpfs", "INSERT INTO orders VALUES (1)",
-		"EXPLAIN ANALYZE FROM delta", "EXPLAIN FROM ice", "FROM delta_scan('" + dir + "/lakes/delta')", "FROM iceberg_scan('s3://lake/lakes/ice')", "FROM delta_list_files('/tmp')", "SELECT filename FROM delta", "FROM ducklake_snapshots('x')", "FROM ducks AT (VERSION => 1)", "CALL ducklake_expire_snapshots('x')", "FROM read_avro('s3://lake/x')",
+		"FROM postgres_scan('host=127.0.0.1', 'public', 'orders')", "FROM read_csv('s3://lake/trips/a.csv')", "FROM 's3://lake/trips/a.csv'",
+		"SELECT current_setting('s3_secret_access_key')",
+		"CREATE SECRET x (TYPE s3)", "ATTACH '' AS x (TYPE postgres)", "COPY orders TO 's3://lake/x.csv'", "CALL postgres_attach('')", "LOAD httpfs",
+		"INSERT INTO orders VALUES (1)",
+		"EXPLAIN ANALYZE FROM delta", "EXPLAIN FROM ice", "FROM delta_scan('" + dir + "/lakes/delta')", "FROM iceberg_scan('s3://lake/lakes/ice')",
+		"FROM delta_list_files('/tmp')", "SELECT filename FROM delta", "FROM ducklake_snapshots('x')", "FROM ducks AT (VERSION => 1)",
+		"CALL ducklake_expire_snapshots('x')", "FROM read_avro('s3://lake/x')",
 		"SELECT error(customer) FROM orders", "SELECT customer::INT FROM orders", "FROM spiced.datasets", "FROM spiced.functions", "FROM spiced.load_errors",
 	}
 	for _, sql := range hostile {
@@ -95,9 +105,11 @@ func TestSources(t *testing.T) {
 
 	// A reload adds datasets of another database and another folder.
 	database.Exec("CREATE SCHEMA other", "CREATE TABLE other.t AS SELECT 42 AS x", "GRANT USAGE ON SCHEMA other TO reader", "GRANT SELECT ON other.t TO reader")
-	write(t, filepath.Join(dir, "spicepod.yaml"), pod(`- { name: other, from: "postgres:other.t", params: { pg_host: 127.0.0.1, pg_port: `+fmt.Sprint(database.Port)+`, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}", connection_pool_size: 5 } }
+	write(t, filepath.Join(dir, "spicepod.yaml"), pod(`- { name: other, from: "postgres:other.t", params: { pg_host: 127.0.0.1, pg_port: `+
+		fmt.Sprint(database.Port)+`, pg_db: test, pg_user: reader, pg_pass: "${secrets:sources_pass}", connection_pool_size: 5 } }
   - { name: more, from: "s3://lake/more/", params: { s3_endpoint: "`+objects.URL+`", s3_key: `+objects.Key+`, s3_secret: "${secrets:sources_s3}" } }
-  - { name: delta2, from: "delta_lake:s3://lake/lakes/delta", params: { delta_lake_aws_endpoint: "`+objects.URL+`", delta_lake_aws_access_key_id: `+objects.Key+`, delta_lake_aws_secret_access_key: "${secrets:sources_s3}" } }`))
+  - { name: delta2, from: "delta_lake:s3://lake/lakes/delta", params: { delta_lake_aws_endpoint: "`+objects.URL+`", delta_lake_aws_access_key_id: `+objects.Key+
+		`, delta_lake_aws_secret_access_key: "${secrets:sources_s3}" } }`))
 	p.eventually("to serve what the reload added", func() bool {
 		return p.do("POST", "/v1/sql", "SELECT x, more.id, delta2.i FROM other, more JOIN delta2 ON delta2.id = 1").body == `[{"x":42,"id":7,"i":-1}]`
 	})
@@ -178,7 +190,8 @@ func TestWebAPIs(t *testing.T) {
 	p := startProcess(t, dir, sqlProtocols()...)
 	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n, max(labels[1]) AS label FROM issues"), 200, `[{"n":120,"label":"kind/bug"}]`)
 	p.want(p.do("POST", "/v1/sql", "SELECT path, content FROM files"), 200, `[{"path":"README.md","content":"# Shop"}]`)
-	p.want(p.do("POST", "/v1/sql", "SELECT id, stops[1].city AS city FROM trips ORDER BY id"), 200, `[{"id":1,"city":"Köln"},{"id":2,"city":null},{"id":3,"city":null}]`)
+	p.want(p.do("POST", "/v1/sql", "SELECT id, stops[1].city AS city FROM trips ORDER BY id"),
+		200, `[{"id":1,"city":"Köln"},{"id":2,"city":null},{"id":3,"city":null}]`)
 	p.want(p.do("POST", "/v1/tools/of_author", `{"who":"ada"}`), 200, "120")
 	for _, protocol := range p.protocolsFor("reader", "") {
 		got := protocol.run(t.Context(), "SELECT CASE WHEN count(*) = 3 THEN 1 ELSE error('other rows') END AS n FROM issues JOIN trips ON number = trips.id")
@@ -187,7 +200,10 @@ func TestWebAPIs(t *testing.T) {
 		}
 	}
 	secrets := []string{"ghp_e2e-s3cr3t", "api-e2e-s3cr3t"}
-	for _, sql := range []string{"EXPLAIN FROM issues", "EXPLAIN ANALYZE FROM trips", "DESCRIBE issues", "FROM duckdb_views()", "FROM spiced.datasets", "FROM read_json('" + api.URL + "/trips')", "SELECT error(title) FROM issues"} {
+	for _, sql := range []string{
+		"EXPLAIN FROM issues", "EXPLAIN ANALYZE FROM trips", "DESCRIBE issues", "FROM duckdb_views()", "FROM spiced.datasets",
+		"FROM read_json('" + api.URL + "/trips')", "SELECT error(title) FROM issues",
+	} {
 		r := p.do("POST", "/v1/sql", sql)
 		for _, s := range secrets {
 			if strings.Contains(r.body, s) {

@@ -55,7 +55,9 @@ func newSQL(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [DIR|FILE]",
 		Short: "Query a Spicepod from a terminal or a script",
-		Long:  "Load the Spicepod in DIR, by default this folder, or connect to a running spiced with --url.\nStatements come from -c and -f, in their order, else from the terminal or standard input. \\? lists the commands of the terminal.",
+		Long: "Load the Spicepod in DIR, by default this folder, or connect to a running spiced with --url.\nStatements " +
+			"come from -c and -f, in their order, else from the terminal or standard input. \\? lists the commands " +
+			"of the terminal.",
 		Example: `  spiced sql -c '\dt' -c 'SELECT * FROM airports LIMIT 3' examples/quickstart
   spiced sql --url localhost:8090 -f report.sql --csv`,
 		Args: atMostOne,
@@ -75,7 +77,8 @@ func newSQL(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	f.register(flags)
 	flags.VarP(sourceFlag{"statements", &f.sources}, "command", "c", "run these statements and exit; may be repeated")
-	flags.VarP(sourceFlag{"file", &f.sources}, "file", "f", "run the statements of this file and exit; - is the standard input; may be repeated")
+	flags.VarP(sourceFlag{"file", &f.sources}, "file",
+		"f", "run the statements of this file and exit; - is the standard input; may be repeated")
 	flags.StringVarP(&f.output, "output", "o", "table", strings.Join(repl.Formats(), ", "))
 	flags.BoolVar(&f.csv, "csv", false, "the same as -o csv")
 	flags.BoolVarP(&f.expanded, "expanded", "x", false, "print one line for each value")
@@ -123,7 +126,9 @@ func terminalSize(w io.Writer) func() (width, height int) {
 
 // onTerminal prepares o for a person, if the input is a terminal: the history is in the
 // home folder, and Ctrl-C cancels a statement or an answer and not the program.
-func onTerminal(ctx context.Context, std streams, o *repl.Options, history string) (context.Context, context.CancelFunc) {
+func onTerminal(ctx context.Context, std streams, o *repl.Options,
+	history string,
+) (context.Context, context.CancelFunc) {
 	in, ok := std.in.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return ctx, func() {}

@@ -29,7 +29,8 @@ func TestSQLCopiesIn(t *testing.T) {
 		tag, err := c.PgConn().CopyFrom(t.Context(), data, sql)
 		return tag.RowsAffected(), err
 	}
-	if n, err := copied("COPY public.orders FROM STDIN WITH (FORMAT csv, HEADER, NULL '-')", strings.NewReader("id,name,day\n4,\"f,\nour\",2024-02-29\n5,five,-\n")); n != 2 || err != nil {
+	if n, err := copied("COPY public.orders FROM STDIN WITH (FORMAT csv, HEADER, NULL '-')",
+		strings.NewReader("id,name,day\n4,\"f,\nour\",2024-02-29\n5,five,-\n")); n != 2 || err != nil {
 		t.Errorf("CSV: %d, %v", n, err)
 	}
 	if n, err := copied("COPY orders (name, id) FROM STDIN", strings.NewReader("")); n != 0 || err != nil {
@@ -71,8 +72,10 @@ func TestSQLCopiesInEveryType(t *testing.T) {
 		i INTEGER, u UBIGINT, h HUGEINT, f FLOAT, "Dec" DECIMAL(18,3), b BOOLEAN, t VARCHAR, x BLOB, j JSON, id UUID, bits BIT, d DATE, "d typed" TIME, tz TIMETZ,
 		ts TIMESTAMP_NS, "when" TIMESTAMPTZ, span INTERVAL, e ENUM('a', 'b'), l INTEGER[], days DATE[], texts VARCHAR[])`, "wares AS SELECT 7 AS id")
 	c := pgxConnect(t, start(t, dir, sqlProtocols()...), writerKey, "sslmode=disable").PgConn()
-	rows := "1\t18446744073709551615\t-170141183460469231731687303715884105727\t1.5\t-12.3456\tt\ttäb\\t\t\\\\x01ff\t{\"a\": 1}\t00000000-0000-0000-0000-000000000001\t0101\t" +
-		"2024-02-29\t12:34:56.789\t12:00:00+02\t2024-02-29 01:02:03.123456\t2024-02-29 01:02:03+02\t1 year 2 days 03:04:05\ta\t{1,NULL,3}\t{2024-02-29,infinity}\t{\"a b\",c}\n" +
+	rows := "1\t18446744073709551615\t-170141183460469231731687303715884105727\t1.5\t-12.3456\tt\ttäb\\t\t\\\\x01ff\t{\"a\": " +
+		"1}\t00000000-0000-0000-0000-000000000001\t0101\t" +
+		"2024-02-29\t12:34:56.789\t12:00:00+02\t2024-02-29 01:02:03.123456\t2024-02-29 01:02:03+02\t1 year 2 days " +
+		"03:04:05\ta\t{1,NULL,3}\t{2024-02-29,infinity}\t{\"a b\",c}\n" +
 		"2\t0\t0\tNaN\t1e3\tf\t\t\t[]\t\\N\t1\tinfinity\t\\N\t\\N\tinfinity\t-infinity\t\\N\tb\t{}\t{2024-02-29}\t{}\n" +
 		strings.Repeat("\\N\t", 20) + "\\N\n"
 	copied := func(sql, data string) {
@@ -159,7 +162,8 @@ func TestSQLCopyByMessages(t *testing.T) {
 	}
 	asked := func(m pgproto3.BackendMessage) bool { _, ok := m.(*pgproto3.CopyInResponse); return ok }
 	f, _ := dial()
-	send(f, &pgproto3.Parse{Query: "COPY orders (id, name) FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{})
+	send(f, &pgproto3.Parse{Query: "COPY orders (id, name) FROM STDIN"}, &pgproto3.Bind{}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{},
+		&pgproto3.Sync{})
 	until(f, asked)
 	send(f, &pgproto3.CopyData{Data: []byte("2\tt")}, &pgproto3.Flush{}, &pgproto3.CopyData{Data: []byte("wo\n")}, &pgproto3.CopyDone{}, &pgproto3.Sync{})
 	tag := until(f, func(m pgproto3.BackendMessage) bool { _, ok := m.(*pgproto3.CommandComplete); return ok })
@@ -190,7 +194,8 @@ func TestSQLCopiesByClients(t *testing.T) {
 	psql := clients.Installed(t, "psql", "psql", "postgresql-client")
 	p := start(t, shop(t), sqlProtocols()...)
 	file := folder(t, "rows.csv", "2;two;2024-02-29\n3;\"thr;ee\";\n") + "/rows.csv"
-	if status, out := session(t, libpq(t, p, writerKey), psql, "-X", "-c", `\copy orders from `+file+` (format csv, delimiter ';')`); status != 0 || out != "COPY 2\n" {
+	if status, out := session(t, libpq(t, p, writerKey), psql, "-X", "-c", `\copy orders from `+file+` (format csv, delimiter ';')`); status != 0 ||
+		out != "COPY 2\n" {
 		t.Errorf("psql: %d, %q", status, out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -17,9 +17,16 @@ func TestDataFusionDifferences(t *testing.T) {
 		{"SELECT approx_count_distinct(x) AS a, approx_quantile(x, 0.5) AS b FROM (VALUES (1), (1)) t(x)", `[{"a":1,"b":1}]`},
 		{"SELECT hex('a') AS a, to_hex(255) AS b, strlen('é') AS c", `[{"a":"61","b":"FF","c":2}]`},
 		{"SELECT first(x ORDER BY x) AS a, median(x) AS b, corr(x, x) AS c FROM (VALUES (1), (3)) t(x)", `[{"a":1,"b":2.0,"c":1.0}]`},
-		{"SELECT nvl(NULL, 1) AS a, ifnull(NULL, 1) AS b, date_bin(INTERVAL '1 hour', TIMESTAMP '2024-01-01 10:30:00', TIMESTAMP '2024-01-01') AS c", `[{"a":1,"b":1,"c":"2024-01-01T10:00:00"}]`},
-		{"SELECT to_date('2024-01-01') AS a, from_unixtime(0) AS b, date_format(TIMESTAMP '2024-01-01', '%Y') AS c", `[{"a":"2024-01-01","b":"1970-01-01T00:00:00","c":"2024"}]`},
-		{"SELECT initcap('ab cd') AS a, strpos('abc', 'c') AS b, btrim(' a ') AS c, split_part('a,b', ',', 1) AS d, array_to_string(string_to_array('a,b', ','), '+') AS e", `[{"a":"Ab Cd","b":3,"c":"a","d":"a","e":"a+b"}]`},
+		{
+			"SELECT nvl(NULL, 1) AS a, ifnull(NULL, 1) AS b, date_bin(INTERVAL '1 hour', TIMESTAMP '2024-01-01 10:30:00', TIMESTAMP '2024-01-01') AS c",
+			`[{"a":1,"b":1,"c":"2024-01-01T10:00:00"}]`,
+		},
+		{
+			"SELECT to_date('2024-01-01') AS a, from_unixtime(0) AS b, date_format(TIMESTAMP '2024-01-01', '%Y') AS c",
+			`[{"a":"2024-01-01","b":"1970-01-01T00:00:00","c":"2024"}]`,
+		},
+		{"SELECT initcap('ab cd') AS a, strpos('abc', 'c') AS b, btrim(' a ') AS c, split_part('a,b', ',', 1) AS d, array_to_string(string_to_array('a,b', " +
+			"','), '+') AS e", `[{"a":"Ab Cd","b":3,"c":"a","d":"a","e":"a+b"}]`},
 		{"SELECT array_has([1], 1) AS a, array_position([1, 2], 2) AS b, array_append([1], 2) AS c, array_length([1, 2]) AS d", `[{"a":true,"b":2,"c":[1,2],"d":2}]`},
 		{"SELECT * FROM generate_series(1, 2)", `[{"generate_series":1},{"generate_series":2}]`},
 	} {

@@ -62,7 +62,8 @@ func TestJDBC(t *testing.T) {
 	}
 	p := startSQL(t)
 	url := "jdbc:postgresql://" + p.address("postgres") + "/spice"
-	wantSession(t, "jdbc.txt", nil, java, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", jdbcDriver, "Session.java", url, readerKey)
+	wantSession(t, "jdbc.txt", nil, java, "-Duser.timezone=UTC", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", jdbcDriver, "Session.java",
+		url, readerKey)
 }
 
 // TestFlightJDBC has a session of Flight SQL's driver for Java.

@@ -103,7 +103,8 @@ func TestFlightSQLStatements(t *testing.T) {
 	golden.Equal(t, filepath.Join(sqlSessions, "flight-statements.txt"), said.String())
 
 	// A statement may be the command itself, as Spice's clients send it.
-	plain, err := c.read(c.Client.Client.GetFlightInfo(c.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: []byte("SELECT twice(21) AS n")}))
+	plain, err := c.read(c.Client.Client.GetFlightInfo(c.ctx,
+		&arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: []byte("SELECT twice(21) AS n")}))
 	if err != nil || plain != "n int64 | 42\n" {
 		t.Errorf("got %s, %v", plain, err)
 	}

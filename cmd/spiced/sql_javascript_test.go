@@ -100,7 +100,8 @@ func TestSQLJavaScriptDrizzle(t *testing.T) {
 		t.Skipf("DRIZZLE-KIT IS NOT TESTED: %v: install nodejs", err)
 	}
 	p := start(t, keyed(t), sqlProtocols()...)
-	dir := folder(t, "drizzle.config.json", `{"dialect": "postgresql", "out": "./pulled", "dbCredentials": {"url": "postgresql://ann:`+readerKey+"@"+p.address("postgres")+`/spice"}}`)
+	dir := folder(t, "drizzle.config.json", `{"dialect": "postgresql", "out": "./pulled", "dbCredentials": {"url": "postgresql://ann:`+readerKey+"@"+
+		p.address("postgres")+`/spice"}}`)
 	cmd := exec.CommandContext(t.Context(), node, filepath.Join(packages, "node_modules/drizzle-kit/bin.cjs"), "pull", "--config", "drizzle.config.json")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -65,7 +65,8 @@ func TestPgxParameters(t *testing.T) {
 				nothing *int64
 				date    time.Time
 			)
-			err := c.QueryRow(t.Context(), "SELECT twice($1::BIGINT), $2::VARCHAR, twice($3::BIGINT), $4::DATE", int64(21), "it's", nil, day).Scan(&twice, &text, &nothing, &date)
+			err := c.QueryRow(t.Context(), "SELECT twice($1::BIGINT), $2::VARCHAR, twice($3::BIGINT), $4::DATE", int64(21), "it's", nil, day).Scan(&twice,
+				&text, &nothing, &date)
 			if err != nil || twice != 42 || text != "it's" || nothing != nil || !date.Equal(day) {
 				t.Errorf("%s: %d %q %v %s, %v", mode, twice, text, nothing, date, err)
 			}

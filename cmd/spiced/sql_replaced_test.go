@@ -46,7 +46,10 @@ var replacedSelects = []string{
 var fileVersions = [][2]string{
 	{"SELECT 1 AS a, 'hello' AS val, {'x': 1, 'y': 'u'} AS s, [1, 2] AS l", "a,val\n1,hello\n"},
 	{"SELECT 1 AS a, 7::BIGINT AS val, {'x': 'a text, longer than twelve bytes', 'y': 'u'} AS s, ['a text, longer than twelve bytes'] AS l", "a,val\n1,7\n"},
-	{"SELECT 1 AS a, 'x1, and longer than twelve bytes' AS val, {'x': 1::HUGEINT, 'y': 2.5, 'z': [1]} AS s, [{'k': 'v'}, NULL] AS l", "a,val\n1,\"x1, and longer than twelve bytes\"\n"},
+	{
+		"SELECT 1 AS a, 'x1, and longer than twelve bytes' AS val, {'x': 1::HUGEINT, 'y': 2.5, 'z': [1]} AS s, [{'k': 'v'}, NULL] AS l",
+		"a,val\n1,\"x1, and longer than twelve bytes\"\n",
+	},
 	{"SELECT 1 AS a, 1.25::DECIMAL(9, 2) AS val, {'y': 'u', 'w': 1} AS s, [2.5::DOUBLE] AS l, 'more' AS added", "a,val,added\n1,2.5,more\n"},
 	{"SELECT true AS val, 1 AS a, MAP {'k': 1} AS s, 5 AS l", "val,a\ntrue,1\n"},
 	{"SELECT 1 AS a, TIMESTAMP '2024-02-29 13:14:15' AS val, 'text' AS s, NULL AS l", "a,other,val\n1,2,13:14:15\n"},

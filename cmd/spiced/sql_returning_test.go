@@ -24,8 +24,18 @@ func TestReturningOverPostgres(t *testing.T) {
 		rows string
 		tag  string
 	}{
-		{`INSERT INTO "public"."orders" ("id", "name") VALUES ($1, $2), ($3, $4) RETURNING "public"."orders"."id"`, []any{2, "two", 3, "three"}, "2, 3", "INSERT 0 2"},
-		{"INSERT INTO orders (id, name) VALUES ($1, 'TWO') ON CONFLICT (id) DO UPDATE SET name = excluded.name || orders.name RETURNING name", []any{2}, "TWOtwo", "INSERT 0 1"},
+		{
+			`INSERT INTO "public"."orders" ("id", "name") VALUES ($1, $2), ($3, $4) RETURNING "public"."orders"."id"`,
+			[]any{2, "two", 3, "three"},
+			"2, 3",
+			"INSERT 0 2",
+		},
+		{
+			"INSERT INTO orders (id, name) VALUES ($1, 'TWO') ON CONFLICT (id) DO UPDATE SET name = excluded.name || orders.name RETURNING name",
+			[]any{2},
+			"TWOtwo",
+			"INSERT 0 1",
+		},
 		{"INSERT INTO orders (id) VALUES (2) ON CONFLICT DO NOTHING RETURNING id::VARCHAR", nil, "", "INSERT 0 0"},
 		{"UPDATE orders SET name = $1 WHERE orders.id = $2 RETURNING orders.name || '!'", []any{"x", 3}, "x!", "UPDATE 1"},
 		{"DELETE FROM orders WHERE id > 1 RETURNING id + twice(id)", nil, "6, 9", "DELETE 2"},
@@ -96,7 +106,8 @@ func TestReturningOverHTTP(t *testing.T) {
 		p.want(p.do("POST", "/v1/sql", statement, "X-API-Key", key), status, parts...)
 	}
 	sql(writerKey, "INSERT INTO orders VALUES (2, 'two', DATE '2024-02-29') RETURNING *", 200, `[{"id":2,"name":"two","day":"2024-02-29"}]`)
-	sql(writerKey, "INSERT INTO orders (id) SELECT 10 + range FROM range(20000) RETURNING id", 413, "RETURNING gives more than 16384 rows; nothing was written", "change fewer rows at once, or leave RETURNING out")
+	sql(writerKey, "INSERT INTO orders (id) SELECT 10 + range FROM range(20000) RETURNING id", 413, "RETURNING gives more than 16384 rows; nothing was written",
+		"change fewer rows at once, or leave RETURNING out")
 	sql(writerKey, "DELETE FROM orders WHERE id > 2 RETURNING id", 200, `[]`)
 	sql(writerKey, "DELETE FROM orders WHERE id = 2 RETURNING nme", 400, `"nme"`, `did you mean "name"?`)
 	sql(writerKey, "INSERT INTO orders (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET name = (SELECT 'x')", 400, "DO UPDATE SET", "subquery")

@@ -48,7 +48,8 @@ func TestReadersCannotHarmTheRuntime(t *testing.T) {
 	full.Need(t, "statements run into their timeout")
 	const timeout, mostDelay, mostMemory = 3 * time.Second, 100 * time.Millisecond, 600 << 10 // KiB
 	dir := shop(t)
-	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(strings.Replace(shopPod, "runtime:\n", fmt.Sprintf("runtime:\n  query: { timeout: %s, workers: 3, worker_memory: 512MiB }\n", timeout), 1),
+	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(strings.Replace(shopPod, "runtime:\n",
+		fmt.Sprintf("runtime:\n  query: { timeout: %s, workers: 3, worker_memory: 512MiB }\n", timeout), 1),
 		`keys: ["`, `keys: ["`+thirdKey+`", "`, 1))
 	p := startProcess(t, dir, sqlProtocols("--watch=false")...)
 	honest := func() time.Duration {
@@ -133,7 +134,8 @@ func TestReadersSeeWhatWasWritten(t *testing.T) {
 		return "", err
 	}}
 	for protocol, ask := range readers { // they run in workers
-		if _, err := ask("SELECT json_structure((repeat('[', 100000) || repeat(']', 100000))::JSON) AS v -- " + protocol); err == nil || !strings.Contains(err.Error(), "ended its worker") {
+		if _, err := ask("SELECT json_structure((repeat('[', 100000) || repeat(']', 100000))::JSON) AS v -- " + protocol); err == nil ||
+			!strings.Contains(err.Error(), "ended its worker") {
 			t.Fatalf("%s: got %v", protocol, err)
 		}
 	}
@@ -157,7 +159,8 @@ func TestReadersSeeWhatWasWritten(t *testing.T) {
 			}
 		}
 	}
-	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM orders a JOIN spiced.datasets d ON d.name = 'orders' WHERE a.id > 10", "X-API-Key", readerKey), 200, fmt.Sprintf(`[{"n":%d}]`, n-10))
+	p.want(p.do("POST", "/v1/sql", "SELECT count(*) AS n FROM orders a JOIN spiced.datasets d ON d.name = 'orders' WHERE a.id > 10", "X-API-Key", readerKey),
+		200, fmt.Sprintf(`[{"n":%d}]`, n-10))
 }
 
 // TestWritesCannotHarmTheRuntime: what a write computes costs its caller an error, over each
@@ -166,7 +169,8 @@ func TestWritesCannotHarmTheRuntime(t *testing.T) {
 	full.Need(t, "statements run into their timeout")
 	dir := shop(t)
 	pod := strings.Replace(shopPod, "runtime:\n", "runtime:\n  query: { timeout: 3s, workers: 3, worker_memory: 512MiB }\n", 1)
-	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(pod, "datasets:\n", `  - { name: distance, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: int64 }, body: "levenshtein(a, b)" }
+	write(t, filepath.Join(dir, "spicepod.yaml"), strings.Replace(pod,
+		"datasets:\n", `  - { name: distance, from: sql, signature: { args: [{ name: a, type: utf8 }, { name: b, type: utf8 }], returns: int64 }, body: "levenshtein(a, b)" }
 datasets:
 `, 1))
 	p := startProcess(t, dir, sqlProtocols("--watch=false")...)
@@ -185,7 +189,8 @@ datasets:
 		}
 	}
 	long := strings.Repeat("ab", 200_000)
-	p.want(p.do("POST", "/v1/tools/distance:invoke", `{"args": {"a": "`+long+`", "b": "`+long+`x"}}`, "X-API-Key", readerKey), 504, "the statement took longer than 3s")
+	p.want(p.do("POST", "/v1/tools/distance:invoke", `{"args": {"a": "`+long+`", "b": "`+long+`x"}}`, "X-API-Key", readerKey),
+		504, "the statement took longer than 3s")
 	p.want(p.do("POST", "/v1/tools/distance:invoke", `{"args": {"a": "ab", "b": "abc"}}`, "X-API-Key", readerKey), 200, `"result":1`)
 
 	conn, err := pgx.Connect(t.Context(), pgDSN(p, writerKey, "sslmode=disable"))

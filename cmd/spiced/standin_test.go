@@ -56,15 +56,18 @@ var standIns = []standIn{
 		`from: "gs://rides-public/partitioned/", params: { PARAMS }`, `from: "gs://rides-public/zones.csv", params: { PARAMS }`,
 	}},
 	{connectors: []string{"mysql"}, start: mysqlStandIn, datasets: [2]string{
-		"from: mysql:shop.sample, params: { mysql_sslmode: disabled, PARAMS }", "from: mysql:shop.more, params: { mysql_sslmode: disabled, PARAMS }, acceleration: {}",
+		"from: mysql:shop.sample, params: { mysql_sslmode: disabled, PARAMS }",
+		"from: mysql:shop.more, params: { mysql_sslmode: disabled, PARAMS }, acceleration: {}",
 	}},
 	{connectors: []string{"github"}, start: githubStandIn, datasets: [2]string{
-		"from: github:github.com/example/club/issues, params: { PARAMS }, acceleration: {}", "from: github:github.com/example/club/files/trunk, params: { PARAMS }, acceleration: {}",
+		"from: github:github.com/example/club/issues, params: { PARAMS }, acceleration: {}",
+		"from: github:github.com/example/club/files/trunk, params: { PARAMS }, acceleration: {}",
 	}},
 	{connectors: []string{"delta_lake"}, catalogsOnly: true, datasets: [2]string{"from: delta_lake:delta", "from: delta_lake:delta, acceleration: {}"}},
 	{connectors: []string{"iceberg"}, catalogsOnly: true, datasets: [2]string{"from: iceberg:iceberg", "from: iceberg:iceberg, acceleration: {}"}},
 	{connectors: []string{"ducklake"}, catalogsOnly: true, datasets: [2]string{
-		"from: ducklake:orders, params: { ducklake_connection_string: 'sqlite:meta.sqlite' }", "from: ducklake:orders, params: { ducklake_connection_string: 'sqlite:meta.sqlite' }, acceleration: {}",
+		"from: ducklake:orders, params: { ducklake_connection_string: 'sqlite:meta.sqlite' }",
+		"from: ducklake:orders, params: { ducklake_connection_string: 'sqlite:meta.sqlite' }, acceleration: {}",
 	}},
 	{connectors: []string{"flightsql"}, start: flightStandIn, datasets: [2]string{
 		"from: flightsql:rides, params: { flightsql_username: ada, PARAMS }, acceleration: {}",
@@ -144,7 +147,8 @@ func s3StandIn(t *testing.T) (string, map[string]string) {
 		server.Put("rides-public", key, rides)
 	}
 	server.Put("rides-public", "zones.csv", "id,zone\n1,north\n")
-	return strings.TrimPrefix(server.URL, "http://"), map[string]string{"s3_endpoint": "http://ADDRESS", "s3_auth": "key", "s3_key": server.Key, "s3_secret": server.Secret}
+	return strings.TrimPrefix(server.URL, "http://"),
+		map[string]string{"s3_endpoint": "http://ADDRESS", "s3_auth": "key", "s3_key": server.Key, "s3_secret": server.Secret}
 }
 
 // googleStandIn has the API of S3, which that of Google is like.
@@ -157,13 +161,17 @@ func mysqlStandIn(t *testing.T) (string, map[string]string) {
 	server := mysqltest.Start(t)
 	server.Exec("CREATE DATABASE shop", "CREATE TABLE shop.sample (id bigint PRIMARY KEY, name text)", "INSERT INTO shop.sample VALUES (1, 'tea'), (2, 'coffee')",
 		"CREATE TABLE shop.more AS SELECT * FROM shop.sample", "GRANT ALL ON shop.* TO "+mysqltest.Reader)
-	return fmt.Sprintf("127.0.0.1:%d", server.Port), map[string]string{"mysql_host": "HOST", "mysql_tcp_port": "PORT", "mysql_user": mysqltest.Reader, "mysql_pass": mysqltest.Password}
+	return fmt.Sprintf("127.0.0.1:%d", server.Port), map[string]string{
+		"mysql_host": "HOST", "mysql_tcp_port": "PORT", "mysql_user": mysqltest.Reader,
+		"mysql_pass": mysqltest.Password,
+	}
 }
 
 // githubStandIn has a repository that was changed today.
 func githubStandIn(t *testing.T) (string, map[string]string) {
 	server := githubtest.Start(t, "github-token")
-	server.Repository("example/club", strings.ReplaceAll(githubtest.Example(20), "2026-01-03", time.Now().Format(time.DateOnly)), map[string]string{"README.md": "# Club", "docs/rules.md": "Be kind."})
+	server.Repository("example/club", strings.ReplaceAll(githubtest.Example(20), "2026-01-03", time.Now().Format(time.DateOnly)),
+		map[string]string{"README.md": "# Club", "docs/rules.md": "Be kind."})
 	return strings.TrimPrefix(server.URL, "http://"), map[string]string{"github_endpoint": "http://ADDRESS", "github_token": "github-token"}
 }
 

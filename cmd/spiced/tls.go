@@ -112,7 +112,8 @@ func pemOf(what, text, file string) ([]byte, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		hint := ""
 		if strings.Contains(file, "${") {
-			hint = fmt.Sprintf("%s_file is read as it is; %s takes a reference such as ${env:NAME} to the PEM itself", what, what)
+			hint = fmt.Sprintf("%s_file is read as it is; %s takes a reference such as ${env:NAME} to the PEM itself",
+				what, what)
 		}
 		return nil, &tlsFault{what + "_file", fmt.Sprintf("file %q does not exist", file), hint}
 	}

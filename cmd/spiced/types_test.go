@@ -29,10 +29,14 @@ var formTexts = map[string]string{
 // moreTypes are spellings of SQL and of DuckDB beyond the words of the table, with values.
 var moreTypes = map[string]string{
 	"int[]": `[1,2]`, "integer[]": `[1,null]`, "VARCHAR[2]": `["a","b"]`, "int[][]": `[[1],[]]`, "decimal(10)": `"7"`, "timestamp(3)": `"2024-02-29T12:30:00.500"`,
-	"STRUCT(a INTEGER, \"b c\" VARCHAR)": `{"a":1,"b c":"x"}`, "MAP(VARCHAR, INTEGER)": `{"a":1}`, "map<date, list<hugeint>>": `{"2024-02-29":[7,"9007199254740993"]}`,
-	"list<map<utf8, blob>>": `[{"a":"aGk="}]`, "map<utf8, struct(b bit, t time_ns, u uuid, e enum('p'), a int[2], m map<int, bool>)>": `{"k":{"b":"01","t":"12:00:00","u":"01234567-89ab-4def-8123-456789abcdef","e":"p","a":[1,2],"m":{"1":true}}}`,
+	"STRUCT(a INTEGER, \"b c\" VARCHAR)": `{"a":1,"b c":"x"}`, "MAP(VARCHAR, INTEGER)": `{"a":1}`,
+	"map<date, list<hugeint>>": `{"2024-02-29":[7,"9007199254740993"]}`,
+	"list<map<utf8, blob>>":    `[{"a":"aGk="}]`,
+	"map<utf8, struct(b bit, t time_ns, u uuid, e enum('p'), a int[2], " +
+		"m map<int, bool>)>": `{"k":{"b":"01","t":"12:00:00","u":"01234567-89ab-4def-8123-456789abcdef","e":"p","a":[1,2],"m":{"1":true}}}`,
 	"struct<u: union(n int64, j json), t: time, i: interval>": `{"u":{"j":{"x":[1]}},"t":"12:00:00","i":"1 day"}`,
-	"list<enum('a b', 'it''s')>":                              `["it's",null]`, "uuid[]": `["01234567-89ab-4def-8123-456789abcdef"]`, "UNION(n INTEGER, b BLOB)": `{"b":"aGk="}`, "map<boolean, float64>": `{"true":0.5}`,
+	"list<enum('a b', 'it''s')>":                              `["it's",null]`, "uuid[]": `["01234567-89ab-4def-8123-456789abcdef"]`,
+	"UNION(n INTEGER, b BLOB)": `{"b":"aGk="}`, "map<boolean, float64>": `{"true":0.5}`,
 }
 
 func typeNames() []typeName {
@@ -84,7 +88,8 @@ func TestEveryNameOfAType(t *testing.T) {
 	pod.WriteString("version: v1\nkind: Spicepod\nname: types\nruntime: {functions: {enabled: true}}\nfunctions:\n")
 	yaml := func(s string) string { b, _ := json.Marshal(s); return string(b) } // JSON is YAML
 	for i, n := range names {
-		fmt.Fprintf(&pod, "- {name: f%d, from: sql, body: v, signature: {args: [{name: v, type: %s, default: %s}], returns: %s},\n   tests: [{args: {v: %[3]s}, returns: %[3]s}]}\n", i, yaml(n.name), n.value, yaml(n.name))
+		fmt.Fprintf(&pod, "- {name: f%d, from: sql, body: v, signature: {args: [{name: v, type: %s, default: %s}], returns: %s},\n   tests: [{args: {v: %[3]s}, "+
+			"returns: %[3]s}]}\n", i, yaml(n.name), n.value, yaml(n.name))
 	}
 	p := start(t, folder(t, "spicepod.yaml", pod.String()), sqlProtocols()...)
 	pg := pgxConnect(t, p, "x", "sslmode=disable")

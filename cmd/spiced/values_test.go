@@ -330,7 +330,10 @@ func spread(r *rand.Rand, bits int) int64 {
 }
 
 func textValue(r *rand.Rand) string {
-	parts := []string{"a", " ", "'", `"`, `\`, "{", "}", ",", "\n", "\t", "é", "日", "😀", "NULL", "null", "$1", "--", "\u2028", "\x01", "infinity", "2024-02-29", "1e5"}
+	parts := []string{
+		"a", " ", "'", `"`, `\`, "{", "}", ",", "\n", "\t", "é", "日", "😀", "NULL", "null", "$1", "--", "\u2028", "\x01", "infinity",
+		"2024-02-29", "1e5",
+	}
 	var b strings.Builder
 	for range r.IntN(6) {
 		b.WriteString(parts[r.IntN(len(parts))])

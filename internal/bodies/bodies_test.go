@@ -134,17 +134,18 @@ func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world 
 		}
 		return list, nil
 	}
-	err = db.Publish(t.Context(), engine.NewCatalog(engine.Contents{Generation: 1, Functions: compiled.Engine(), Dependencies: dependencies}), func(tx *engine.Tx) error {
-		for _, f := range compiled.All() {
-			if f.Code() != nil {
-				set.Add(f, c)
+	err = db.Publish(t.Context(),
+		engine.NewCatalog(engine.Contents{Generation: 1, Functions: compiled.Engine(), Dependencies: dependencies}), func(tx *engine.Tx) error {
+			for _, f := range compiled.All() {
+				if f.Code() != nil {
+					set.Add(f, c)
+				}
+				if p := f.Create(tx, pod, functions.Published()); p != nil {
+					return p
+				}
 			}
-			if p := f.Create(tx, pod, functions.Published()); p != nil {
-				return p
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,10 @@ func openBody(t testing.TB, declared string, c body.Body, isolated bool) *world 
 // query returns the rows of a statement, each as its JSON would be in DuckDB's text.
 func query(t *testing.T, db *world, sql string) (string, error) {
 	t.Helper()
-	rows, err := db.Query(t.Context(), engine.Request{Isolate: db.isolated, SQL: "SELECT coalesce(string_agg(row_text, ' '), '') FROM (SELECT CAST(t AS VARCHAR) AS row_text FROM (" + sql + ") AS t)"})
+	rows, err := db.Query(t.Context(), engine.Request{
+		Isolate: db.isolated,
+		SQL:     "SELECT coalesce(string_agg(row_text, ' '), '') FROM (SELECT CAST(t AS VARCHAR) AS row_text FROM (" + sql + ") AS t)",
+	})
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +192,8 @@ func testTypes(t *testing.T, isolated bool) {
 		"int8": "range % 100", "int16": "range * 3", "int32": "range * 70000", "int64": "range * 900000000000000",
 		"uint8": "range % 200", "uint16": "range", "uint32": "range * 100000", "uint64": "range * 900000000000000",
 		"float32": "range / 3", "float64": "range / 7", "utf8": "repeat('é', CAST(range % 9 AS INTEGER)) || range", "boolean": "range % 2 = 0",
-		"binary": "encode('b' || range)", "date": "DATE '2024-02-29' + CAST(range AS INTEGER)", "timestamp": "TIMESTAMP '1969-01-01 00:00:01.000001' + INTERVAL (range) HOUR",
+		"binary": "encode('b' || range)", "date": "DATE '2024-02-29' + CAST(range AS INTEGER)",
+		"timestamp":   "TIMESTAMP '1969-01-01 00:00:01.000001' + INTERVAL (range) HOUR",
 		"timestamptz": "TIMESTAMPTZ '2024-01-01 00:00:00+02' + INTERVAL (range) MINUTE", "time": "TIME '00:00:01' + INTERVAL (range % 3600) SECOND",
 		"decimal(4,1)": "range % 100 / 10", "decimal(9,2)": "range / 100", "decimal(18,3)": "range * 1000", "decimal(38,10)": "range * 123456789012345",
 		"json": "json_object('a', range, 'b', [1, NULL])", "list<int64>": "[range, NULL, range + 1]", "list<utf8>": "[range::VARCHAR, NULL, '']",
@@ -321,8 +326,12 @@ func testLimits(t *testing.T, isolated bool) {
 		code    errcode.Code
 		message string
 	}{
-		"SELECT sum(twice(range)) AS s FROM range(11)": {errcode.Limit, "the statement needs at least 11 calls of function 'twice'; its limit is 10; select fewer rows with different arguments, or raise limits.max_calls of the function"},
-		"SELECT twice(4242) AS s":                      {errcode.Execution, "function 'twice' failed for (x := 4242): no such thing"},
+		"SELECT sum(twice(range)) AS s FROM range(11)": {
+			errcode.Limit,
+			"the statement needs at least 11 calls of function 'twice'; its limit is 10; select fewer rows with different arguments, or raise limits.max_calls " +
+				"of the function",
+		},
+		"SELECT twice(4242) AS s": {errcode.Execution, "function 'twice' failed for (x := 4242): no such thing"},
 	} {
 		_, err := query(t, db, sql)
 		if e := engine.AsError(err); err == nil || e.Code != want.code || e.Error() != want.message {
@@ -383,7 +392,8 @@ func testBadBodies(t *testing.T, isolated bool) {
 		}},
 	} {
 		call = bad.call
-		if _, err := query(t, db, "SELECT twice(1) AS s"); err == nil || !strings.Contains(err.Error(), "function 'twice' failed") || !strings.Contains(err.Error(), bad.want) {
+		if _, err := query(t, db, "SELECT twice(1) AS s"); err == nil || !strings.Contains(err.Error(), "function 'twice' failed") ||
+			!strings.Contains(err.Error(), bad.want) {
 			t.Errorf("%v, want %s", err, bad.want)
 		}
 	}
@@ -472,7 +482,8 @@ func TestLimitsOfAll(t *testing.T) {
 	}
 	t.Cleanup(db.Close)
 	const signature = "signature: {args: [{name: x, type: int64}], returns: int64}"
-	pod := podtest.Load(t, "runtime: {tools: {limits: {max_calls: 7, batch_rows: 5}}}\nfunctions:\n- {name: code, from: exec, body: x, "+signature+"}\n- {name: slow, from: exec, body: x, limits: {timeout: 10m, max_calls: 9, batch_rows: 3}, "+signature+"}\n"+
+	pod := podtest.Load(t, "runtime: {tools: {limits: {max_calls: 7, batch_rows: 5}}}\nfunctions:\n- {name: code, from: exec, body: x, "+signature+
+		"}\n- {name: slow, from: exec, body: x, limits: {timeout: 10m, max_calls: 9, batch_rows: 3}, "+signature+"}\n"+
 		"tools:\n- {name: tool, from: 'tool:a__b', as_sql: true, "+signature+"}\n", codeKind)
 	declared, problem := udf.DeclareTool(pod, 0, "a__b", nil)
 	if problem != nil {

@@ -61,8 +61,12 @@ const toolBatchTimeout = 24 * time.Hour
 func newFunction(s *Set, f *functions.Function, b body.Body) *Function {
 	code, d := f.Code(), f.Declared
 	added := &Function{
-		set: s, id: code.ID, name: f.Name, args: code.Args, returns: code.Returns, arrow: format.ArrowType(code.Returns), body: b, users: 1,
-		settings: settings{distinct: distinct(f), maxCalls: d.Limits.MaxCalls, batchRows: body.MaxRows, timeout: body.DefaultTimeout},
+		set: s, id: code.ID, name: f.Name, args: code.Args, returns: code.Returns, arrow: format.ArrowType(code.Returns),
+		body: b, users: 1,
+		settings: settings{
+			distinct: distinct(f), maxCalls: d.Limits.MaxCalls, batchRows: body.MaxRows,
+			timeout: body.DefaultTimeout,
+		},
 	}
 	added.immutable = added.distinct && f.Volatility == spicepod.Immutable
 	if n := d.Limits.BatchRows; n > 0 {
@@ -238,11 +242,13 @@ func (f *Function) callBody(ctx context.Context, batch arrow.RecordBatch) (value
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && limited.Err() != nil:
-		return nil, engine.NewError(errcode.Timeout, "make it faster, or raise limits.timeout of the function", "a call took longer than %s", f.timeout)
+		return nil, engine.NewError(errcode.Timeout, "make it faster, or raise limits.timeout of the function",
+			"a call took longer than %s", f.timeout)
 	case err != nil:
 		return nil, err
 	case values.Len() != int(batch.NumRows()):
-		return nil, fmt.Errorf("it returned %s for a batch of %s", plural.Of(values.Len(), "value"), plural.Of(int(batch.NumRows()), "row"))
+		return nil, fmt.Errorf("it returned %s for a batch of %s", plural.Of(values.Len(), "value"),
+			plural.Of(int(batch.NumRows()), "row"))
 	case !arrow.TypeEqual(values.DataType(), f.arrow):
 		return nil, fmt.Errorf("it returned values of type %s; it is declared to return %s", values.DataType(), f.arrow)
 	}

@@ -17,14 +17,16 @@ func (f *found) gather(t arrow.DataType) (arrow.Array, error) {
 	case *arrow.StringType:
 		return f.gatherTexts(), nil
 	case arrow.FixedWidthDataType:
-		if _, plain := first.(interface{ ValueStr(int) string }); plain && t.Bytes() > 0 && len(first.Data().Children()) == 0 && t.ID() != arrow.BOOL {
+		if _, plain := first.(interface{ ValueStr(int) string }); plain && t.Bytes() > 0 &&
+			len(first.Data().Children()) == 0 && t.ID() != arrow.BOOL {
 			return f.gatherFixed(t), nil
 		}
 	}
 	var parts []arrow.Array
 	for from := 0; from < len(f.refs); {
 		to := f.run(from)
-		parts = append(parts, array.NewSlice(f.flights[f.refs[from].flight].values, int64(f.refs[from].at), int64(f.refs[to-1].at+1)))
+		parts = append(parts, array.NewSlice(f.flights[f.refs[from].flight].values, int64(f.refs[from].at),
+			int64(f.refs[to-1].at+1)))
 		from = to
 	}
 	return array.Concatenate(parts, memory.DefaultAllocator)
@@ -68,7 +70,8 @@ func (f *found) gatherFixed(t arrow.FixedWidthDataType) arrow.Array {
 		at := (from.Data().Offset() + int(r.at)) * width
 		copy(values[i*width:], from.Data().Buffers()[1].Bytes()[at:at+width])
 	}
-	data := array.NewData(t, len(f.refs), []*memory.Buffer{memory.NewBufferBytes(valid), memory.NewBufferBytes(values)}, nil, nulls, 0)
+	data := array.NewData(t, len(f.refs), []*memory.Buffer{memory.NewBufferBytes(valid), memory.NewBufferBytes(values)},
+		nil, nulls, 0)
 	defer data.Release()
 	return array.MakeFromData(data)
 }

@@ -129,7 +129,8 @@ func (m *memo) Counts() (id string, rows, calls int) {
 
 func (m *memo) add(f *Function, calls int) error {
 	if m.calls += calls; f.maxCalls > 0 && m.calls > f.maxCalls {
-		return engine.NewError(errcode.Limit, "select fewer rows with different arguments, or raise limits.max_calls of the function",
+		return engine.NewError(errcode.Limit,
+			"select fewer rows with different arguments, or raise limits.max_calls of the function",
 			"the statement needs at least %d calls of function '%s'; its limit is %d", m.calls, f.name, f.maxCalls)
 	}
 	return nil

@@ -24,7 +24,10 @@ type access struct {
 func (a *attempt) availability() registry.Availability {
 	o := registry.Availability{Policy: a.policy, Log: a.s.log}
 	for _, f := range a.pod.Functions {
-		t := &availability.Tool{Name: f.Name, Owner: f.Owner, Tags: f.Tags, Source: tools.SourceFunction, Risk: cmp.Or(f.Risk, availability.Read)}
+		t := &availability.Tool{
+			Name: f.Name, Owner: f.Owner, Tags: f.Tags, Source: tools.SourceFunction,
+			Risk: cmp.Or(f.Risk, availability.Read),
+		}
 		if t.Owner == "" {
 			t.Owner = tools.OwnerRuntime
 		}
@@ -34,7 +37,10 @@ func (a *attempt) availability() registry.Availability {
 		if !entry.AsSQL || entry.Server() {
 			continue
 		}
-		t := &availability.Tool{Name: entry.Name, Owner: entry.Owner, Source: tools.SourceBuiltin, Risk: cmp.Or(entry.Risk, availability.Read)}
+		t := &availability.Tool{
+			Name: entry.Name, Owner: entry.Owner, Source: tools.SourceBuiltin,
+			Risk: cmp.Or(entry.Risk, availability.Read),
+		}
 		if t.Owner == "" {
 			t.Owner = tools.OwnerRuntime
 		}
@@ -53,9 +59,11 @@ func checkApprovers(b *build) {
 	}
 	switch rules := b.policy.Approvals(); {
 	case b.keys.Enabled() && len(rules) > 0 && len(auth.Approvers) == 0:
-		warn(rules[0].Path, rules[0].Declared, "no one can approve calls: keys are required and there are no approvers", "write the names of principals in runtime.auth.approvers")
+		warn(rules[0].Path, rules[0].Declared, "no one can approve calls: keys are required and there are no approvers",
+			"write the names of principals in runtime.auth.approvers")
 	case auth != nil && !b.keys.Enabled() && len(auth.Approvers) > 0:
-		warn("runtime.auth.approvers", "", "approvers have no effect: without keys, everyone decides", "declare runtime.auth.api-key, or remove them")
+		warn("runtime.auth.approvers", "", "approvers have no effect: without keys, everyone decides",
+			"declare runtime.auth.api-key, or remove them")
 	}
 }
 
@@ -78,11 +86,13 @@ func (a *attempt) checkToolsets(c *registry.Catalog) {
 	all := availability.NamesOf(names)
 	for i, s := range a.pod.Toolsets {
 		for j, pattern := range s.Tools {
-			known := all.Has(pattern) || strings.Contains(pattern, "*") && slices.ContainsFunc(names, availability.NamesOf([]string{pattern}).Has)
+			known := all.Has(pattern) || strings.Contains(pattern, "*") &&
+				slices.ContainsFunc(names, availability.NamesOf([]string{pattern}).Has)
 			if known || a.ofServer(pattern) {
 				continue
 			}
-			p := a.pod.Problem(fmt.Sprintf("toolsets[%d].tools[%d]", i, j), fmt.Sprintf("there is no tool or function %q", pattern),
+			p := a.pod.Problem(fmt.Sprintf("toolsets[%d].tools[%d]", i, j),
+				fmt.Sprintf("there is no tool or function %q", pattern),
 				nearest.Hint(pattern, names, "write the name of a tool or function, or a pattern such as wiki__*"))
 			p.Component = "toolset " + s.Name
 			a.problem(p)

@@ -73,7 +73,8 @@ func TestFaultsOfAvailability(t *testing.T) {
 		}
 	}
 	check(true, false)
-	r.problems(r.pod(availabilityPod("available: ctx.spaceid == 's'", "")), `spicepod.yaml:11:20: function f: available: ctx has no field "spaceid" (did you mean "space_id"?)`)
+	r.problems(r.pod(availabilityPod("available: ctx.spaceid == 's'", "")),
+		`spicepod.yaml:11:20: function f: available: ctx has no field "spaceid" (did you mean "space_id"?)`)
 	check(true, false)
 	r.problems(r.pod(availabilityPod("available: ctx.space_id != 's'", "")))
 	check(false, true)

@@ -50,7 +50,10 @@ func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *buil
 	if old == nil {
 		old = &Generation{Pod: &spicepod.Pod{}}
 	}
-	return &build{s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{}, waiting: newWaiting()}
+	return &build{
+		s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{},
+		waiting: newWaiting(),
+	}
 }
 
 // problem reports a problem. One that was reported before, for example by a test
@@ -102,13 +105,16 @@ func (b *build) remarks() {
 	b.problems(b.pod.NotServed())
 	b.problems(b.pod.Faults())
 	if len(b.pod.Functions) > 0 && !b.pod.Runtime.Functions.Enabled {
-		p := b.pod.KeyProblem("functions", "User-defined functions are declared but disabled. Set `runtime.functions.enabled: true` to register spicepod `functions:` entries.", "")
+		p := b.pod.KeyProblem("functions",
+			"User-defined functions are declared but disabled. Set `runtime.functions.enabled: true` to register spicepod "+
+				"`functions:` entries.", "")
 		b.problem(p)
 	}
 	remarkFiles(b)
 	for _, root := range b.pod.DataRoots() {
 		if !slices.Contains(b.s.db.roots, root) {
-			p := b.pod.Problem("runtime.data_roots", fmt.Sprintf("the data root %s takes effect at the next start", root), "restart spiced: the engine was locked without it")
+			p := b.pod.Problem("runtime.data_roots", fmt.Sprintf("the data root %s takes effect at the next start", root),
+				"restart spiced: the engine was locked without it")
 			p.Severity = spicepod.Warning
 			b.problem(p)
 		}
@@ -188,7 +194,11 @@ func (b *build) compileViews(ctx context.Context) {
 			b.restore(component{view: last})
 		}
 	}
-	names := engine.NewCatalog(engine.Contents{Relations: b.declared, Functions: append(baseFunctions(), b.set.Engine()...), Unserved: func(o engine.Object, r engine.Relation) *engine.Error { return unlisted(b, o, r) }})
+	names := engine.NewCatalog(engine.Contents{
+		Relations: b.declared,
+		Functions: append(baseFunctions(), b.set.Engine()...),
+		Unserved:  func(o engine.Object, r engine.Relation) *engine.Error { return unlisted(b, o, r) },
+	})
 	for i := range b.pod.Views {
 		r := relationOf(b.pod.Views[i].Qualified())
 		last := b.lastView(r)
@@ -215,7 +225,8 @@ func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
-		Embeddings: b.embeddings, outside: outside{servers: b.servers, environments: b.environments, snapshots: &b.s.db.snapshots},
-		order: slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
+		Embeddings: b.embeddings,
+		outside:    outside{servers: b.servers, environments: b.environments, snapshots: &b.s.db.snapshots},
+		order:      slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
 	}
 }

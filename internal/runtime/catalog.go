@@ -51,7 +51,8 @@ func (a *attempt) checkPinned(g *Generation) {
 		for _, def := range g.Tools.All() {
 			names = append(names, def.Name)
 		}
-		p := a.pod.Problem(fmt.Sprintf("runtime.mcp.pinned_tools[%d]", i), fmt.Sprintf("there is no tool %q to pin", name), nearest.Hint(name, names, "spiced.tools lists the tools"))
+		p := a.pod.Problem(fmt.Sprintf("runtime.mcp.pinned_tools[%d]", i), fmt.Sprintf("there is no tool %q to pin", name),
+			nearest.Hint(name, names, "spiced.tools lists the tools"))
 		p.Severity = spicepod.Warning
 		a.problem(p)
 	}
@@ -61,11 +62,13 @@ func (a *attempt) checkPinned(g *Generation) {
 func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catalog, error) {
 	t := a.pod.Runtime.Tools
 	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{
-		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results, Batch: a.s.db.Batch, Trials: &a.s.tools.trials,
+		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results, Batch: a.s.db.Batch,
+		Trials: &a.s.tools.trials,
 	}, a.old.tools)
 	contents := registry.Contents{
-		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel, EmbeddingTimeout: t.Search.EmbeddingTimeout,
-		Search: search.Of(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),
+		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel,
+		EmbeddingTimeout: t.Search.EmbeddingTimeout,
+		Search:           search.Of(t.Search), Functions: owners(a.set), Hidden: a.hidden(g),
 	}
 	if l := tools.DeclaredLimits(t.Limits); l != nil {
 		contents.Limits = *l
@@ -157,7 +160,10 @@ func (a *attempt) hidden(g *Generation) []registry.Hidden {
 			list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageEnabled, Reason: reason})
 			continue
 		}
-		list = append(list, registry.Hidden{Name: f.Name, Stage: registry.StageLoaded, Reason: faultOf(a.build, "function "+f.Name)})
+		list = append(list, registry.Hidden{
+			Name: f.Name, Stage: registry.StageLoaded,
+			Reason: faultOf(a.build, "function "+f.Name),
+		})
 	}
 	for _, name := range builtin.Names() {
 		if definition(a.builtins, name) != nil { // a caller who does not see it gets no reason
@@ -217,7 +223,8 @@ func (a *attempt) searchTests(ctx context.Context, g *Generation) error {
 			continue
 		}
 		if r.Degraded {
-			p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i), "not judged, because the embedding model could not be asked: "+r.Message, "")
+			p := a.pod.Problem(fmt.Sprintf("search_tests[%d].expect", i),
+				"not judged, because the embedding model could not be asked: "+r.Message, "")
 			p.Severity, p.Component = spicepod.Warning, "search test "+r.Test.Query
 			a.problem(p)
 			continue
@@ -258,7 +265,9 @@ func connecting(servers []*mcpclient.Server, server string) bool {
 func hasTool(servers []*mcpclient.Server, server, name string) bool {
 	name = strings.ReplaceAll(name, "/", "__")
 	return slices.ContainsFunc(servers, func(s *mcpclient.Server) bool {
-		return sqltree.Fold(s.Name()) == sqltree.Fold(server) && slices.ContainsFunc(s.Tools(), func(t tools.Tool) bool { return sqltree.Fold(t.Definition().Name) == sqltree.Fold(name) })
+		return sqltree.Fold(s.Name()) == sqltree.Fold(server) && slices.ContainsFunc(s.Tools(), func(t tools.Tool) bool {
+			return sqltree.Fold(t.Definition().Name) == sqltree.Fold(name)
+		})
 	})
 }
 
@@ -271,9 +280,11 @@ func pendingTools(servers []*mcpclient.Server, leftOut []string) func(name strin
 		case !found, slices.Contains(leftOut, sqltree.Fold(strings.ReplaceAll(name, "/", "__"))):
 			return nil
 		case connecting(servers, server):
-			return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q is being connected, and its tools are not known yet", server), "try again in a moment")
+			return tools.NewError(errcode.Loading,
+				fmt.Sprintf("MCP server %q is being connected, and its tools are not known yet", server), "try again in a moment")
 		case hasTool(servers, server, name):
-			return tools.NewError(errcode.Loading, fmt.Sprintf("MCP server %q has been connected, and its tools are being loaded", server), "try again in a moment")
+			return tools.NewError(errcode.Loading,
+				fmt.Sprintf("MCP server %q has been connected, and its tools are being loaded", server), "try again in a moment")
 		}
 		if why := neverAnswered(servers, server); why != "" {
 			return tools.NewError(errcode.ToolUnavailable, why, "")

@@ -22,7 +22,8 @@ func unlisted(b *build, o engine.Object, r engine.Relation) *engine.Error {
 		return nil
 	}
 	if state.Loading {
-		return engine.NewError(errcode.Loading, "try again in a moment", "catalog %q is loading: its server has not listed its tables yet", state.Name)
+		return engine.NewError(errcode.Loading, "try again in a moment",
+			"catalog %q is loading: its server has not listed its tables yet", state.Name)
 	}
 	var p spicepod.Problem
 	for _, q := range b.report.Problems {

@@ -39,7 +39,8 @@ func TestTestsOfServicesRunOverColumns(t *testing.T) {
 		{"changing", "", "volatile", nil}, // a second call may return something else
 		{"writes", "volatility: stable, risk: write,", "stable", nil},
 	} {
-		r := prepare(t, files{"spicepod.yaml": strings.NewReplacer("NAME", tt.name, "URL", service.URL, "MORE", tt.more, "VOLATILITY", tt.volatility).Replace(declared)})
+		r := prepare(t, files{"spicepod.yaml": strings.NewReplacer("NAME", tt.name, "URL", service.URL, "MORE", tt.more, "VOLATILITY",
+			tt.volatility).Replace(declared)})
 		r.Load(t.Context(), "start")
 		var found []string
 		for _, p := range r.LastReport().Problems {

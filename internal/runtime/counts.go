@@ -32,7 +32,9 @@ func count(b *build) {
 		}
 		for j, t := range f.Tests {
 			r.Skipped = append(r.Skipped, functions.TestResult{
-				Function: f.Name, Name: cmp.Or(t.Name, fmt.Sprintf("test %d", j+1)), Position: b.pod.At(fmt.Sprintf("functions[%d].tests[%d]", i, j)), Skipped: true, Message: faultOf(b, "function "+f.Name),
+				Function: f.Name, Name: cmp.Or(t.Name, fmt.Sprintf("test %d", j+1)),
+				Position: b.pod.At(fmt.Sprintf("functions[%d].tests[%d]", i, j)), Skipped: true,
+				Message: faultOf(b, "function "+f.Name),
 			})
 		}
 	}
@@ -43,6 +45,9 @@ func count(b *build) {
 		}
 	}
 	r.Counts = []Count{
-		{"datasets", len(b.pod.Datasets), len(b.datasets)}, {"views", len(b.pod.Views), views}, {"functions", declared, len(b.set.Declared())}, {"tools", r.tools, r.tools},
+		{"datasets", len(b.pod.Datasets), len(b.datasets)},
+		{"views", len(b.pod.Views), views},
+		{"functions", declared, len(b.set.Declared())},
+		{"tools", r.tools, r.tools},
 	}
 }

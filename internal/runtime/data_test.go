@@ -98,7 +98,8 @@ func TestMetricsOfLoads(t *testing.T) {
 	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("f", "x", "x")}, func(o *Options) { o.Metrics = metrics })
 	r.pod("functions:\n" + fn("f", "x", "x") + fn("g", "x", "nix"))
 	r.pod("nonsense: 1\n")
-	hasMetrics(t, metrics, `spiced_reloads_total{outcome="ok"} 2`, `spiced_reloads_total{outcome="refused"} 1`, "spiced_generation 2", "spiced_functions 1", "spiced_load_problems 1")
+	hasMetrics(t, metrics, `spiced_reloads_total{outcome="ok"} 2`, `spiced_reloads_total{outcome="refused"} 1`, "spiced_generation 2", "spiced_functions 1",
+		"spiced_load_problems 1")
 }
 
 func TestStateOutlivesARuntime(t *testing.T) {

@@ -39,7 +39,9 @@ type database struct {
 
 // openDatabase opens the engine, locks it to the Spicepod's folders and state,
 // and begins to create the introspection tables: see [database.wait].
-func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger, batch engine.BatchHandler, lost func()) (_ *database, err error) {
+func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger,
+	batch engine.BatchHandler, lost func(),
+) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots(), proxies: datasets.NewProxies(log)}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
 	defer func() {
@@ -103,14 +105,17 @@ func (db *database) useExtensions(ctx context.Context, pod *spicepod.Pod, o *eng
 }
 
 // newWorkers makes the pool of workers, which read only the roots.
-func newWorkers(pod *spicepod.Pod, roots []string, state string, command []string, extensions []engine.Extension, log *slog.Logger) (*isolate.Pool, error) {
+func newWorkers(pod *spicepod.Pod, roots []string, state string, command []string, extensions []engine.Extension,
+	log *slog.Logger,
+) (*isolate.Pool, error) {
 	spill := filepath.Join(state, "workers")
 	if err := os.MkdirAll(spill, 0o700); err != nil {
 		return nil, fmt.Errorf("make the workers' folder: %w", err)
 	}
 	q := pod.Runtime.Query
 	workers, err := isolate.New(isolate.Options{
-		Command: command, Workers: q.Workers, Queue: q.MaxQueuedQueries, Memory: int64(q.WorkerMemory), MaxSpill: int64(q.MaxSpill), Roots: roots, TempDir: spill, Log: log,
+		Command: command, Workers: q.Workers, Queue: q.MaxQueuedQueries, Memory: int64(q.WorkerMemory),
+		MaxSpill: int64(q.MaxSpill), Roots: roots, TempDir: spill, Log: log,
 		Setup: workerSetup(), Extensions: extensions,
 	})
 	if err != nil {
@@ -162,7 +167,8 @@ func (db *database) wait() error {
 // setup creates the introspection tables and the prelude.
 func (db *database) setup(tx *engine.Tx) error {
 	ddl := append(datasets.Tables(),
-		"CREATE TABLE "+engine.Qualified(engine.System, tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
+		"CREATE TABLE "+engine.Qualified(engine.System,
+			tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR, waits_for VARCHAR)`)
 	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables())
 	for _, sql := range ddl {
@@ -195,7 +201,9 @@ func (db *database) republish(ctx context.Context, build func(*engine.Tx) error,
 
 // republishTargets is republish for a publication after which these relations have other
 // targets.
-func (db *database) republishTargets(ctx context.Context, targets map[engine.Relation]engine.Target, build func(*engine.Tx) error, changed ...engine.Relation) error {
+func (db *database) republishTargets(ctx context.Context, targets map[engine.Relation]engine.Target,
+	build func(*engine.Tx) error, changed ...engine.Relation,
+) error {
 	db.publishing.Lock()
 	defer db.publishing.Unlock()
 	if db.Current().Generation == 0 {

@@ -171,7 +171,8 @@ func (s *resolver) function(called string) *engine.Dependency {
 		return d
 	}
 	if f := s.g.Functions.Get(called); f != nil {
-		d := s.add(name, f.DDL(functions.Published().WithKeys(keyColumns(s.g.Datasets))), f.Drop(), s.all(f.Uses.Relations, f.Uses.Functions)...)
+		d := s.add(name, f.DDL(functions.Published().WithKeys(keyColumns(s.g.Datasets))), f.Drop(),
+			s.all(f.Uses.Relations, f.Uses.Functions)...)
 		if d != nil {
 			d.Batch = f.Code()
 		}
@@ -180,7 +181,9 @@ func (s *resolver) function(called string) *engine.Dependency {
 	if strings.EqualFold(called, functions.ListUDFs) {
 		return s.add(name, []string{udf.ListingMacro()}, nil, s.relation(udf.Listed))
 	}
-	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool { return strings.EqualFold(f.Name, called) }) {
+	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool {
+		return strings.EqualFold(f.Name, called)
+	}) {
 		return s.add(name, nil, nil) // workerSetup has it
 	}
 	if schema, macro, ok := strings.Cut(called, "."); ok {

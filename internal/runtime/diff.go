@@ -102,7 +102,8 @@ func (b *build) reusable(v *views.View) *views.View {
 // lastEmbeddings returns the current embedding models if their declarations are
 // unchanged and all of them work, or nil.
 func (b *build) lastEmbeddings() *embeddings.Set {
-	if b.old.Embeddings == nil || !b.old.Embeddings.Complete() || spicepod.Fingerprint(b.old.Pod.Embeddings) != spicepod.Fingerprint(b.pod.Embeddings) {
+	if b.old.Embeddings == nil || !b.old.Embeddings.Complete() ||
+		spicepod.Fingerprint(b.old.Pod.Embeddings) != spicepod.Fingerprint(b.pod.Embeddings) {
 		return nil
 	}
 	return b.old.Embeddings

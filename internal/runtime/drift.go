@@ -55,7 +55,8 @@ func gone(read []*datasets.Dataset, e *engine.Error) *engine.Error {
 	for _, d := range read {
 		if slices.ContainsFunc(d.Current().Columns, func(c tables.Column) bool { return strings.EqualFold(c.Name, column) }) {
 			out := *e
-			out.Hint = fmt.Sprintf("dataset %q had the column %q when it was loaded, and its source has it no longer; it is being loaded again", d.Declared.Name, column)
+			out.Hint = fmt.Sprintf("dataset %q had the column %q when it was loaded, and its source has it no longer; it is "+
+				"being loaded again", d.Declared.Name, column)
 			return &out
 		}
 	}
@@ -70,7 +71,8 @@ func (db *database) sourceMessage(list []*datasets.Dataset, component, message s
 		return message
 	}
 	f := fault.FromDuckDB(engine.NewError(errcode.Execution, "", "%s", message))
-	return fmt.Sprintf("it reads %s, which cannot be read: %s", datasetOf(list, file), fault.WithoutRoots(f.Message, db.roots))
+	return fmt.Sprintf("it reads %s, which cannot be read: %s", datasetOf(list, file),
+		fault.WithoutRoots(f.Message, db.roots))
 }
 
 // readBy returns the datasets without acceleration that statements with these names read.

@@ -19,7 +19,8 @@ import (
 // ToolEnv returns what the built-in tools read: always the current state.
 func (s *services) ToolEnv() builtin.Env {
 	return builtin.Env{
-		SQL: query.ToolDB{DB: s.DB()}, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes, Results: s.results,
+		SQL: query.ToolDB{DB: s.DB()}, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes,
+		Results: s.results,
 		Functions: func() *functions.Set {
 			g := s.Current()
 			if g == nil {

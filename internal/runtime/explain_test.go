@@ -19,7 +19,8 @@ func TestPlansOfBodies(t *testing.T) {
 		return "- {name: " + name + ", from: sql, volatility: stable, signature: {args: [{name: k, type: int64}], returns: utf8}, body: \"" + body + "\"}\n"
 	}
 	table := func(name, body string) string {
-		return "- {name: " + name + ", from: sql, kind: table, volatility: stable, signature: {args: [{name: k, type: int64}], returns: [{name: note, type: utf8}]}, body: \"" + body + "\"}\n"
+		return "- {name: " + name + ", from: sql, kind: table, volatility: stable, signature: {args: [{name: k, type: int64}], returns: [{name: note, type: " +
+			"utf8}]}, body: \"" + body + "\"}\n"
 	}
 	r := start(t, files{"t.csv": rows.String(), "spicepod.yaml": `datasets:
 - {name: t, from: 'file:t.csv', acceleration: {primary_key: id}}
@@ -34,7 +35,8 @@ functions:
 		scalar("correlated", "(SELECT note || (SELECT max(p.note) FROM u p WHERE p.boss = o.id) FROM t o WHERE o.id = k)") +
 		scalar("viewed", "(SELECT note FROM v WHERE id = k)") +
 		scalar("unindexed", "(SELECT note FROM u WHERE id = k)") +
-		scalar("recursive_", "(WITH RECURSIVE up AS (SELECT id, boss FROM t WHERE id = k UNION SELECT o.id, o.boss FROM up JOIN t o ON o.id = up.boss) SELECT CAST(count(*) AS VARCHAR) FROM up)") +
+		scalar("recursive_", "(WITH RECURSIVE up AS (SELECT id, boss FROM t WHERE id = k UNION SELECT o.id, o.boss FROM up JOIN t o ON o.id = up.boss) "+
+			"SELECT CAST(count(*) AS VARCHAR) FROM up)") +
 		table("rows_of", "SELECT note FROM t WHERE id = (SELECT k FROM args)") +
 		table("joined_to", "SELECT t.note FROM t JOIN args ON t.id = args.k")})
 	r.problems(r.LastReport())
@@ -58,7 +60,8 @@ functions:
 		plan := r.as("ann", "EXPLAIN ANALYZE "+c.sql)
 		index, whole := strings.Count(plan, "Index Scan"), strings.Count(plan, "Sequential Scan")
 		if index != c.index || whole != c.whole || !strings.Contains(plan, c.pushed) {
-			t.Errorf("%s: %d index scans, %d whole scans, want %d and %d with %s\n%s", c.sql, index, whole, c.index, c.whole, c.pushed, strings.ReplaceAll(plan, `\n`, "\n"))
+			t.Errorf("%s: %d index scans, %d whole scans, want %d and %d with %s\n%s", c.sql, index, whole, c.index, c.whole, c.pushed,
+				strings.ReplaceAll(plan, `\n`, "\n"))
 		}
 	}
 }

@@ -62,7 +62,8 @@ func (b *build) refuseCopies() bool {
 			what = "it reads a dataset with a row_filter or column_mask"
 		}
 		p := b.pod.KeyProblem(component{view: v}.pathIn(b.pod)+".acceleration",
-			what+", and its copy would show every caller the same rows", "leave acceleration out, and accelerate the datasets it reads")
+			what+", and its copy would show every caller the same rows",
+			"leave acceleration out, and accelerate the datasets it reads")
 		p.Component = component{view: v}.String()
 		b.problem(p)
 		b.views = slices.DeleteFunc(slices.Clone(b.views), func(o *views.View) bool { return o == v })
@@ -116,7 +117,9 @@ func (b *build) excludeCallers() {
 
 // callee returns the component that declares a function.
 func callee(b *build, name string) string {
-	if path := b.pod.ToolPath(name); path != "" && !slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool { return sqltree.Fold(f.Name) == sqltree.Fold(name) }) {
+	if path := b.pod.ToolPath(name); path != "" && !slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool {
+		return sqltree.Fold(f.Name) == sqltree.Fold(name)
+	}) {
 		return "tool " + name
 	}
 	return "function " + name
@@ -154,7 +157,8 @@ func (b *build) restore(c component) bool {
 		if removed == nil || !b.pod.Runtime.Functions.Enabled || b.declares(n) || !b.restore(component{function: removed}) {
 			return false
 		}
-		p := b.pod.KeyProblem(c.pathIn(b.pod)+".name", fmt.Sprintf("function %s was removed but is still called by %s", removed.Name, c), "change its callers first")
+		p := b.pod.KeyProblem(c.pathIn(b.pod)+".name",
+			fmt.Sprintf("function %s was removed but is still called by %s", removed.Name, c), "change its callers first")
 		p.Component = removed.Component()
 		b.problem(p)
 		b.set = b.set.With(removed)
@@ -186,7 +190,8 @@ func (b *build) lastGood(i int, loading bool) *datasets.Dataset {
 	if loading {
 		return nil
 	}
-	p := b.pod.KeyProblem(fmt.Sprintf("datasets[%d].name", i), "it is not served: its row_filter or column_mask has changed, so the last good version cannot replace it",
+	p := b.pod.KeyProblem(fmt.Sprintf("datasets[%d].name", i),
+		"it is not served: its row_filter or column_mask has changed, so the last good version cannot replace it",
 		"fix the dataset, or undo the change")
 	p.Component = "dataset " + declared.Name
 	b.problem(p)

@@ -112,7 +112,8 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		l.watcher.watch(append(r.watched(), l.sandboxes.watched(r.pod)...), r.began)
 	}
 	report.renewed = l.db.Lost()
-	if problems := (spicepod.Problems{}); (report.Trigger == triggerLoaded || report.renewed) && l.Current() != nil && errors.As(err, &problems) {
+	if problems := (spicepod.Problems{}); (report.Trigger == triggerLoaded || report.renewed) && l.Current() != nil &&
+		errors.As(err, &problems) {
 		report.Problems = problems // the last good Spicepod takes its data
 		r, err = &reading{pod: l.Current().Pod}, nil
 	}
@@ -168,7 +169,8 @@ func (r *reading) watched() []string {
 	return append(slices.Clip(r.files), filepath.Join(r.pod.Dir, mcplock.Name))
 }
 
-// logReport logs each fault, with what waits for its component, and the outcome. A load that only has other data than the one
+// logReport logs each fault, with what waits for its component, and the outcome. A load that only
+// has other data than the one
 // before logs new faults.
 func (l *loader) logReport(r *Report) {
 	before := l.logged
@@ -197,11 +199,14 @@ func (l *loader) logReport(r *Report) {
 	}
 	switch {
 	case !r.Accepted && l.Current() != nil:
-		l.log.Error("the Spicepod was refused; the last good one stays in service", "trigger", r.Trigger, "generation", r.Generation, "problems", len(causes))
+		l.log.Error("the Spicepod was refused; the last good one stays in service", "trigger", r.Trigger, "generation",
+			r.Generation, "problems", len(causes))
 	case r.Accepted:
 		g := l.Current()
-		l.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took", r.Duration.Round(time.Microsecond),
-			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "loading", r.Loading, "changed", len(r.Changed), "problems", len(causes))
+		l.log.Info("generation published", "generation", g.Number, "trigger", r.Trigger, "took",
+			r.Duration.Round(time.Microsecond),
+			"functions", g.Functions.Len(), "datasets", len(g.Datasets), "views", len(g.Views), "loading", r.Loading, "changed",
+			len(r.Changed), "problems", len(causes))
 		l.logUndescribed(g)
 	}
 }
@@ -219,7 +224,8 @@ func (l *loader) logUndescribed(g *Generation) {
 	}
 	slices.Sort(names)
 	if len(names) > 0 && !slices.Equal(names, l.undescribed) {
-		l.log.Warn("tools have no description, by which models choose them", "count", len(names), "tools", strings.Join(names[:min(len(names), maxUndescribed)], ", "))
+		l.log.Warn("tools have no description, by which models choose them", "count", len(names), "tools",
+			strings.Join(names[:min(len(names), maxUndescribed)], ", "))
 	}
 	l.undescribed = names
 }

@@ -48,7 +48,10 @@ type waiting struct {
 }
 
 func newWaiting() *waiting {
-	return &waiting{relations: map[engine.Relation]*waiter{}, functions: map[string]*waiter{}, catalogs: map[string]datasets.CatalogState{}}
+	return &waiting{
+		relations: map[engine.Relation]*waiter{}, functions: map[string]*waiter{},
+		catalogs: map[string]datasets.CatalogState{},
+	}
 }
 
 func folded(r engine.Relation) engine.Relation {

@@ -39,7 +39,8 @@ func startMCP(t *testing.T, names ...string) *mcpServer {
 
 func (s *mcpServer) add(name, description string) {
 	s.AddTool(&mcp.Tool{
-		Name: name, Description: description, InputSchema: map[string]any{"type": "object", "properties": map[string]any{"harbour": map[string]any{"type": "string"}}},
+		Name: name, Description: description,
+		InputSchema: map[string]any{"type": "object", "properties": map[string]any{"harbour": map[string]any{"type": "string"}}},
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name + string(r.Params.Arguments)}}}, nil
@@ -146,7 +147,8 @@ func TestMCPToolsCountForModels(t *testing.T) {
 	}
 	s, p := startMCP(t, names...), provider(t)
 	f := s.pod("")
-	f["spicepod.yaml"] += modelsAt(p, "{name: m, from: 'openai:x', params: {endpoint: URL, tools: auto}}", "{name: one, from: 'openai:x', params: {endpoint: URL, tools: 'maps:tide_a'}}")
+	f["spicepod.yaml"] += modelsAt(p, "{name: m, from: 'openai:x', params: {endpoint: URL, tools: auto}}",
+		"{name: one, from: 'openai:x', params: {endpoint: URL, tools: 'maps:tide_a'}}")
 	r := start(t, f)
 	r.problems(r.LastReport())
 	r.want("SELECT name, mode, tool_count FROM spiced.models ORDER BY name", "m,registry,33;one,direct,1")
@@ -157,7 +159,8 @@ func TestMCPToolsCountForModels(t *testing.T) {
 }
 
 func TestOfflineStartsNothing(t *testing.T) {
-	r := prepare(t, files{"spicepod.yaml": "tools:\n- {name: maps, from: 'mcp:touch', params: {mcp_args: started}}\n- {name: bad, from: 'mcp:touch', params: {mcp_arg: x}}\n" +
+	r := prepare(t, files{"spicepod.yaml": "tools:\n- {name: maps, from: 'mcp:touch', params: {mcp_args: started}}\n- {name: bad, from: 'mcp:touch', params: " +
+		"{mcp_arg: x}}\n" +
 		"search_tests: [{query: tide, expect: maps__tide}, {query: tide, expect: nothing}]\n"}, func(o *Options) { o.Offline = true })
 	report := r.Load(t.Context(), "test")
 	r.problems(report, `mcp_arg`, `nothing`)

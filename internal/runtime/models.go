@@ -19,7 +19,8 @@ import (
 func (a *attempt) makeModels(g *Generation, agents *models.Agents) {
 	set, problems := models.NewSet(a.pod, a.old.Models, models.Options{
 		Registry: a.s.tools.registry, Catalog: g.Tools, Embeddings: a.build.embeddings,
-		Memory: a.s.tools.memory, Pins: a.s.tools.pins, SessionPin: a.pod.Runtime.Tools.SessionPin, Log: a.s.log, Done: a.s.chatted, Agents: agents,
+		Memory: a.s.tools.memory, Pins: a.s.tools.pins, SessionPin: a.pod.Runtime.Tools.SessionPin, Log: a.s.log,
+		Done: a.s.chatted, Agents: agents,
 	})
 	g.Models = set
 	a.problems(problems)
@@ -37,7 +38,10 @@ func (s *services) chatted(c models.Call) {
 		Model: c.Model, OK: c.Err == nil, Cancelled: code == string(errcode.Cancelled),
 		Rounds: c.Report.Rounds, ToolCalls: c.Report.Calls, FirstToken: c.Report.FirstToken, Latency: c.Took,
 		DefinitionTokens: c.Report.DefinitionTokens,
-		Tokens:           usage.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, Reasoning: t.Reasoning},
+		Tokens: usage.Tokens{
+			Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite,
+			Reasoning: t.Reasoning,
+		},
 	})
 	if s.metrics != nil {
 		s.metrics.Chatted(telemetry.Chat{
@@ -73,7 +77,8 @@ func (s *services) WriteSQL(ctx context.Context, model string, r nsql.Request, s
 // client, so it is not recorded.
 func (s *services) rank(ctx context.Context, query string, scope tools.Scope) []string {
 	scope.Visible = nil
-	found, err := s.tools.registry.Search(ctx, registry.SearchRequest{Query: query, Limit: registry.MaxLimit, Scope: scope, Explain: true})
+	found, err := s.tools.registry.Search(ctx,
+		registry.SearchRequest{Query: query, Limit: registry.MaxLimit, Scope: scope, Explain: true})
 	if err != nil {
 		return nil // they keep their order
 	}

@@ -69,7 +69,8 @@ func TestModelsAreServedAndCounted(t *testing.T) {
 	if got := r.say("m", "twice 21?"); got != "It is 42" {
 		t.Errorf("answer %q", got)
 	}
-	if got := r.say("refused", "?"); !strings.Contains(got, `the model "refused" was not loaded`) || !strings.Contains(got, `{name: local, from: "builtin:hash"}`) {
+	if got := r.say("refused", "?"); !strings.Contains(got, `the model "refused" was not loaded`) ||
+		!strings.Contains(got, `{name: local, from: "builtin:hash"}`) {
 		t.Errorf("answer %q", got)
 	}
 	for sql, want := range map[string]string{

@@ -94,7 +94,8 @@ func (a *arrangement) cycle(c component) {
 			continue
 		}
 		a.broken = append(a.broken, p)
-		a.build.problem(p.problem(a.build.pod, fmt.Sprintf("dependency cycle: %s", strings.Join(names, " → ")), "remove one of these dependencies"))
+		a.build.problem(p.problem(a.build.pod, fmt.Sprintf("dependency cycle: %s", strings.Join(names, " → ")),
+			"remove one of these dependencies"))
 	}
 }
 

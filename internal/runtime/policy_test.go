@@ -35,12 +35,16 @@ func TestLoad(t *testing.T) {
 
 func TestFaultsOfComponentsLeaveTheRest(t *testing.T) {
 	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": "datasets:\n- {name: t, from: 'file:t.csv'}\n- {name: gone, from: 'file:gone.csv'}\n" +
-		"views:\n- {name: bad, sql: 'SELECT nix FROM t'}\n- {name: over, sql: 'SELECT * FROM bad'}\n- {name: good, sql: 'SELECT a FROM t'}\n- {name: calls, sql: 'SELECT unbound(a) FROM t'}\nfunctions:\n" +
+		"views:\n- {name: bad, sql: 'SELECT nix FROM t'}\n- {name: over, sql: 'SELECT * FROM bad'}\n- {name: good, sql: 'SELECT a FROM t'}\n- {name: calls, sql: " +
+		"'SELECT unbound(a) FROM t'}\nfunctions:\n" +
 		fn("good", "x", "x + 1") + fn("unbound", "x", "x + nix") + fn("caller", "x", "unbound(x)") +
 		tested(fn("fails", "x", "x + 1"), 1, "3") + fn("reads", "", "(SELECT max(a) FROM gone)") + fn("over_bad", "", "(SELECT max(a) FROM over)")})
 	r.want("SELECT good(1)", "2")
 	r.want("SELECT * FROM good", "1")
-	for _, sql := range []string{"SELECT unbound(1)", "SELECT caller(1)", "SELECT fails(1)", "SELECT reads()", "SELECT over_bad()", "SELECT * FROM bad", "SELECT * FROM over", "SELECT * FROM calls", "SELECT * FROM gone"} {
+	for _, sql := range []string{
+		"SELECT unbound(1)", "SELECT caller(1)", "SELECT fails(1)", "SELECT reads()", "SELECT over_bad()", "SELECT * FROM bad",
+		"SELECT * FROM over", "SELECT * FROM calls", "SELECT * FROM gone",
+	} {
 		if got, err := r.ask(sql); err == nil {
 			t.Errorf("%s answers %s", sql, got)
 		}
@@ -48,7 +52,8 @@ func TestFaultsOfComponentsLeaveTheRest(t *testing.T) {
 	report := r.LastReport()
 	want := map[string]string{
 		"dataset gone": "gone.csv", "view bad": "nix", "view over": "waits for view bad, which it reads", "view calls": "unbound", "function unbound": "nix",
-		"function caller": "waits for function unbound, which it calls", "function fails": "want 3, got 2", "function reads": "waits for dataset gone", "function over_bad": "waits for view over",
+		"function caller": "waits for function unbound, which it calls", "function fails": "want 3, got 2", "function reads": "waits for dataset gone",
+		"function over_bad": "waits for view over",
 	}
 	for _, p := range report.Problems {
 		if part, ok := want[p.Component]; !ok || !strings.Contains(p.Message, part) || p.Line == 0 || p.Column == 0 {
@@ -95,7 +100,8 @@ func TestLastGoodVersionServes(t *testing.T) {
 
 func TestLastGoodVersionWithItsCallee(t *testing.T) {
 	// The last good version of f calls h, which is not declared any more.
-	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": csvs + "views: [{name: v, sql: 'SELECT h(a) AS b FROM t'}]\nfunctions:\n" + fn("h", "x", "x + 1") + fn("f", "x", "h(x)")})
+	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": csvs + "views: [{name: v, sql: 'SELECT h(a) AS b FROM t'}]\nfunctions:\n" + fn("h", "x", "x + 1") +
+		fn("f", "x", "h(x)")})
 	report := r.pod(csvs + "views: [{name: v, sql: 'SELECT h(a) AS b FROM t'}]\nfunctions:\n" + fn("f", "x", "x + nix"))
 	if !report.Accepted {
 		t.Fatalf("refused: %v", report.Problems)
@@ -191,7 +197,8 @@ func TestCircles(t *testing.T) {
 }
 
 func TestChangesOfKindAndName(t *testing.T) {
-	table := "  - name: f\n    from: sql\n    kind: table\n    signature: {args: [{name: x, type: int64}], returns: [{name: a, type: int64}]}\n    body: SELECT x AS a FROM args\n"
+	table := "  - name: f\n    from: sql\n    kind: table\n    signature: {args: [{name: x, type: int64}], returns: [{name: a, type: int64}]}\n    body: SELECT " +
+		"x AS a FROM args\n"
 	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": "functions:\n" + fn("f", "x", "x + 1")})
 	for range 2 {
 		r.problems(r.pod("functions:\n" + table))

@@ -17,19 +17,24 @@ func remarkFiles(b *build) {
 	}
 	for i, root := range b.pod.DataRoots() {
 		if i < len(b.pod.Runtime.DataRoots) && !isFolder(root) {
-			warn(fmt.Sprintf("runtime.data_roots[%d]", i), "", "correct the path, or make the folder and restart spiced", fmt.Sprintf("the data root %s is not a folder", b.pod.Runtime.DataRoots[i]))
+			warn(fmt.Sprintf("runtime.data_roots[%d]", i), "", "correct the path, or make the folder and restart spiced",
+				fmt.Sprintf("the data root %s is not a folder", b.pod.Runtime.DataRoots[i]))
 		}
 	}
 	if folder := b.pod.Runtime.Extensions.Directory; folder != "" && !isFolder(folder) {
-		warn("runtime.extensions.directory", "", "correct the path, or leave it out: extensions are then taken from where DuckDB installs them", "runtime.extensions.directory is not a folder")
+		warn("runtime.extensions.directory", "",
+			"correct the path, or leave it out: extensions are then taken from where DuckDB installs them",
+			"runtime.extensions.directory is not a folder")
 	}
-	if b.s.state.temp == nil || b.s.inPlace { // a command that loads without copies does not know how the Spicepod is served
+	// a command that loads without copies does not know how the Spicepod is served
+	if b.s.state.temp == nil || b.s.inPlace {
 		return
 	}
 	kept := func(path, component string, a *spicepod.Acceleration) {
 		if a != nil && a.Enabled && (a.Mode == spicepod.ModeFile || a.Mode == spicepod.ModeFileUpdate) {
 			warn(path+".acceleration.mode", component, "start spiced serve with --state-dir FOLDER, or leave mode out",
-				fmt.Sprintf("mode: %s keeps the rows in the state directory; without one, they are loaded again at each start", a.Mode))
+				fmt.Sprintf("mode: %s keeps the rows in the state directory; without one, they are loaded again at each start",
+					a.Mode))
 		}
 	}
 	for i, d := range b.pod.Datasets {

@@ -25,8 +25,10 @@ datasets:
 `}
 	r := start(t, pod)
 	want := []string{
-		"the data root nodir is not a folder", "runtime.extensions.directory is not a folder", `there is no tool "list_dataset" to pin (did you mean "list_datasets"?)`,
-		`dataset o: the source has no column "ordred"`, "dataset kept: mode: file keeps the rows in the state directory; without one, they are loaded again at each start",
+		"the data root nodir is not a folder", "runtime.extensions.directory is not a folder",
+		`there is no tool "list_dataset" to pin (did you mean "list_datasets"?)`,
+		`dataset o: the source has no column "ordred"`,
+		"dataset kept: mode: file keeps the rows in the state directory; without one, they are loaded again at each start",
 		`dataset searched: the source has no column "nope"`,
 	}
 	problems := r.reload().Problems

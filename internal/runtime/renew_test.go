@@ -47,7 +47,10 @@ functions:
 func TestEverythingIsServedAfterDuckDBWasLost(t *testing.T) {
 	t.Parallel()
 	database := databaseFile(t, "CREATE TABLE made.w AS SELECT 1 AS id")
-	r := start(t, files{"t.csv": "a\n1\n2\n", "w.db": "raw:" + database, "spicepod.yaml": lostPod + fn("twice", "x", "x * 2") + fn("total", "", "(SELECT sum(b)::BIGINT FROM v)")},
+	r := start(t, files{
+		"t.csv": "a\n1\n2\n", "w.db": "raw:" + database,
+		"spicepod.yaml": lostPod + fn("twice", "x", "x * 2") + fn("total", "", "(SELECT sum(b)::BIGINT FROM v)"),
+	},
 		func(o *Options) { o.Postgres, o.StateDir = true, t.TempDir() })
 	write := func(sql string) {
 		t.Helper()

@@ -278,7 +278,8 @@ functions: [{name: n, from: sql, volatility: stable, signature: {returns: int64}
 `
 	}
 	r := start(t, files{"t.csv": owned, "spicepod.yaml": copies("")})
-	const caller, rows = "it calls ctx or a tool, or reads spiced.tool_calls or spiced.searches, and its copy", "it reads a dataset with a row_filter or column_mask, and its copy"
+	const caller, rows = "it calls ctx or a tool, or reads spiced.tool_calls or spiced.searches, and its copy",
+		"it reads a dataset with a row_filter or column_mask, and its copy"
 	r.problems(r.LastReport(), caller)
 	wait.Until(r.t, "the copies", func() bool { return r.as("ann", "FROM indirect") == "1: 2" })
 	r.problems(r.pod(copies(protected)), rows, rows, rows, caller, "waits for view direct, which it reads")

@@ -118,8 +118,9 @@ func New(ctx context.Context, opts Options) (*Runtime, error) {
 		}
 	}
 	rt.loader = &loader{
-		services: rt.services, path: opts.Path, strict: opts.Strict, first: first, watcher: rt.watcher, published: opts.Published,
-		again: func() { time.AfterFunc(renewPause, func() { rt.requests.add(triggerLost) }) },
+		services: rt.services, path: opts.Path, strict: opts.Strict, first: first, watcher: rt.watcher,
+		published: opts.Published,
+		again:     func() { time.AfterFunc(renewPause, func() { rt.requests.add(triggerLost) }) },
 	}
 	return rt, nil
 }

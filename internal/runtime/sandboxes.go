@@ -53,7 +53,10 @@ func openSandboxes(opts Options, stateDir string, log *slog.Logger, reload func(
 	if opts.StateDir == "" {
 		stateDir = ""
 	}
-	return &sandboxes{store: environment.NewStore(stateDir), log: log, reload: reload, offline: opts.Offline, builds: map[string]*packages{}}
+	return &sandboxes{
+		store: environment.NewStore(stateDir), log: log, reload: reload, offline: opts.Offline,
+		builds: map[string]*packages{},
+	}
 }
 
 // close ends the builds that run.
@@ -66,7 +69,8 @@ func (s *sandboxes) close() {
 
 // watched returns the file that a build writes, if the Spicepod has code.
 func (s *sandboxes) watched(pod *spicepod.Pod) []string {
-	if file := s.store.BuiltFile(); pod != nil && file != "" && slices.ContainsFunc(pod.Functions, func(f spicepod.Function) bool { return f.BodyKind.InProcess() }) {
+	if file := s.store.BuiltFile(); pod != nil && file != "" &&
+		slices.ContainsFunc(pod.Functions, func(f spicepod.Function) bool { return f.BodyKind.InProcess() }) {
 		return []string{file}
 	}
 	return nil
@@ -243,9 +247,11 @@ const tableSandboxes = "sandboxes"
 func sandboxTables() []string {
 	rows := engine.Qualified(engine.Core, rowsOf(tableSandboxes))
 	return []string{
-		"CREATE TABLE " + rows + ` (name VARCHAR, runtime VARCHAR, description VARCHAR, dependencies VARCHAR[], secrets VARCHAR[], missing_secrets VARCHAR[],
+		"CREATE TABLE " + rows +
+			` (name VARCHAR, runtime VARCHAR, description VARCHAR, dependencies VARCHAR[], secrets VARCHAR[], missing_secrets VARCHAR[],
 			checksum VARCHAR, built BOOLEAN, functions VARCHAR[], isolation VARCHAR, isolated BOOLEAN, layers VARCHAR[], missing_layers VARCHAR[], network VARCHAR)`,
-		"CREATE VIEW " + engine.Qualified(engine.System, tableSandboxes) + " AS SELECT * REPLACE (" + udf.FunctionsShown("functions") + " AS functions) FROM " + rows,
+		"CREATE VIEW " + engine.Qualified(engine.System, tableSandboxes) + " AS SELECT * REPLACE (" +
+			udf.FunctionsShown("functions") + " AS functions) FROM " + rows,
 	}
 }
 
@@ -262,7 +268,8 @@ func fillSandboxes(tx *engine.Tx, g *Generation, shim []string) error {
 			isolated, layers, missing = i.Full, list(i.On), list(i.Missing)
 		}
 		rows = append(rows, []any{
-			e.Name, string(e.Declared.Runtime), orNull(e.Declared.Description), list(e.Dependencies), list(e.Secrets), list(e.MissingSecrets()),
+			e.Name, string(e.Declared.Runtime), orNull(e.Declared.Description), list(e.Dependencies), list(e.Secrets),
+			list(e.MissingSecrets()),
 			e.Checksum, e.Built(), e.FunctionNames(), e.Isolation(), isolated, layers, missing, string(e.Declared.Network),
 		})
 	}

@@ -52,11 +52,14 @@ func TestSandboxesAreBuiltOnRequest(t *testing.T) {
 	packagesOf(t)
 	r := start(t, files{"spicepod.yaml": strings.Replace(sandboxed, "BUILD", "manual", 1)}, inState(t))
 	r.want("SELECT twice(2)", "4")
-	r.want("SELECT name, runtime, array_to_string(dependencies, '+'), array_to_string(secrets, '+'), built, array_to_string(functions, '+'), isolation, network, length(checksum) FROM spiced.sandboxes ORDER BY ALL",
+	r.want("SELECT name, runtime, array_to_string(dependencies, '+'), array_to_string(secrets, '+'), built, array_to_string(functions, '+'), isolation, network, "+
+		"length(checksum) FROM spiced.sandboxes ORDER BY ALL",
 		"default,python,,,true,,required,none,64;tools,python,inner+tiny,SPICED_T_BASE+SPICED_T_TOKEN,false,answer,required,none,64")
 	// Nothing runs in default, and this process has no command that confines itself.
-	r.want("SELECT name, coalesce(isolated::VARCHAR, '-'), coalesce(len(layers), -1), missing_layers[2] IS NOT NULL FROM spiced.sandboxes ORDER BY ALL", "default,-,-1,false;tools,false,0,true")
-	const notInstalled = "SELECT count(*) FROM spiced.load_errors WHERE component = 'function answer' AND message LIKE 'the packages of its sandbox \"tools\" are not installed' AND hint LIKE 'run: spiced sandbox build tools%'"
+	r.want("SELECT name, coalesce(isolated::VARCHAR, '-'), coalesce(len(layers), -1), missing_layers[2] IS NOT NULL FROM spiced.sandboxes ORDER BY ALL",
+		"default,-,-1,false;tools,false,0,true")
+	const notInstalled = "SELECT count(*) FROM spiced.load_errors WHERE component = 'function answer' AND message LIKE 'the packages of its sandbox \"tools\" " +
+		"are not installed' AND hint LIKE 'run: spiced sandbox build tools%'"
 	r.want(notInstalled, "1")
 	if err := r.BuildSandbox(t.Context(), "tool"); !errors.Is(err, ErrNoSandbox) {
 		t.Error(err)
@@ -73,7 +76,8 @@ func TestSandboxesAreBuiltOnRequest(t *testing.T) {
 }
 
 func TestMissingSecretsMakeFunctionsUnavailable(t *testing.T) {
-	r := start(t, files{"spicepod.yaml": strings.NewReplacer("BUILD", "manual", "[tiny]", "[]", "[Inner]", "[]", "import tiny, inner", "").Replace(sandboxed)}, inState(t))
+	r := start(t, files{"spicepod.yaml": strings.NewReplacer("BUILD", "manual", "[tiny]", "[]", "[Inner]", "[]", "import tiny, inner", "").Replace(sandboxed)},
+		inState(t))
 	r.want("SELECT twice(2)", "4")
 	r.want("SELECT message FROM spiced.load_errors WHERE component = 'function answer' ORDER BY ALL",
 		"missing_secret: the variable SPICED_T_BASE is not set;missing_secret: the variable SPICED_T_TOKEN is not set")

@@ -73,8 +73,13 @@ type toolServices struct {
 }
 
 // openServices opens the engine and the stores. reload queues a load.
-func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload func(trigger string)) (_ *services, err error) {
-	s := &services{serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics, settings: pod.Runtime, inPlace: opts.InPlace, id: rand.Text()}
+func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
+	reload func(trigger string),
+) (_ *services, err error) {
+	s := &services{
+		serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics,
+		settings: pod.Runtime, inPlace: opts.InPlace, id: rand.Text(),
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -101,7 +106,9 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod, reload f
 		}
 	}
 	s.bodies = bodies.NewSet()
-	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log, s.bodies.Call, func() { reload(triggerLost) }); err != nil {
+	if s.db, err = openDatabase(ctx, pod, s.state.dir, opts, s.log, s.bodies.Call, func() {
+		reload(triggerLost)
+	}); err != nil {
 		return nil, err
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{
@@ -155,7 +162,10 @@ func domainsOf(pod *spicepod.Pod) ([]string, error) {
 // openTools opens the registry, with the usage that earlier runs stored.
 func (s *services) openTools(opts Options, reload func(trigger string)) (err error) {
 	h := s.settings.Tools.History
-	history := usage.Options{Calls: h.MaxCalls, Searches: h.MaxSearches, Events: h.MaxEvents, Retention: h.Retention, Days: h.UsageDays, Log: s.log, Now: opts.Now}
+	history := usage.Options{
+		Calls: h.MaxCalls, Searches: h.MaxSearches, Events: h.MaxEvents, Retention: h.Retention,
+		Days: h.UsageDays, Log: s.log, Now: opts.Now,
+	}
 	vectors := ""
 	if s.state.temp == nil {
 		history.Dir, vectors = filepath.Join(s.state.dir, "usage"), filepath.Join(s.state.dir, "vectors")

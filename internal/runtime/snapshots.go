@@ -63,7 +63,9 @@ func (s *snapshotTables) get(r engine.Relation, v *tables.Version) (*engine.Snap
 
 // snapshot adds a relation that only this process can read: create returns the statements that
 // make it from its rows, in a FROM clause.
-func (s *resolver) snapshot(name string, r engine.Relation, v *tables.Version, create func(from string) []string, drop []string) *engine.Dependency {
+func (s *resolver) snapshot(name string, r engine.Relation, v *tables.Version, create func(from string) []string,
+	drop []string,
+) *engine.Dependency {
 	if s.plans && v != nil {
 		return s.add(name, create(noRows(v.Columns)), drop)
 	}

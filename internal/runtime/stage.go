@@ -44,7 +44,8 @@ func (b *build) test(ctx context.Context) error {
 	if on == spicepod.WarnOnly || !slices.ContainsFunc(results, func(r functions.TestResult) bool { return !r.Passed }) {
 		return nil
 	}
-	if on == spicepod.RefuseSpicepod && b.report.Trigger != triggerLoaded && !b.report.renewed { // then there is no edit to refuse
+	// then there is no edit to refuse
+	if on == spicepod.RefuseSpicepod && b.report.Trigger != triggerLoaded && !b.report.renewed {
 		return errTests
 	}
 	var failed []component
@@ -62,7 +63,9 @@ func (b *build) test(ctx context.Context) error {
 // stageRelations creates the changed relations that tested functions read as
 // temporary views of the stage, and returns their names there. A view that
 // cannot be created is reported by the function that reads it.
-func (b *build) stageRelations(ctx context.Context, stage *engine.Stage, changed map[component]bool) map[engine.Relation]string {
+func (b *build) stageRelations(ctx context.Context, stage *engine.Stage,
+	changed map[component]bool,
+) map[engine.Relation]string {
 	need := b.neededByTests(changed)
 	names := map[engine.Relation]string{}
 	queries := map[engine.Relation]string{}
@@ -80,7 +83,8 @@ func (b *build) stageRelations(ctx context.Context, stage *engine.Stage, changed
 		return nil
 	}
 	create := func(r engine.Relation) {
-		sql := "CREATE OR REPLACE TEMP VIEW " + strings.TrimPrefix(names[r], "temp.main.") + " AS " + renamed(queries[r], names)
+		sql := "CREATE OR REPLACE TEMP VIEW " + strings.TrimPrefix(names[r], "temp.main.") + " AS " +
+			renamed(queries[r], names)
 		_ = stage.Run(ctx, func() error { return stage.Exec(sql) })
 	}
 	for _, d := range b.datasets {

@@ -13,9 +13,11 @@ func TestTestsReadWhatIsNew(t *testing.T) {
 	views := "views: [{name: v, sql: 'SELECT twice(a) AS b FROM t'}, {name: w, sql: 'SELECT sum(b)::BIGINT AS s FROM v'}]\n"
 	pod := func(n string) string {
 		return csvs + views + "functions:\n" + tested(fn("total", "x", "(SELECT s + x FROM w)"), 1, n) + fn("twice", "x", "x * 2") +
-			"  - name: div\n    from: sql\n    signature: {args: [{name: x, type: int64}], returns: int64}\n    body: CASE WHEN x = 0 THEN error('none') ELSE 8 // x END\n" +
+			"  - name: div\n    from: sql\n    signature: {args: [{name: x, type: int64}], returns: int64}\n    body: CASE WHEN x = 0 THEN error('none') " +
+			"ELSE 8 // x END\n" +
 			"    tests: [{args: {x: 0}, error: none}, {args: {x: 2}, returns: 4}, {args: {x: 0}, error: execution_error}]\n" +
-			"  - name: rows_of\n    from: sql\n    kind: table\n    signature: {args: [{name: x, type: int64}], returns: [{name: b, type: int64}]}\n    body: SELECT b FROM v, args WHERE b > x\n" +
+			"  - name: rows_of\n    from: sql\n    kind: table\n    signature: {args: [{name: x, type: int64}], returns: [{name: b, type: int64}]}\n    body: SELECT " +
+			"b FROM v, args WHERE b > x\n" +
 			"    tests: [{args: {x: 2}, rows: [{b: 4}]}]\n"
 	}
 	r := start(t, files{"t.csv": "a\n1\n2\n", "spicepod.yaml": pod("7")})
@@ -77,7 +79,8 @@ func TestLastGoodVersionCallsWhatComesLater(t *testing.T) {
 func TestFaultWithinTheTransaction(t *testing.T) {
 	// Such errors show while DuckDB makes the view, within the transaction.
 	r := start(t, files{"t.csv": "a\n1\n", "spicepod.yaml": csvs +
-		"views: [{name: v, sql: \"SELECT range AS b FROM range(CAST('x' AS INT))\"}, {name: w, sql: 'SELECT a FROM t'}, {name: u, sql: \"SELECT * FROM range(CAST(error('boom') AS BIGINT))\"}]\nfunctions:\n" +
+		"views: [{name: v, sql: \"SELECT range AS b FROM range(CAST('x' AS INT))\"}, {name: w, sql: 'SELECT a FROM t'}, {name: u, sql: \"SELECT * FROM " +
+		"range(CAST(error('boom') AS BIGINT))\"}]\nfunctions:\n" +
 		fn("f", "x", "x + CAST('y' AS BIGINT)") + fn("zero", "x", "x // 0") + fn("g", "x", "x")})
 	r.problems(r.LastReport(), "view v: Could not convert", "view u: boom")
 	r.want("SELECT g(1), (SELECT a FROM w), zero(3)", "1,1,NULL")
@@ -104,7 +107,8 @@ func TestOneOfManyChanges(t *testing.T) {
 		t.Error("an unchanged component was made again")
 	}
 	// Functions that only move in the file are not made again.
-	report = r.pod("# a line more\n" + csvs + "views: [{name: v, sql: 'SELECT f1(a) AS b FROM t'}]\n" + strings.Replace(many(200, "x + 2"), "functions:\n", "functions:\n"+fn("one", "x", "x"), 1))
+	report = r.pod("# a line more\n" + csvs + "views: [{name: v, sql: 'SELECT f1(a) AS b FROM t'}]\n" +
+		strings.Replace(many(200, "x + 2"), "functions:\n", "functions:\n"+fn("one", "x", "x"), 1))
 	r.problems(report)
 	r.changed(report, "function one")
 	if r.Current().Views[0] != before.Views[0] {

@@ -51,12 +51,15 @@ func rowsOf(view string) string { return "spiced." + view }
 // agentTables are the statements that create spiced.models and spiced.agents, which show the
 // agents that the caller may see.
 func agentTables() []string {
-	models, agents := engine.Qualified(engine.Core, rowsOf(tableModels)), engine.Qualified(engine.Core, rowsOf(tableAgents))
+	models, agents := engine.Qualified(engine.Core, rowsOf(tableModels)),
+		engine.Qualified(engine.Core, rowsOf(tableAgents))
 	return []string{
 		"CREATE TABLE " + models + modelsDDL,
 		"CREATE TABLE " + agents + agentsDDL,
-		"CREATE VIEW " + engine.Qualified(engine.System, tableModels) + " AS SELECT * FROM " + models + " WHERE " + registry.ShowsAgent("name"),
-		"CREATE VIEW " + engine.Qualified(engine.System, tableAgents) + " AS SELECT * REPLACE (" + registry.AgentsShown("agents") + " AS agents) FROM " + agents + " WHERE " + registry.ShowsAgent("name"),
+		"CREATE VIEW " + engine.Qualified(engine.System, tableModels) + " AS SELECT * FROM " + models + " WHERE " +
+			registry.ShowsAgent("name"),
+		"CREATE VIEW " + engine.Qualified(engine.System, tableAgents) + " AS SELECT * REPLACE (" +
+			registry.AgentsShown("agents") + " AS agents) FROM " + agents + " WHERE " + registry.ShowsAgent("name"),
 	}
 }
 
@@ -91,7 +94,8 @@ func fillAgents(tx *engine.Tx, g *Generation) error {
 		l := a.Limits
 		rows = append(rows, []any{
 			a.Name, a.Model, a.Description, a.Status, orNull(a.Error), a.Agents, orNull(a.Tools.Declared),
-			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency, l.Depth, a.Events, a.Foreign,
+			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency,
+			l.Depth, a.Events, a.Foreign,
 		})
 	}
 	return tx.Insert(engine.Core, rowsOf(tableAgents), rows)
@@ -127,7 +131,8 @@ func generationTables() []string {
 	return []string{
 		"CREATE TABLE " + rows + ` (generation BIGINT, published TIMESTAMP, "trigger" VARCHAR,
 			changed VARCHAR[], functions BIGINT, datasets BIGINT, views BIGINT, problems BIGINT)`,
-		"CREATE VIEW " + engine.Qualified(engine.System, tableGenerations) + " AS SELECT * REPLACE (list_filter(changed, lambda c: NOT starts_with(c, 'function ') OR NOT list_contains(" +
+		"CREATE VIEW " + engine.Qualified(engine.System, tableGenerations) +
+			" AS SELECT * REPLACE (list_filter(changed, lambda c: NOT starts_with(c, 'function ') OR NOT list_contains(" +
 			udf.HiddenList() + ", lower(c[10:]))) AS changed) FROM " + rows,
 	}
 }
@@ -136,7 +141,8 @@ func generationTables() []string {
 func fillGeneration(tx *engine.Tx, g *Generation, report *Report) error {
 	table := engine.Qualified(engine.Core, rowsOf(tableGenerations))
 	if g.Number > maxGenerations {
-		if err := tx.Exec("DELETE FROM " + table + " WHERE generation <= " + strconv.FormatUint(g.Number-maxGenerations, 10)); err != nil {
+		if err := tx.Exec("DELETE FROM " + table + " WHERE generation <= " +
+			strconv.FormatUint(g.Number-maxGenerations, 10)); err != nil {
 			return err
 		}
 	}
@@ -160,7 +166,9 @@ var datasetsRelation = engine.Relation{Schema: engine.System, Name: datasets.Dat
 var constraintsRelation = engine.Relation{Schema: engine.System, Name: datasets.ConstraintsTable}
 
 // publishRefresh publishes a refresh in the current generation.
-func (s *services) publishRefresh(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
+func (s *services) publishRefresh(ctx context.Context, t *tables.Table, v *tables.Version,
+	build func(*engine.Tx) error,
+) error {
 	var targets map[engine.Relation]engine.Target
 	if t.Current().Unopened {
 		targets = map[engine.Relation]engine.Target{t.Relation: v.Target()}

@@ -26,7 +26,8 @@ func stable(name, returns, body string) string {
 // ofCall is the result of a call, and hit, miss or nothing.
 func (r *rig) ofCall(name, args, user string) (result, cache string) {
 	r.t.Helper()
-	got := r.Tools().Invoke(r.t.Context(), registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: tools.Scope{Caller: caller.Caller{UserID: user, Protocol: caller.HTTP}}})
+	got := r.Tools().Invoke(r.t.Context(),
+		registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: tools.Scope{Caller: caller.Caller{UserID: user, Protocol: caller.HTTP}}})
 	if !got.OK {
 		return got.Error.Error(), ""
 	}
@@ -63,7 +64,8 @@ views:
 functions:
 ` + stable("direct", "int64", body) + stable("viewed", "int64", "(SELECT sum(x) FROM v)") + stable("called", "int64", "direct() + 0") +
 			stable("other", "int64", "(SELECT sum(x) FROM u)") + stable("stored", "int64", "(SELECT sum(x) FROM kept)") +
-			"  - {name: rows, from: sql, kind: table, as_tool: true, volatility: stable, signature: {returns: [{name: x, type: int64}]}, body: SELECT x FROM t ORDER BY x}\n" +
+			"  - {name: rows, from: sql, kind: table, as_tool: true, volatility: stable, signature: {returns: [{name: x, type: int64}]}, body: SELECT x FROM " +
+			"t ORDER BY x}\n" +
 			"  - {name: fixed, from: sql, volatility: immutable, signature: {returns: int64}, body: (SELECT sum(x) FROM t)}\n"
 	}
 	const sum = "(SELECT sum(x) FROM t)"
@@ -133,10 +135,12 @@ functions:
 	functions := map[string]string{
 		"who": "ctx('user_id')", "who_inside": "who()", "filtered": "(SELECT count(*) FROM own)::VARCHAR",
 		"filtered_view": "(SELECT count(*) FROM own_v)::VARCHAR", "filtered_inside": "filtered()", "mask": "(SELECT max(x) FROM masked)::VARCHAR",
-		"clock": "(SELECT max(epoch_ns(now())) FROM t)::VARCHAR", "clock_word": "(SELECT max(current_timestamp) FROM t)::VARCHAR", "clock_view": "(SELECT max(epoch_ns(made)) FROM timed)::VARCHAR",
-		"since": "(SELECT age('2000-01-01'::TIMESTAMP)::VARCHAR)", "clock_inside": "clock()", "zones": "(SELECT count(*)::VARCHAR FROM pg_timezone_names())",
+		"clock": "(SELECT max(epoch_ns(now())) FROM t)::VARCHAR", "clock_word": "(SELECT max(current_timestamp) FROM t)::VARCHAR",
+		"clock_view": "(SELECT max(epoch_ns(made)) FROM timed)::VARCHAR",
+		"since":      "(SELECT age('2000-01-01'::TIMESTAMP)::VARCHAR)", "clock_inside": "clock()", "zones": "(SELECT count(*)::VARCHAR FROM pg_timezone_names())",
 		"usage": "(SELECT count(*) FROM spiced.tool_calls)::VARCHAR", "generations": "(SELECT count(*) FROM spiced.generations)::VARCHAR",
-		"file": "(SELECT sum(x) FROM live)::VARCHAR", "file_view": "(SELECT sum(x) FROM live_v)::VARCHAR", "file_inside": "file_view()", "joined": "(SELECT count(*) FROM t, live)::VARCHAR",
+		"file": "(SELECT sum(x) FROM live)::VARCHAR", "file_view": "(SELECT sum(x) FROM live_v)::VARCHAR", "file_inside": "file_view()",
+		"joined":   "(SELECT count(*) FROM t, live)::VARCHAR",
 		"unloaded": "(SELECT max(x) FROM not_loaded)::VARCHAR", "written": "(SELECT sum(x) FROM w)::VARCHAR", "written_inside": "written()",
 		"called": "CAST(tool_invoke('who') AS VARCHAR)",
 	}
@@ -145,9 +149,14 @@ functions:
 	for name, body := range functions {
 		text.WriteString(stable(name, "utf8", body))
 	}
-	text.WriteString("  - {name: dice, from: sql, volatility: volatile, signature: {returns: float64}, body: random()}\n" + stable("dice_inside", "float64", "dice()"))
-	text.WriteString("  - {name: by_default, from: sql, signature: {returns: int64}, body: (SELECT sum(x) FROM t)}\n" + stable("default_inside", "int64", "by_default()"))
-	r := start(t, files{"t.csv": "x\n1\n", "live.csv": "x\n1\n", "w.db": "raw:" + database, "own.csv": "x,owner\n1,ann\n2,bob\n3,bob\n", "spicepod.yaml": text.String()})
+	text.WriteString("  - {name: dice, from: sql, volatility: volatile, signature: {returns: float64}, body: random()}\n" +
+		stable("dice_inside", "float64", "dice()"))
+	text.WriteString("  - {name: by_default, from: sql, signature: {returns: int64}, body: (SELECT sum(x) FROM t)}\n" +
+		stable("default_inside", "int64", "by_default()"))
+	r := start(t, files{
+		"t.csv": "x\n1\n", "live.csv": "x\n1\n", "w.db": "raw:" + database, "own.csv": "x,owner\n1,ann\n2,bob\n3,bob\n",
+		"spicepod.yaml": text.String(),
+	})
 	names := []string{"by_default", "default_inside"}
 	for name := range functions {
 		names = append(names, name)
@@ -215,7 +224,8 @@ func databaseFile(t *testing.T, statements ...string) string {
 // TestCachedResultsDuringRefreshes calls a function while its data is replaced and
 // appended to. A call that begins after a caller has seen new rows sees them too.
 func TestCachedResultsDuringRefreshes(t *testing.T) {
-	r := start(t, files{"t.csv": "x\n0\n", "spicepod.yaml": "datasets:\n  - {name: t, from: 'file:t.csv', time_column: x, acceleration: {}}\nfunctions:\n" + stable("newest", "int64", "(SELECT max(x) FROM t)")})
+	r := start(t, files{"t.csv": "x\n0\n", "spicepod.yaml": "datasets:\n  - {name: t, from: 'file:t.csv', time_column: x, acceleration: {}}\nfunctions:\n" +
+		stable("newest", "int64", "(SELECT max(x) FROM t)")})
 	done := make(chan struct{})
 	var callers sync.WaitGroup
 	for range 4 {

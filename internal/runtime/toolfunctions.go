@@ -36,12 +36,16 @@ func loadBuiltins(b *build) error {
 		if entry.Server() {
 			continue
 		}
-		e := spicepod.Entry{Pod: b.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name, Params: entry.Params}
+		e := spicepod.Entry{
+			Pod: b.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name,
+			Params: entry.Params,
+		}
 		switch {
 		case entry.Of() != "":
 			checkReference(&e, entry)
 		case entry.Builtin() == "":
-			e.Fail(".from", "write builtin: and a built-in tool, mcp: and a command or URL, spiced: and the URL of another runtime, or, with as_sql, tool: and a tool", "tools from %q are not served", entry.Scheme())
+			e.Fail(".from", "write builtin: and a built-in tool, mcp: and a command or URL, spiced: and the URL of another "+
+				"runtime, or, with as_sql, tool: and a tool", "tools from %q are not served", entry.Scheme())
 		default:
 			e.CheckReferences()
 		}
@@ -67,7 +71,8 @@ func checkReference(e *spicepod.Entry, entry spicepod.Tool) {
 		e.Fail(".params", "remove them", "an entry from tool: takes no params")
 	}
 	if !entry.AsSQL {
-		e.Fail(".from", "add as_sql: true, or remove the entry", "tool %q is there already; an entry from tool: makes a SQL function of it", entry.Of())
+		e.Fail(".from", "add as_sql: true, or remove the entry",
+			"tool %q is there already; an entry from tool: makes a SQL function of it", entry.Of())
 	}
 }
 
@@ -124,14 +129,18 @@ func toolOf(b *build, i int) (name string, def *tools.Definition, problem *spice
 		return name, nil, nil
 	}
 	e := spicepod.Entry{Pod: b.pod, Path: fmt.Sprintf("tools[%d]", i), Component: "tool " + entry.Name}
-	if slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool { return sqltree.Fold(f.Name) == sqltree.Fold(name) }) {
-		return "", nil, e.Problem(".from", "call it by its name", "%q is a function of the Spicepod, which SQL can call", name)
+	if slices.ContainsFunc(b.pod.Functions, func(f spicepod.Function) bool {
+		return sqltree.Fold(f.Name) == sqltree.Fold(name)
+	}) {
+		return "", nil, e.Problem(".from", "call it by its name",
+			"%q is a function of the Spicepod, which SQL can call", name)
 	}
 	names := make([]string, len(known))
 	for i, t := range known {
 		names[i] = t.Definition().Name
 	}
-	return "", nil, e.Problem(".from", nearest.Hint(name, names, "write tool: and the name of a built-in tool, of an agent, or server__tool"), "there is no tool %q", name)
+	return "", nil, e.Problem(".from", nearest.Hint(name, names,
+		"write tool: and the name of a built-in tool, of an agent, or server__tool"), "there is no tool %q", name)
 }
 
 // declaresServer reports whether the pod declares a server of that name, which is not connected
@@ -162,7 +171,8 @@ func definition(list []tools.Tool, name string) *tools.Definition {
 func nameObstacle(b *build, i int) *spicepod.Problem {
 	name := b.pod.Tools[i].Name
 	fail := func(format string, args ...any) *spicepod.Problem {
-		p := b.pod.KeyProblem(fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("cannot expose tool '%s' as SQL: ", name)+fmt.Sprintf(format, args...), "rename it")
+		p := b.pod.KeyProblem(fmt.Sprintf("tools[%d].name", i), fmt.Sprintf("cannot expose tool '%s' as SQL: ", name)+
+			fmt.Sprintf(format, args...), "rename it")
 		p.Component = "tool " + name
 		return &p
 	}

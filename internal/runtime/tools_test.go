@@ -41,7 +41,8 @@ func toolsPod(t *testing.T) files {
 // call calls a tool and returns its result or error as text.
 func (r *rig) call(name, args string) string {
 	r.t.Helper()
-	result := r.Tools().Invoke(context.Background(), registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: tools.Scope{Caller: caller.Caller{Protocol: caller.HTTP}}})
+	result := r.Tools().Invoke(context.Background(),
+		registry.Call{Name: name, Arguments: json.RawMessage(args), Scope: tools.Scope{Caller: caller.Caller{Protocol: caller.HTTP}}})
 	if !result.OK {
 		return string(result.Error.Code) + " " + result.Error.Error()
 	}
@@ -78,7 +79,8 @@ func TestFunctionsAndBuiltinToolsAreOneCatalog(t *testing.T) {
 	r.want("SELECT tool_invoke('celsius_to_fahrenheit', {'celsius': c})->>'$' FROM (VALUES (0), (100)) t(c)", "32.0;212.0")
 	r.refused("SELECT tool_invoke('tool_invoke', {'tool_id': 'dice'})", `tool_invoke: there is no tool "tool_invoke"; search for one with tool_search`)
 	r.refused("SELECT tool_invoke('fuel_cost', {'km': 100, 'price': 'dear'})", `fuel_cost: "price"`)
-	r.want("SELECT name, total_invocations, owner FROM spiced.tools WHERE total_invocations > 0 AND source = 'function' ORDER BY 2 DESC, 1 LIMIT 2", "celsius_to_fahrenheit,2,runtime;days_between,1,runtime")
+	r.want("SELECT name, total_invocations, owner FROM spiced.tools WHERE total_invocations > 0 AND source = 'function' ORDER BY 2 DESC, 1 LIMIT 2",
+		"celsius_to_fahrenheit,2,runtime;days_between,1,runtime")
 	r.want("SELECT caller IS NULL, sum(calls), sum(errors) FROM spiced.tool_usage WHERE tool = 'sql' GROUP BY ALL", "true,2,1")
 	r.want("SELECT tool, code FROM spiced.tool_calls WHERE NOT ok ORDER BY called_at LIMIT 1", "sql,not_found")
 	r.want("SELECT verdict FROM spiced.dead_tools WHERE name = 'bmi'", "too_early")
@@ -129,7 +131,10 @@ func TestTextsOfACallAreItsCallersAlone(t *testing.T) {
 functions:
 - {name: last_error, from: sql, volatility: volatile, signature: {returns: utf8}, body: (SELECT max(error) FROM spiced.tool_calls)}
 `
-	ann := tools.Scope{Caller: caller.Caller{Principal: "ann", UserID: "ann", SpaceID: "hr", RequestID: "MARK1", SessionID: "MARK2", Trace: caller.Trace{FlowID: "MARK3", StepID: "MARK4"}}}
+	ann := tools.Scope{Caller: caller.Caller{
+		Principal: "ann", UserID: "ann", SpaceID: "hr", RequestID: "MARK1", SessionID: "MARK2",
+		Trace: caller.Trace{FlowID: "MARK3", StepID: "MARK4"},
+	}}
 	elsewhere := ann
 	elsewhere.SpaceID = ""
 	bob := tools.Scope{Caller: caller.Caller{Principal: "bob", UserID: "bob"}}
@@ -182,7 +187,10 @@ functions:
 	t.Run("without keys", func(t *testing.T) {
 		r := start(t, files{"spicepod.yaml": readers})
 		r.problems(r.LastReport())
-		for user, scope := range map[string]tools.Scope{"ann": {Caller: caller.Caller{UserID: "ann", SessionID: "MARK2"}}, "bob": {Caller: caller.Caller{UserID: "bob"}}} {
+		for user, scope := range map[string]tools.Scope{
+			"ann": {Caller: caller.Caller{UserID: "ann", SessionID: "MARK2"}},
+			"bob": {Caller: caller.Caller{UserID: "bob"}},
+		} {
 			r.Tools().Invoke(t.Context(), registry.Call{Name: "sql", Arguments: json.RawMessage(`{"query":"SELECT 'MARK0'::INT"}`), Scope: scope})
 			r.wantAs("bob", "SELECT error FROM spiced.tool_calls WHERE user_id = '"+user+"'", "MARK0")
 		}
@@ -229,7 +237,8 @@ func TestToolThatAnAgentWasNotGiven(t *testing.T) {
 	scope := tools.Scope{Callable: func(name string) bool { return name == "good" }}
 	for _, name := range []string{"list_udfs", "sql", "nothing_like_it"} {
 		got := r.Tools().Invoke(t.Context(), registry.Call{Name: name, Arguments: json.RawMessage("{}"), Scope: scope})
-		if got.Error == nil || got.Error.Code != errcode.ToolNotFound || got.Error.Message != fmt.Sprintf("there is no tool %q", name) || strings.Contains(got.Error.Hint, "declared") {
+		if got.Error == nil || got.Error.Code != errcode.ToolNotFound || got.Error.Message != fmt.Sprintf("there is no tool %q", name) ||
+			strings.Contains(got.Error.Hint, "declared") {
 			t.Errorf("%s: %+v", name, got.Error)
 		}
 	}
@@ -251,8 +260,10 @@ func TestUnknownDomainEndsTheStart(t *testing.T) {
 }
 
 func TestToolConflictsNameBothPlaces(t *testing.T) {
-	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("list_datasets", "x", "x") + fn("mine", "x", "x") + strings.Replace(fn("quiet", "x", "x"), "from: sql\n", "from: sql\n    as_tool: false\n", 1) +
-		"tools:\n  - {name: mine, from: 'builtin:time_now'}\n  - {name: quiet, from: 'builtin:time_now'}\n  - {name: clock, from: 'builtin:tyme_now'}\n  - {name: maps, from: 'mcp:maps'}\n"})
+	r := start(t, files{"spicepod.yaml": "functions:\n" + fn("list_datasets", "x", "x") + fn("mine", "x", "x") +
+		strings.Replace(fn("quiet", "x", "x"), "from: sql\n", "from: sql\n    as_tool: false\n", 1) +
+		"tools:\n  - {name: mine, from: 'builtin:time_now'}\n  - {name: quiet, from: 'builtin:time_now'}\n  - {name: clock, from: 'builtin:tyme_now'}\n  - {name: " +
+		"maps, from: 'mcp:maps'}\n"})
 	r.problems(r.LastReport(),
 		`a tool named "list_datasets" is there already, built in; the one at spicepod.yaml:6 is left out`,
 		`a tool named "mine" is there already, declared at spicepod.yaml:20; the one at spicepod.yaml:10 is left out`,
@@ -268,7 +279,8 @@ func TestCustomisedBuiltinTool(t *testing.T) {
 	r := start(t, files{
 		"a.csv": "x\n1\n", "b.csv": "x\n2\n",
 		"spicepod.yaml": "datasets:\n  - {name: a, from: 'file:a.csv'}\n  - {name: b, from: 'file:b.csv'}\n" +
-			"tools:\n  - {name: sql, from: 'builtin:sql', description: Reads a., params: {table_allowlist: 'a'}}\n  - {name: sql_b, from: 'builtin:sql', params: {table_allowlist: 'b'}, limits: {max_rows: 1}}\n",
+			"tools:\n  - {name: sql, from: 'builtin:sql', description: Reads a., params: {table_allowlist: 'a'}}\n  - {name: sql_b, from: 'builtin:sql', params: " +
+			"{table_allowlist: 'b'}, limits: {max_rows: 1}}\n",
 	})
 	r.wantCall("sql", `{"query":"FROM a"}`, `[{"x":1}]`)
 	r.wantCall("sql", `{"query":"FROM b"}`, `not_found `)
@@ -407,8 +419,10 @@ func TestToolsThatCannotBeFunctions(t *testing.T) {
 
 func TestSearchTestsGuardReloads(t *testing.T) {
 	pod := func(description, more string) files {
-		return files{"spicepod.yaml": "embeddings: [{name: local, from: 'builtin:hash'}]\nsearch_tests:\n  - {query: distance between points, expect: haversine_km, top: 1}\n" + more +
-			"functions:\n  - {name: haversine_km, from: sql, description: " + description + ", signature: {args: [{name: x, type: float64}], returns: float64}, body: x}\n"}
+		return files{"spicepod.yaml": "embeddings: [{name: local, from: 'builtin:hash'}]\nsearch_tests:\n  - {query: distance between points, expect: " +
+			"haversine_km, top: 1}\n" + more +
+			"functions:\n  - {name: haversine_km, from: sql, description: " + description +
+			", signature: {args: [{name: x, type: float64}], returns: float64}, body: x}\n"}
 	}
 	r := start(t, pod("Distance between two points.", "  - {query: zzzqqq, expect: haversine_km}\n"))
 	r.problems(r.LastReport(), `a search for "zzzqqq" must find haversine_km among the first 3; it is not found`)
@@ -429,7 +443,8 @@ func TestSearchTestsGuardReloads(t *testing.T) {
 func TestCallsDuringReloads(t *testing.T) {
 	body := func(n int) files {
 		return files{"spicepod.yaml": "embeddings: [{name: local, from: 'builtin:hash'}]\nfunctions:\n" +
-			"  - {name: revision, from: sql, description: The version., volatility: immutable, signature: {args: [{name: x, type: int64}], returns: int64}, body: 'x * 0 + " + fmt.Sprint(n) + "'}\n" +
+			"  - {name: revision, from: sql, description: The version., volatility: immutable, signature: {args: [{name: x, type: int64}], returns: int64}, " +
+			"body: 'x * 0 + " + fmt.Sprint(n) + "'}\n" +
 			fn(fmt.Sprintf("other_%d", n%3), "x", "x")}
 	}
 	reloads := 200
@@ -524,7 +539,8 @@ func TestRequiredDescriptions(t *testing.T) {
 	s.add("depth", " ")
 	required := strings.Replace(head, "{functions:", "{tools: {descriptions: required}, functions:", 1)
 	pod := s.pod("")["spicepod.yaml"]
-	pod += "functions:\n" + fn("good", "x", "x") + "    description: Returns the number.\n" + fn("bare", "x", "x + 1") + fn("blank", "x", "x") + "    description: ' '\n" + fn("quiet", "x", "x") + "    as_tool: false\n"
+	pod += "functions:\n" + fn("good", "x", "x") + "    description: Returns the number.\n" + fn("bare", "x", "x + 1") + fn("blank", "x", "x") +
+		"    description: ' '\n" + fn("quiet", "x", "x") + "    as_tool: false\n"
 	r := start(t, files{"spicepod.yaml": required + pod})
 	r.problems(r.LastReport(),
 		`tool maps__depth: not offered: it has no description`, `tool bare: not offered: it has no description`, `tool blank: not offered: it has no description`)

@@ -26,7 +26,13 @@ type traits struct {
 // readTraits derives traits from callees for their callers and from relations
 // for what reads them.
 func (b *build) readTraits() *traits {
-	t := &traits{map[engine.Relation]engine.Traits{}, map[string]*engine.Function{}, map[component][]engine.Relation{}, map[engine.Relation][]engine.Relation{}, map[engine.Relation][]engine.Ask{}}
+	t := &traits{
+		map[engine.Relation]engine.Traits{},
+		map[string]*engine.Function{},
+		map[component][]engine.Relation{},
+		map[engine.Relation][]engine.Relation{},
+		map[engine.Relation][]engine.Ask{},
+	}
 	for _, f := range baseFunctions() {
 		t.add(f, engine.Traits{Volatile: true, Caller: f.Random})
 	}

@@ -41,7 +41,8 @@ func tryBodies(ctx context.Context, b *build) {
 			}
 			tried[c] = true
 			if why := t.try(ctx, c); why != "" {
-				b.problem(c.problem(b.pod, why, "call each function in a subquery in FROM: SELECT f(b) FROM (SELECT g(a) AS b FROM t)"))
+				b.problem(c.problem(b.pod, why,
+					"call each function in a subquery in FROM: SELECT f(b) FROM (SELECT g(a) AS b FROM t)"))
 				b.exclude([]component{c})
 				again = true // the order is another one
 				break
@@ -67,7 +68,10 @@ func (t trial) withClauses() map[component]bool {
 
 // try plans c in a worker. It returns why c must not be planned in this process, or "".
 func (t trial) try(ctx context.Context, c component) string {
-	g := &Generation{Functions: t.set, Datasets: t.datasets, Views: t.views, outside: outside{snapshots: &t.s.db.snapshots}}
+	g := &Generation{
+		Functions: t.set, Datasets: t.datasets, Views: t.views,
+		outside: outside{snapshots: &t.s.db.snapshots},
+	}
 	s := &resolver{g: g, found: map[string]*engine.Dependency{}, plans: true}
 	names, relations := c.uses()
 	s.all(relations, names)

@@ -57,13 +57,15 @@ func faultyOf(b *build) faulty {
 		for _, waiting := range c.Waiting { // the caller learns what to fix, not what else waits
 			if strings.HasPrefix(c.Component, "dataset ") {
 				first[waiting] = spicepod.Problem{
-					Position: c.Position, Message: "it waits for " + c.Component + ": " + fault.WithoutRoots(c.Message, b.s.db.roots), Hint: c.Hint,
+					Position: c.Position, Message: "it waits for " + c.Component + ": " + fault.WithoutRoots(c.Message, b.s.db.roots),
+					Hint: c.Hint,
 				}
 			}
 		}
 	}
 	for _, p := range b.report.Problems {
-		if known, found := first[p.Component]; !found || known.Severity == spicepod.Warning && p.Severity != spicepod.Warning {
+		if known, found := first[p.Component]; !found || known.Severity == spicepod.Warning &&
+			p.Severity != spicepod.Warning {
 			p.Message = fault.WithoutRoots(p.Message, b.s.db.roots)
 			first[p.Component] = p
 		}

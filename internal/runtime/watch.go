@@ -54,7 +54,10 @@ func newWatcher(log *slog.Logger) (*watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
-	return &watcher{fs: notify, log: log, files: map[string]stamp{}, dirs: map[string]bool{}, sets: make(chan watchSet, 1)}, nil
+	return &watcher{
+		fs: notify, log: log, files: map[string]stamp{}, dirs: map[string]bool{},
+		sets: make(chan watchSet, 1),
+	}, nil
 }
 
 // watch replaces the set of files to watch. They were read after since: a later

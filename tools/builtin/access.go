@@ -27,7 +27,9 @@ func (a access) permits(r engine.Relation) bool {
 	if !a.restricted() {
 		return true
 	}
-	return r.Schema != engine.System && !slices.ContainsFunc(a, func(patterns []string) bool { return !within(patterns, r) })
+	return r.Schema != engine.System && !slices.ContainsFunc(a, func(patterns []string) bool {
+		return !within(patterns, r)
+	})
 }
 
 // filter is permits for the guard, in which nil permits every relation.

@@ -94,7 +94,8 @@ func TestOtherToolsKeepToTheAllowedTables(t *testing.T) {
 	}
 	// What another caller's search has read is not shown to this one.
 	w.search(`{"text": "goods", "datasets": ["docs"], "where": "title NOT IN (SELECT word FROM secret)"}`)
-	w.refuses("search", `{"text": "goods", "datasets": ["docs"], "where": "title NOT IN (SELECT word FROM secret)"}`, errcode.InvalidArguments, `"secret" is not declared`, "docs", "notes")
+	w.refuses("search", `{"text": "goods", "datasets": ["docs"], "where": "title NOT IN (SELECT word FROM secret)"}`, errcode.InvalidArguments,
+		`"secret" is not declared`, "docs", "notes")
 }
 
 func TestPatterns(t *testing.T) {
@@ -131,7 +132,8 @@ func (w *world) entries(yaml string) []spicepod.Tool {
 
 func TestCustomise(t *testing.T) {
 	w := newWorld(t)
-	entry := w.entries("- { name: sales_sql, from: 'builtin:sql', description: SQL over sales, owner: sales, limits: { max_rows: 2, timeout: 5s }, params: { table_allowlist: 'orders , hr.*' } }\n")[0]
+	entry := w.entries("- { name: sales_sql, from: 'builtin:sql', description: SQL over sales, owner: sales, limits: { max_rows: 2, timeout: 5s }, params: { " +
+		"table_allowlist: 'orders , hr.*' } }\n")[0]
 	tool, err := builtin.Customise(w.env, entry, "spicepod.yaml:9")
 	if err != nil {
 		t.Fatal(err)

@@ -59,10 +59,13 @@ const DefaultDomain = "core"
 // domains are the groups in which built-in tools are enabled.
 var domains = map[string][]string{
 	DefaultDomain: Names(),
-	"data":        {"sql", "list_datasets", "table_schema", "search", "random_sample", "sample_distinct_columns", "top_n_sample"},
-	"functions":   {"list_udfs", "describe_function"},
-	"status":      {"get_readiness"},
-	"time":        {"get_current_datetime", "time_now"},
+	"data": {
+		"sql", "list_datasets", "table_schema", "search", "random_sample", "sample_distinct_columns",
+		"top_n_sample",
+	},
+	"functions": {"list_udfs", "describe_function"},
+	"status":    {"get_readiness"},
+	"time":      {"get_current_datetime", "time_now"},
 }
 
 // Names lists the built-in tools, sorted.
@@ -109,7 +112,8 @@ func checkDomain(name string) error {
 
 // unknown is the error for an unknown name.
 func unknown(what, name string, known []string) error {
-	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, nearest.Clause(name, known), strings.Join(known, ", "))
+	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, nearest.Clause(name, known),
+		strings.Join(known, ", "))
 }
 
 // Load returns the built-in tools of some domains, sorted by name.

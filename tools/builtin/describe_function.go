@@ -73,7 +73,9 @@ type lineage struct {
 func newDescribeFunction(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "describe_function",
-		Description: "Describes one user-defined function: its signature, arguments, result, SQL body, where it is declared, examples from its tests, and what it reads. " +
+		Description: "Describes one user-defined function: its signature, arguments, result, SQL body, where it " +
+			"is declared, " +
+			"examples from its tests, and what it reads. " +
 			"Use it before calling a function in SQL, or to explain how a figure is calculated.",
 		Returns: json.RawMessage(`{"type":"object","properties":{
 			"name":{"type":"string"},"signature":{"type":"string"},"kind":{"enum":["scalar","table"]},
@@ -95,7 +97,8 @@ func newDescribeFunction(env Env, c custom) (tools.Tool, error) {
 			return describe(set, f, hides), nil
 		}
 		if !hides(name) {
-			if err := env.unserved(engine.ObjectFunction, engine.Relation{Schema: engine.Public, Name: sqltree.Fold(name)}); err != nil {
+			if err := env.unserved(engine.ObjectFunction,
+				engine.Relation{Schema: engine.Public, Name: sqltree.Fold(name)}); err != nil {
 				return description{}, err
 			}
 		}
@@ -110,7 +113,8 @@ func unknownFunction(set *functions.Set, name string, hides func(string) bool) e
 			names = append(names, f.Name)
 		}
 	}
-	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no user-defined function %q", name), "none is declared")
+	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no user-defined function %q", name),
+		"none is declared")
 	if len(names) > 0 {
 		err.Hint = "the functions are " + listed(names)
 	}
@@ -129,7 +133,10 @@ func describe(set *functions.Set, f *functions.Function, hides func(string) bool
 	}
 	for i, a := range f.Args {
 		declared := signature.Args[i]
-		arg := argument{Name: a.Name, valueType: typeOf(a.Type), Description: declared.Description, Required: declared.IsRequired()}
+		arg := argument{
+			Name: a.Name, valueType: typeOf(a.Type), Description: declared.Description,
+			Required: declared.IsRequired(),
+		}
 		if declared.HasDefault {
 			value := encodable(declared.Default)
 			arg.Default = &value

@@ -12,7 +12,8 @@ import (
 func newGetReadiness(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "get_readiness",
-		Description: "Says for each component of the runtime (datasets, views, functions, models) whether it is ready, has loaded or has an error. " +
+		Description: "Says for each component of the runtime (datasets, views, functions, models) whether it is ready, " +
+			"has loaded or has an error. " +
 			"Use it when a table or function is missing or when the state of the system is asked for.",
 		Returns: json.RawMessage(`{"type":"object","additionalProperties":{"type":"string"},"description":"The state of each component, such as Ready."}`),
 		Tags:    []string{"status"},

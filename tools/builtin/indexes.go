@@ -34,7 +34,9 @@ func NewIndexes() *Indexes { return &Indexes{building: make(chan struct{}, MaxBu
 // get returns the index of a key; build builds it if it is missing. life is how
 // long it is used; 0 means no expiry. If the call that builds it fails, the
 // waiting calls try themselves, since the caller may just have disconnected.
-func (x *Indexes) get(ctx context.Context, key string, now time.Time, life time.Duration, build func() (*rowIndex, error)) (*rowIndex, error) {
+func (x *Indexes) get(ctx context.Context, key string, now time.Time, life time.Duration,
+	build func() (*rowIndex, error),
+) (*rowIndex, error) {
 	for {
 		e, mine := x.entry(key, now, life)
 		if mine {

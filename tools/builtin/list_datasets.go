@@ -21,7 +21,8 @@ type listedDataset struct {
 func newListDatasets(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "list_datasets",
-		Description: "Lists the available tables, the data that can be queried: each with its full name, what it holds and whether search can look into its text. " +
+		Description: "Lists the available tables, the data that can be queried: each with its full name, what it holds " +
+			"and whether search can look into its text. " +
 			"Use it first when it is not known which data there is.",
 		Returns: json.RawMessage(`{"type":"array","items":{"type":"object","properties":{
 			"table":{"type":"string","description":"Name to use in SQL."},

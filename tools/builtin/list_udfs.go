@@ -18,7 +18,8 @@ type listUDFsArgs struct {
 func newListUDFs(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "list_udfs",
-		Description: "Lists the functions (UDFs) that SQL may call, each with its kind, volatility and description; by default the user-defined ones. " +
+		Description: "Lists the functions (UDFs) that SQL may call, each with its kind, volatility and description; by " +
+			"default the user-defined ones. " +
 			"Use it to see which calculations are already there, and describe_function for the details of one.",
 		Returns: rowsSchema,
 		Tags:    []string{"functions", "catalog"},
@@ -29,6 +30,7 @@ func newListUDFs(env Env, c custom) (tools.Tool, error) {
 			source = a.Source
 		}
 		sql := fmt.Sprintf("SELECT * FROM %s() WHERE source = %s ORDER BY name", functions.ListUDFs, engine.Literal(source))
-		return query(ctx, env.SQL, engine.Request{SQL: sql, Limits: engine.Limits{Timeout: in.Limits.Timeout}}, extentOf(in.Limits, math.MaxInt))
+		return query(ctx, env.SQL, engine.Request{SQL: sql, Limits: engine.Limits{Timeout: in.Limits.Timeout}},
+			extentOf(in.Limits, math.MaxInt))
 	})
 }

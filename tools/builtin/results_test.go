@@ -58,7 +58,8 @@ func TestSQLKeepsLargeResults(t *testing.T) {
 	if len(out.Value) > 2048 || got.Rows != 1_000_000 || len(got.Preview) != 10 || len(got.Stats) != 5 || !out.Rows.Truncated || *out.Rows.More != 999_990 {
 		t.Errorf("%d bytes, %+v: %s", len(out.Value), out.Rows, out.Value)
 	}
-	w.expect("sql", `{"query": "SELECT count(*) AS n, sum(id) AS s, max(day)::VARCHAR AS d FROM ref('`+got.Ref+`') WHERE even"}`, `[{"n":500000,"s":249999500000,"d":"2026-12-31"}]`)
+	w.expect("sql", `{"query": "SELECT count(*) AS n, sum(id) AS s, max(day)::VARCHAR AS d FROM ref('`+got.Ref+`') WHERE even"}`,
+		`[{"n":500000,"s":249999500000,"d":"2026-12-31"}]`)
 	if n := len(w.queries); n != 2 {
 		t.Errorf("%d statements ran", n)
 	}
@@ -69,7 +70,8 @@ func TestSQLKeepsLargeResults(t *testing.T) {
 		t.Errorf("a large result of a reference: %+v", again)
 	}
 	eve := tools.Scope{Caller: caller.Caller{UserID: "eve"}}
-	if _, err := w.call(w.tool("sql"), `{"query": "FROM ref('`+got.Ref+`')"}`, tools.Input{Scope: eve}); err == nil || !strings.Contains(err.Error(), "there is no result") {
+	if _, err := w.call(w.tool("sql"), `{"query": "FROM ref('`+got.Ref+`')"}`, tools.Input{Scope: eve}); err == nil ||
+		!strings.Contains(err.Error(), "there is no result") {
 		t.Errorf("another user reads it: %v", err)
 	}
 	if w.standIn("FROM range(100000)", tools.Input{Scope: eve}); len(store.List(eve.Owner())) != 1 {

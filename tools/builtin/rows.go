@@ -212,7 +212,8 @@ func fit(lines [][]byte, e extent) (rows, error) {
 			return rows{lines[:i], true}, nil
 		case size > e.bytes && i == 0:
 			return rows{}, tools.NewError(errcode.Limit,
-				fmt.Sprintf("the first row has %d bytes; the limit of a result is %d", len(line), e.bytes), "select fewer columns, or a part of the long ones")
+				fmt.Sprintf("the first row has %d bytes; the limit of a result is %d", len(line), e.bytes),
+				"select fewer columns, or a part of the long ones")
 		case size > e.bytes:
 			return rows{lines[:i], true}, nil
 		}

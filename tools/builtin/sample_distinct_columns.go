@@ -20,7 +20,9 @@ type sampleDistinctColumnsArgs struct {
 func newSampleDistinctColumns(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "sample_distinct_columns",
-		Description: "Returns the distinct values of columns, the most frequent first: a row for each column with its values, and whether there are more. " +
+		Description: "Returns the distinct values of columns, the most frequent first: a row for each column " +
+			"with its values, " +
+			"and whether there are more. " +
 			"Use it to learn how values are spelled before filtering by them. Long strings are cut.",
 		Returns: []byte(`{"type":"array","items":{"type":"object","properties":{
 			"column":{"type":"string"},
@@ -60,7 +62,9 @@ func pick(d Dataset, names []string) ([]Column, error) {
 
 // distinctValues queries one column at a time: the columns have different
 // types, so one statement cannot return them.
-func distinctValues(ctx context.Context, db udf.Querier, d Dataset, columns []Column, n int, in tools.Input) (rows, error) {
+func distinctValues(ctx context.Context, db udf.Querier, d Dataset, columns []Column, n int,
+	in tools.Input,
+) (rows, error) {
 	var found [][]byte
 	for _, c := range columns[:min(len(columns), MaxSampledColumns)] {
 		sql := fmt.Sprintf(`SELECT %s AS "column", coalesce(list(v ORDER BY n DESC, v)[1:%d], []) AS "values", count(*) > %d AS "more" `+

@@ -30,8 +30,10 @@ type searchArgs struct {
 func newSearch(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "search",
-		Description: "Finds the rows whose text fits a question best, in the tables that list_datasets marks can_search_documents. " +
-			"Use it to find which documents, notes, reviews or descriptions mention something, by meaning and words; use sql for exact filters, counts and sums. " +
+		Description: "Finds the rows whose text fits a question best, in the tables that list_datasets " +
+			"marks can_search_documents. " +
+			"Use it to find which documents, notes, reviews or descriptions mention something, by meaning and words; use sql " +
+			"for exact filters, counts and sums. " +
 			"A row with searched_rows is from a table too large to be searched whole: narrow it with where.",
 		Returns: json.RawMessage(`{"type":"array","description":"The rows, best first.","items":{"type":"object","properties":{
 			"dataset":{"type":"string"},
@@ -64,7 +66,10 @@ func (s *searcher) search(ctx context.Context, a searchArgs, in tools.Input, may
 	if err != nil {
 		return rows{}, err
 	}
-	r := reader{db: s.env.SQL, datasets: datasets, where: strings.TrimSpace(a.Where), allow: may.filter(), timeout: in.Limits.Timeout}
+	r := reader{
+		db: s.env.SQL, datasets: datasets, where: strings.TrimSpace(a.Where), allow: may.filter(),
+		timeout: in.Limits.Timeout,
+	}
 	if r.additional, err = additional(datasets, a.Additional); err != nil {
 		return rows{}, err
 	}
@@ -90,7 +95,8 @@ func asToolError(err error) error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return tools.NewError(errcode.Timeout, "the search took longer than its caller waits", "narrow it with where or datasets")
+		return tools.NewError(errcode.Timeout, "the search took longer than its caller waits",
+			"narrow it with where or datasets")
 	}
 	return SQLError(err)
 }
@@ -193,7 +199,10 @@ type indexedDataset struct {
 
 // answer ranks the rows.
 func (x *rowIndex) answer(a searchArgs, e extent) (rows, error) {
-	found := x.index.Search(search.Query{Text: a.Text, Keywords: a.Keywords, Limit: e.rows, Vector: x.index.NGrams(a.Text)})
+	found := x.index.Search(search.Query{
+		Text: a.Text, Keywords: a.Keywords, Limit: e.rows,
+		Vector: x.index.NGrams(a.Text),
+	})
 	lines := make([][]byte, len(found.Hits))
 	for i, hit := range found.Hits {
 		row := x.rows[hit.Doc]
@@ -217,7 +226,8 @@ func (r *reader) checkWhere(ctx context.Context) error {
 	}
 	const advice = "give one SQL condition, such as year > 2020 AND status = 'open'"
 	if len(r.where) > MaxWhere {
-		return tools.NewError(errcode.Limit, fmt.Sprintf("where has %d bytes; the limit is %d", len(r.where), MaxWhere), "make it shorter")
+		return tools.NewError(errcode.Limit, fmt.Sprintf("where has %d bytes; the limit is %d", len(r.where), MaxWhere),
+			"make it shorter")
 	}
 	if leaves(r.where) {
 		return tools.NewError(errcode.InvalidArguments, "where is more than one condition", advice)

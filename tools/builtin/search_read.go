@@ -33,7 +33,8 @@ func (r *reader) key() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", r.where)
 	for i, d := range r.datasets {
-		fmt.Fprintf(&b, " %q %q %q %q %q", d.Table(), d.Version, d.Key, columnNames(d.searchable()), columnNames(r.additional[i]))
+		fmt.Fprintf(&b, " %q %q %q %q %q", d.Table(), d.Version, d.Key, columnNames(d.searchable()),
+			columnNames(r.additional[i]))
 	}
 	return b.String()
 }
@@ -100,7 +101,9 @@ func (n *noting) Query(ctx context.Context, req engine.Request) (*engine.Rows, e
 
 // dataset reads one dataset: the rows as returned, and the searched text of
 // each.
-func (r *reader) dataset(ctx context.Context, db udf.Querier, d Dataset, additional []Column, e extent) (rows, []string, error) {
+func (r *reader) dataset(ctx context.Context, db udf.Querier, d Dataset, additional []Column,
+	e extent,
+) (rows, []string, error) {
 	fields := []string{object(d.searchable()) + ` AS "matches"`}
 	if key := d.key(); len(key) > 0 {
 		fields = append(fields, object(key)+` AS "primary_key"`)

@@ -31,11 +31,14 @@ func (a sqlArgs) Statement() string { return a.Query }
 
 // newSQL returns the tool that runs a model's statement.
 func newSQL(env Env, c custom) (tools.Tool, error) {
-	description := "Runs one read-only SQL query (DuckDB dialect) over the declared datasets, views and functions and returns its rows as JSON objects. " +
-		"Use it for exact answers: filters, joins, ordered lists, sums, averages, how many rows or distinct values there are, by group, region or month. " +
+	description := "Runs one read-only SQL query (DuckDB dialect) over the declared datasets, views and functions and " +
+		"returns its rows as JSON objects. " +
+		"Use it for exact answers: filters, joins, ordered lists, sums, averages, how many rows or distinct values there " +
+		"are, by group, region or month. " +
 		"Look at list_datasets and table_schema first when the tables or columns are not known."
 	if env.Results != nil {
-		description += " A large result is kept, and you get its first rows and a reference: query it further with FROM ref('r_…')."
+		description += " A large result is kept, and you get its first rows and a reference: query it further with FROM " +
+			"ref('r_…')."
 	}
 	def := c.define(tools.Definition{
 		Name: "sql", Description: description,

@@ -19,14 +19,16 @@ type tableSchemaArgs struct {
 func newTableSchema(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "table_schema",
-		Description: "Shows the columns (fields) of one or several tables (datasets) as Markdown: names, types, whether they may be NULL and what they mean. " +
+		Description: "Shows the columns (fields) of one or several tables (datasets) as Markdown: names, types, whether " +
+			"they may be NULL and what they mean. " +
 			"Use it before writing SQL over a table whose columns are not known.",
 		Returns: json.RawMessage(`{"type":"string","description":"A Markdown table for each of the tables."}`),
 		Tags:    []string{"data", "catalog", "schema"},
 	})
 	return tools.Typed(def, func(_ context.Context, a tableSchemaArgs, in tools.Input) (string, error) {
 		if len(a.Tables) == 0 || len(a.Tables) > MaxTables {
-			return "", tools.NewError(errcode.InvalidArguments, fmt.Sprintf("%d tables are asked for", len(a.Tables)), fmt.Sprintf("name 1 to %d", MaxTables))
+			return "", tools.NewError(errcode.InvalidArguments, fmt.Sprintf("%d tables are asked for", len(a.Tables)),
+				fmt.Sprintf("name 1 to %d", MaxTables))
 		}
 		access := c.access(in.Scope)
 		var out strings.Builder
@@ -41,7 +43,8 @@ func newTableSchema(env Env, c custom) (tools.Tool, error) {
 			writeSchema(&out, d, a.Output != "minimal")
 		}
 		if most := extentOf(in.Limits, 1).bytes; int64(out.Len()) > most {
-			return "", tools.NewError(errcode.Limit, fmt.Sprintf("the schemas have %d bytes; the limit of a result is %d", out.Len(), most), "ask for fewer tables, or for minimal output")
+			return "", tools.NewError(errcode.Limit, fmt.Sprintf("the schemas have %d bytes; the limit of a result is %d",
+				out.Len(), most), "ask for fewer tables, or for minimal output")
 		}
 		return out.String(), nil
 	})

@@ -79,7 +79,8 @@ func location(name string) (*time.Location, error) {
 
 // unknownZone suggests zones by full name and by city.
 func unknownZone(name string) error {
-	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no time zone %q", name), "give an IANA name such as Europe/Berlin")
+	err := tools.NewError(errcode.InvalidArguments, fmt.Sprintf("there is no time zone %q", name),
+		"give an IANA name such as Europe/Berlin")
 	city := strings.ReplaceAll(name, " ", "_")
 	cities := make([]string, len(zones()))
 	for i, z := range zones() {

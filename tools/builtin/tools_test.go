@@ -177,7 +177,10 @@ func TestRandomSample(t *testing.T) {
 	w.expect("random_sample", `{"dataset": "empty", "limit": 5}`, `[]`)
 	w.expect("random_sample", `{"dataset": "my table", "limit": 5}`, `[{"a\"b":1,"select":"x"}]`)
 	w.refuses("random_sample", `{"dataset": "orders\" ; --", "limit": 5}`, errcode.InvalidArguments, "No table named")
-	for _, args := range []string{`{"dataset": "orders"}`, `{"dataset": "orders", "limit": 0}`, `{"dataset": "orders", "limit": 1001}`, `{"dataset": "orders", "limit": 1e30}`, `{"limit": 1}`} {
+	for _, args := range []string{
+		`{"dataset": "orders"}`, `{"dataset": "orders", "limit": 0}`, `{"dataset": "orders", "limit": 1001}`,
+		`{"dataset": "orders", "limit": 1e30}`, `{"limit": 1}`,
+	} {
 		if got := w.get("random_sample", args); !strings.HasPrefix(got, "error: faults") {
 			t.Errorf("%s: %s", args, got)
 		}
@@ -202,10 +205,12 @@ func TestTopNSample(t *testing.T) {
 	w.expect("top_n_sample", `{"dataset": "big_orders", "limit": 1, "order_by": "amount"}`, `[{"id":5,"amount":50}]`)
 	w.expect("top_n_sample", `{"dataset": "my table", "limit": 1, "order_by": "\"a\"\"b\" ASC"}`, `[{"a\"b":1,"select":"x"}]`)
 	w.expect("top_n_sample", `{"dataset": "my table", "limit": 1, "order_by": "select"}`, `[{"a\"b":1,"select":"x"}]`)
-	w.expect("top_n_sample", `{"dataset": "orders", "limit": 1, "order_by": "order day DESC"}`, `[{"id":8,"customer":"customer 2","amount":80,"order day":"2026-01-09"}]`)
+	w.expect("top_n_sample", `{"dataset": "orders", "limit": 1, "order_by": "order day DESC"}`,
+		`[{"id":8,"customer":"customer 2","amount":80,"order day":"2026-01-09"}]`)
 	w.expect("top_n_sample", `{"dataset": "empty", "limit": 1, "order_by": "id"}`, `[]`)
 	for _, order := range []string{
-		"", "amount, id", "amount DESC, id", "1", "amount DESC NULLS LAST", "amount; DROP TABLE orders", "random()", "desc", "amount--", "(SELECT word FROM secret)", `amount" DESC`, `"amount`,
+		"", "amount, id", "amount DESC, id", "1", "amount DESC NULLS LAST", "amount; DROP TABLE orders", "random()", "desc", "amount--", "(SELECT word FROM secret)",
+		`amount" DESC`, `"amount`,
 	} {
 		args, _ := json.Marshal(map[string]any{"dataset": "orders", "limit": 2, "order_by": order})
 		e := w.refuses("top_n_sample", string(args), errcode.InvalidArguments, "the columns are id, customer, amount, order day")
@@ -285,7 +290,8 @@ func TestDescribeFunction(t *testing.T) {
 	if string(rest) != want {
 		t.Errorf("got  %s\nwant %s", rest, want)
 	}
-	if text := w.get("describe_function", `{"name": "lines"}`); !strings.Contains(text, `"tables":[{"name":"t","columns":[{"name":"v","type":"utf8","sql_type":"VARCHAR","description":"A line"}]}]`) {
+	if text := w.get("describe_function", `{"name": "lines"}`); !strings.Contains(text,
+		`"tables":[{"name":"t","columns":[{"name":"v","type":"utf8","sql_type":"VARCHAR","description":"A line"}]}]`) {
 		t.Error(text)
 	}
 	if text := w.get("describe_function", `{"name": "lines"}`); !strings.Contains(text,

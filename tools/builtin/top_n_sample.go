@@ -19,7 +19,8 @@ type topNSampleArgs struct {
 func newTopNSample(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "top_n_sample",
-		Description: "Returns the first rows of a table in the order of one column, for example the largest amounts or the latest dates. " +
+		Description: "Returns the first rows of a table in the order of one column, for example the largest amounts or " +
+			"the latest dates. " +
 			"Use it to see extreme or recent rows. Long strings are cut.",
 		Returns: rowsSchema,
 		Tags:    []string{"data", "sample"},
@@ -55,6 +56,7 @@ func orderBy(text string, columns []Column) (string, error) {
 	if c := column(columns, unquoted(name)); c != nil {
 		return engine.Identifier(c.Name) + direction, nil
 	}
-	message := "Invalid order_by '" + text + "' for top_n_sample. Provide a single column reference optionally followed by ASC or DESC."
+	message := "Invalid order_by '" + text +
+		"' for top_n_sample. Provide a single column reference optionally followed by ASC or DESC."
 	return "", unknownColumn(message, unquoted(name), columnNames(columns))
 }

@@ -121,7 +121,8 @@ func sentence(lost map[string]any) string {
 			words = append(words, word)
 		}
 		slices.Sort(words)
-		return "The arguments also follow rules that are too long to show (" + strings.Join(words, ", ") + "); an error names the one that is broken."
+		return "The arguments also follow rules that are too long to show (" + strings.Join(words, ", ") +
+			"); an error names the one that is broken."
 	}
 	return "The arguments also follow this JSON Schema: " + string(text)
 }

@@ -79,7 +79,8 @@ func TestSay(t *testing.T) {
 			if string(said.Schema) != want && want != "-" {
 				t.Errorf("%s, %s:\n%s, want\n%s", name, d, said.Schema, want)
 			}
-			if named := d == dialect.OpenAI && strings.Contains(c.faults, "the name"); !named && (said.Lost != c.lost || strings.Join(said.Faults, "|") != sorted(c.faults)) {
+			if named := d == dialect.OpenAI && strings.Contains(c.faults, "the name"); !named &&
+				(said.Lost != c.lost || strings.Join(said.Faults, "|") != sorted(c.faults)) {
 				t.Errorf("%s, %s: %q %q", name, d, said.Lost, said.Faults)
 			}
 		}
@@ -99,7 +100,8 @@ func sorted(faults string) string {
 func TestHostileSchemas(t *testing.T) {
 	twice := `"$defs":{"d0":{"type":"object"}`
 	for i := range 40 {
-		twice += `,"d` + jsonInt(i+1) + `":{"allOf":[{"$ref":"#/$defs/d` + jsonInt(i) + `"},{"$ref":"#/$defs/d` + jsonInt(i) + `"}],"properties":{"l":{"$ref":"#/$defs/d` + jsonInt(i) + `"},"r":{"$ref":"#/$defs/d` + jsonInt(i) + `"}}}`
+		twice += `,"d` + jsonInt(i+1) + `":{"allOf":[{"$ref":"#/$defs/d` + jsonInt(i) + `"},{"$ref":"#/$defs/d` + jsonInt(i) +
+			`"}],"properties":{"l":{"$ref":"#/$defs/d` + jsonInt(i) + `"},"r":{"$ref":"#/$defs/d` + jsonInt(i) + `"}}}`
 	}
 	twice += "}"
 	for name, schema := range map[string]string{

@@ -257,7 +257,10 @@ func (f *flat) rename(root map[string]any) map[string]string {
 		}
 		root["required"] = required
 	}
-	for _, keyword := range []string{"if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies", "propertyNames", "patternProperties", "unevaluatedProperties"} {
+	for _, keyword := range []string{
+		"if", "then", "else", "dependentSchemas", "dependentRequired", "dependencies",
+		"propertyNames", "patternProperties", "unevaluatedProperties",
+	} {
 		if value, ok := root[keyword]; ok { // it has the declared names
 			f.lose(keyword, value)
 			delete(root, keyword)

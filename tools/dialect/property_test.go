@@ -18,7 +18,10 @@ type maker struct{ *rand.Rand }
 
 func (m maker) one(list ...func() any) any { return list[m.IntN(len(list))]() }
 
-var argumentNames = []string{"a", "b", "c", "filter[id]", "$top", "héllo", "a_very_long_name_of_more_than_sixty_four_characters_which_is_too_long_for_anthropic"}
+var argumentNames = []string{
+	"a", "b", "c", "filter[id]", "$top", "héllo",
+	"a_very_long_name_of_more_than_sixty_four_characters_which_is_too_long_for_anthropic",
+}
 
 // schema returns a schema with a type.
 func (m maker) schema(depth int) any {
@@ -108,7 +111,10 @@ func (m maker) root() object {
 func (m maker) value(doc object, schema any, depth int) any {
 	s, _ := schema.(object)
 	if ref, ok := s["$ref"].(string); ok {
-		s, _ = object{"#/$defs/D": doc["$defs"].(object)["D"], "#/$defs/F": doc["$defs"].(object)["F"], "#/definitions/E": doc["definitions"].(object)["E"]}[ref].(object)
+		s, _ = object{
+			"#/$defs/D": doc["$defs"].(object)["D"], "#/$defs/F": doc["$defs"].(object)["F"],
+			"#/definitions/E": doc["definitions"].(object)["E"],
+		}[ref].(object)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
 		if list, ok := s[keyword].([]any); ok && s["properties"] == nil {

@@ -126,7 +126,8 @@ func alternativesOf(in map[string]any) []any {
 			branch["enum"] = fits
 		}
 		for keyword, value := range in {
-			if keyword != "type" && keyword != "enum" && keyword != "description" && keyword != "default" && concerns(keyword, name) {
+			if keyword != "type" && keyword != "enum" && keyword != "description" && keyword != "default" &&
+				concerns(keyword, name) {
 				branch[keyword] = value
 			}
 		}
@@ -154,9 +155,11 @@ func concerns(keyword string, typ any) bool {
 		types = []string{"string"}
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
 		types = []string{"number", "integer"}
-	case "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems":
+	case "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
+		"unevaluatedItems":
 		types = []string{"array"}
-	case "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties":
+	case "properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties",
+		"maxProperties", "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties":
 		types = []string{"object"}
 	default:
 		return true
@@ -319,7 +322,8 @@ func (n *node) values(typ string) {
 		n.rest["enum"] = values
 	}
 	if format, ok := n.in["format"].(string); ok {
-		if typ == "string" && format == "date-time" || typ == "number" && (format == "float" || format == "double") || typ == "integer" && (format == "int32" || format == "int64") {
+		if typ == "string" && format == "date-time" || typ == "number" && (format == "float" || format == "double") ||
+			typ == "integer" && (format == "int32" || format == "int64") {
 			n.out["format"] = format
 		}
 	}
@@ -453,7 +457,10 @@ func (s *subset) array(in map[string]any) map[string]any {
 // scalars are the alternatives of a value of any type within a list.
 func scalars() []any {
 	return []any{
-		map[string]any{"type": "string", "nullable": true}, map[string]any{"type": "number"}, map[string]any{"type": "boolean"}, map[string]any{"type": "object"},
+		map[string]any{"type": "string", "nullable": true},
+		map[string]any{"type": "number"},
+		map[string]any{"type": "boolean"},
+		map[string]any{"type": "object"},
 	}
 }
 

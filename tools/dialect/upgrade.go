@@ -52,9 +52,12 @@ var (
 		"additionalProperties", "unevaluatedProperties", "propertyNames", "items", "unevaluatedItems", "contains",
 		"not", "if", "then", "else", "contentSchema",
 	}
-	texts    = []string{"title", "description", "format", "pattern", "$comment", "contentEncoding", "contentMediaType"}
-	numbers  = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-	counts   = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+	texts   = []string{"title", "description", "format", "pattern", "$comment", "contentEncoding", "contentMediaType"}
+	numbers = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
+	counts  = []string{
+		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
+		"maxContains",
+	}
 	booleans = []string{"uniqueItems", "deprecated", "readOnly", "writeOnly"}
 	types    = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
@@ -104,7 +107,10 @@ func (u *upgrade) object(in map[string]any, depth int) map[string]any {
 // keyword upgrades one keyword; false if no draft allows its value.
 func (u *upgrade) keyword(out map[string]any, keyword string, value any, depth int) bool {
 	switch {
-	case slices.Contains([]string{"$schema", "$id", "id", "$anchor", "$defs", "definitions", "$vocabulary", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "items", "additionalItems"}, keyword):
+	case slices.Contains([]string{
+		"$schema", "$id", "id", "$anchor", "$defs", "definitions", "$vocabulary",
+		"$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef", "items", "additionalItems",
+	}, keyword):
 		return true // left out, or written elsewhere
 	case slices.Contains(schemaMaps, keyword):
 		return u.members(out, keyword, value, depth)

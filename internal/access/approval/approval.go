@@ -68,7 +68,10 @@ type Call struct {
 // key identifies equal calls of equal callers.
 func (c *Call) key() string {
 	h := sha256.New()
-	for _, part := range []string{c.Caller.Principal, c.Caller.UserID, c.Caller.SpaceID, c.Tool, c.Checksum, string(c.Arguments)} {
+	for _, part := range []string{
+		c.Caller.Principal, c.Caller.UserID, c.Caller.SpaceID, c.Tool, c.Checksum,
+		string(c.Arguments),
+	} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -120,9 +123,15 @@ func MayDecide(keys Keys, who caller.Caller, principal string) error {
 	case !keys.Enabled():
 		return nil
 	case !keys.Approver(who.Principal):
-		return &Error{Denied: true, Message: "the key is not that of an approver", Hint: "runtime.auth.approvers lists who decides"}
+		return &Error{
+			Denied: true, Message: "the key is not that of an approver",
+			Hint: "runtime.auth.approvers lists who decides",
+		}
 	case who.Principal == principal:
-		return &Error{Denied: true, Message: "an approver cannot decide about calls of the same principal", Hint: "ask another approver"}
+		return &Error{
+			Denied: true, Message: "an approver cannot decide about calls of the same principal",
+			Hint: "ask another approver",
+		}
 	}
 	return nil
 }

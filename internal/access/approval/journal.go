@@ -54,7 +54,8 @@ func openJournal(dir string, log *slog.Logger) (*journal, []*entry, error) {
 	err = errors.Join(err, f.Close())
 	if err != nil {
 		// A line that is missing may be that of a use: none of the others can be trusted.
-		log.Warn("the file of approvals is damaged; no approval of earlier runs counts", "file", j.path, "copy", j.path+setAside, "error", err)
+		log.Warn("the file of approvals is damaged; no approval of earlier runs counts", "file", j.path, "copy",
+			j.path+setAside, "error", err)
 		if err := os.Rename(j.path, j.path+setAside); err != nil {
 			return nil, nil, fmt.Errorf("set the damaged approvals aside: %w", err)
 		}

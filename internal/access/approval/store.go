@@ -155,7 +155,11 @@ func (s *Store) Ask(ctx context.Context, c Call, l Limits) (Approval, error) {
 		return a, nil
 	}
 	if len(c.Arguments) > MaxArguments {
-		return Approval{}, &Error{Large: true, Message: fmt.Sprintf("the arguments have %d bytes; a call that needs approval may have %d", len(c.Arguments), MaxArguments), Hint: "ask for less"}
+		return Approval{}, &Error{
+			Large: true,
+			Message: fmt.Sprintf("the arguments have %d bytes; a call that needs approval may have %d", len(c.Arguments),
+				MaxArguments), Hint: "ask for less",
+		}
 	}
 	e := newEntry(c, key)
 	if len(c.Plan) <= MaxPlan {
@@ -225,11 +229,18 @@ func (s *Store) room(e *entry, l Limits, now time.Time) error {
 	}
 	switch {
 	case own >= l.PerPeer:
-		return &Error{Full: true, Message: fmt.Sprintf("%d calls of this caller wait for approval; the limit is %d", own, l.PerPeer), Hint: "have some of them decided first; runtime.tools.max_approvals_per_caller is the limit"}
+		return &Error{Full: true, Message: fmt.Sprintf("%d calls of this caller wait for approval; the limit is %d", own,
+			l.PerPeer), Hint: "have some of them decided first; runtime.tools.max_approvals_per_caller is the limit"}
 	case all >= l.Open:
-		return &Error{Full: true, Message: fmt.Sprintf("%d calls wait for approval; the limit is %d", all, l.Open), Hint: "have some of them decided first; runtime.tools.max_approvals is the limit"}
+		return &Error{
+			Full: true, Message: fmt.Sprintf("%d calls wait for approval; the limit is %d", all, l.Open),
+			Hint: "have some of them decided first; runtime.tools.max_approvals is the limit",
+		}
 	case s.bytes+e.size() > maxBytes:
-		return &Error{Full: true, Message: "the calls that wait for approval have too many arguments", Hint: "have some of them decided first"}
+		return &Error{
+			Full: true, Message: "the calls that wait for approval have too many arguments",
+			Hint: "have some of them decided first",
+		}
 	}
 	return nil
 }
@@ -272,7 +283,10 @@ func (s *Store) Decide(ctx context.Context, keys Keys, id string, d Decision, wh
 	case is == status:
 		return e.shown(now), nil
 	case is != Pending && (is != Approved || status != Denied):
-		return Approval{}, &Error{Decided: true, Message: fmt.Sprintf("the approval is %s", is), Hint: "the caller can repeat the call, which asks again"}
+		return Approval{}, &Error{
+			Decided: true, Message: fmt.Sprintf("the approval is %s", is),
+			Hint: "the caller can repeat the call, which asks again",
+		}
 	}
 	next := *e
 	at := now.UTC().Round(0)
@@ -290,7 +304,10 @@ func (s *Store) Decide(ctx context.Context, keys Keys, id string, d Decision, wh
 }
 
 func unknown(id string) error {
-	return &Error{NotFound: true, Message: fmt.Sprintf("there is no approval %q", truncate.Ellipsis(id, 100)), Hint: "GET /v1/approvals lists those that you may see"}
+	return &Error{
+		NotFound: true, Message: fmt.Sprintf("there is no approval %q", truncate.Ellipsis(id, 100)),
+		Hint: "GET /v1/approvals lists those that you may see",
+	}
 }
 
 // Get returns an approval that the caller may see.
@@ -396,7 +413,8 @@ func (s *Store) rewrite() error { return s.journal.rewrite(s.order) }
 func (s *Store) happened(ctx context.Context, e *entry, event string, who caller.Caller) {
 	s.opts.Counted(event)
 	s.opts.Audit.Record(ctx, audit.Entry{
-		Kind: audit.Approval, Protocol: string(who.Protocol), Principal: who.Principal, User: who.UserID, RequestID: who.RequestID,
-		Tool: e.Tool, Approval: e.ID, Outcome: event,
+		Kind: audit.Approval, Protocol: string(who.Protocol), Principal: who.Principal, User: who.UserID,
+		RequestID: who.RequestID,
+		Tool:      e.Tool, Approval: e.ID, Outcome: event,
 	})
 }

@@ -267,7 +267,8 @@ func TestDamage(t *testing.T) {
 		defer s.Close()
 		return s.List(free{}, ann)
 	}
-	if list := read(whole); len(list) != 2 || list[1].Status != approval.Used || list[0].Status != approval.Approved || string(list[0].Arguments) != `{"n":2,"html":"<&>"}` {
+	if list := read(whole); len(list) != 2 || list[1].Status != approval.Used || list[0].Status != approval.Approved ||
+		string(list[0].Arguments) != `{"n":2,"html":"<&>"}` {
 		t.Fatalf("%+v", list)
 	}
 	for at := 0; at < len(whole); at += 41 {

@@ -67,7 +67,10 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 	if !l.Enabled() {
 		return
 	}
-	attrs := []slog.Attr{slog.String("kind", string(e.Kind)), slog.String("door", e.Protocol), slog.String("outcome", e.Outcome)}
+	attrs := []slog.Attr{
+		slog.String("kind", string(e.Kind)), slog.String("door", e.Protocol),
+		slog.String("outcome", e.Outcome),
+	}
 	for _, word := range [...]struct{ key, value string }{
 		{"principal", e.Principal},
 		{"user", e.User},
@@ -83,7 +86,8 @@ func (l *Log) Record(ctx context.Context, e Entry) {
 		}
 	}
 	if e.Kind == Statement || e.Kind == Tool {
-		attrs = append(attrs, slog.Int64("rows", e.Rows), slog.Int64("bytes", e.Bytes), slog.Duration("took", e.Took.Round(time.Microsecond)))
+		attrs = append(attrs, slog.Int64("rows", e.Rows), slog.Int64("bytes", e.Bytes),
+			slog.Duration("took", e.Took.Round(time.Microsecond)))
 	}
 	l.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "audit", attrs...)
 }

@@ -57,7 +57,8 @@ func (p *Principal) Caller(asked caller.Caller) (caller.Caller, error) {
 	}
 	if asked.UserID != "" && asked.UserID != user {
 		return caller.Caller{}, &DeniedError{fmt.Sprintf(
-			"principal %q acts for user %q and may not name user %q; leave user_id out, or set on_behalf_of: true on the principal",
+			"principal %q acts for user %q and may not name user %q; leave user_id out, or set on_behalf_of: true "+
+				"on the principal",
 			p.Name, user, truncate.Ellipsis(asked.UserID, maxShown))}
 	}
 	if asked.SpaceID != "" && asked.SpaceID != p.SpaceID {

@@ -50,7 +50,8 @@ func (r *reader) entries(api *spicepod.APIKey) []*entry {
 			"add one under keys or principals, or set enabled: false")
 	}
 	if len(declared) > MaxKeys {
-		r.fault("", apiKeyPath, fmt.Sprintf("there are %d keys; at most %d", len(declared), MaxKeys), "give callers who share a principal the same key")
+		r.fault("", apiKeyPath, fmt.Sprintf("there are %d keys; at most %d", len(declared), MaxKeys),
+			"give callers who share a principal the same key")
 		declared = declared[:MaxKeys]
 	}
 	r.checkLimits("", apiKeyPath+".limits", api.Limits)
@@ -136,7 +137,8 @@ func (r *reader) checkScope(e *entry) bool {
 	good := true
 	for _, field := range []struct{ key, text string }{{"user_id", e.UserID}, {"space_id", e.SpaceID}} {
 		if !plain(field.text) {
-			r.fault(e.Name, e.path+"."+field.key, fmt.Sprintf("%s %q holds a control character", field.key, truncate.Ellipsis(field.text, maxShown)), "take it out")
+			r.fault(e.Name, e.path+"."+field.key, fmt.Sprintf("%s %q holds a control character", field.key,
+				truncate.Ellipsis(field.text, maxShown)), "take it out")
 			good = false
 		}
 	}
@@ -179,7 +181,8 @@ func (r *reader) approvers(a *spicepod.Auth) []string {
 			good = append(good, name)
 			continue
 		}
-		r.fault("", fmt.Sprintf("runtime.auth.approvers[%d]", i), fmt.Sprintf("there is no principal %q", truncate.Ellipsis(name, maxShown)),
+		r.fault("", fmt.Sprintf("runtime.auth.approvers[%d]", i),
+			fmt.Sprintf("there is no principal %q", truncate.Ellipsis(name, maxShown)),
 			nearest.Hint(name, names, "write the name of an entry of runtime.auth.api-key.principals"))
 	}
 	return good

@@ -26,7 +26,8 @@ func TestProblems(t *testing.T) {
 		{"same key twice", "\n  keys: [" + keyOne + ", '" + keyOne + ":rw']\n  principals:\n  - {name: bi, key: '${env:AUTH_TEST_ONE}'}\n"},
 		{"same name twice", "\n  principals:\n  - {name: bi, key: " + keyOne + "}\n  - {name: bi, key: " + keyTwo + "}\n"},
 		{"name of a key without one", "\n  keys: [" + keyOne + "]\n  principals:\n  - {name: key-1, key: " + keyTwo + "}\n"},
-		{"names that cannot be", "\n  principals:\n  - {name: \"b\\ti\", key: " + keyOne + "}\n  - {name: " + strings.Repeat("x", auth.MaxNameBytes+1) + ", key: " + keyTwo + "}\n"},
+		{"names that cannot be", "\n  principals:\n  - {name: \"b\\ti\", key: " + keyOne + "}\n  - {name: " + strings.Repeat("x", auth.MaxNameBytes+1) + ", key: " +
+			keyTwo + "}\n"},
 		{"scope", "\n  principals:\n  - {name: bi, key: " + keyOne + ", user_id: \"a\\0b\", space_id: \"c\\0d\"}\n"},
 		{"short key", "\n  keys: [hunter2, 'fifteen-bytes-.:rw', sixteen-bytes-..]\n"},
 		{"long key", "\n  keys: [" + strings.Repeat("k", auth.MaxKeyBytes+1) + "]\n"},

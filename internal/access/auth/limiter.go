@@ -109,7 +109,8 @@ func (l *limiter) enter(name string) (leave func(), err error) {
 		return sync.OnceFunc(func() { <-l.places }), nil
 	default:
 		return nil, &LimitError{
-			Message:    fmt.Sprintf("principal %q has %d requests running, as many as it may (max_concurrent); try again when one has ended", name, l.limits.MaxConcurrent),
+			Message: fmt.Sprintf("principal %q has %d requests running, as many as it may (max_concurrent); try again when "+
+				"one has ended", name, l.limits.MaxConcurrent),
 			RetryAfter: 1, // the end of a running request is unknown
 		}
 	}
@@ -121,7 +122,8 @@ func (l *limiter) tooFast(name string) error {
 	perSecond := l.limits.RequestsPerSecond
 	wait := min(max((1-l.bucket.Tokens())/perSecond, 0.001), maxRetryAfter.Seconds())
 	return &LimitError{
-		Message: fmt.Sprintf("principal %q may make %s requests a second, %d at once (requests_per_second, burst); try again in %s s",
+		Message: fmt.Sprintf("principal %q may make %s requests a second, %d at once (requests_per_second, burst); try "+
+			"again in %s s",
 			name, decimal(perSecond), l.bucket.Burst(), decimal(math.Ceil(wait*1000)/1000)),
 		RetryAfter: wait,
 	}

@@ -218,7 +218,8 @@ func TestLimitersOutliveReloads(t *testing.T) {
 		kept        bool
 	}{
 		{"the same", before, true},
-		{"what is no limit may change", principals + "  - {name: bi, key: '" + keyBI + ":rw', user_id: u, limits: {max_concurrent: 1, requests_per_second: 1, burst: 9}}\n", true},
+		{"what is no limit may change", principals + "  - {name: bi, key: '" + keyBI +
+			":rw', user_id: u, limits: {max_concurrent: 1, requests_per_second: 1, burst: 9}}\n", true},
 		{"limits by another way", "\n  limits: {max_concurrent: 1, requests_per_second: 1, burst: 9}" + principals + "  - {name: bi, key: " + keyBI + "}\n", true},
 		{"another name", strings.Replace(before, "bi", "bo", 1), false},
 		{"another key", strings.Replace(before, keyBI, keyOne, 1), false},

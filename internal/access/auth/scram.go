@@ -66,7 +66,8 @@ func (s *SCRAM) First(mechanism string, message []byte) (answer []byte, err erro
 		return nil, ErrDenied
 	}
 	s.step, s.first = stepFinal, first
-	s.answer = fmt.Sprintf("r=%s%s,s=%s,i=%d", first.nonce, s.nonce, base64.StdEncoding.EncodeToString(s.keys.salt), iterations)
+	s.answer = fmt.Sprintf("r=%s%s,s=%s,i=%d", first.nonce, s.nonce, base64.StdEncoding.EncodeToString(s.keys.salt),
+		iterations)
 	return []byte(s.answer), nil
 }
 

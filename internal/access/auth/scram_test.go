@@ -33,7 +33,10 @@ func TestSCRAM(t *testing.T) {
 		{"unknown key of a principal", "bi", newClient(unknown), "", ""},
 		{"empty key", "", newClient(""), "", ""},
 		{"suffix with the key", "", newClient(keyTwo + ":rw"), "", ""},
-		{"the user of the first message does not count", "bi", &client{key: keyBI, mechanism: "SCRAM-SHA-256", header: "n,,", bound: "n,,", nonce: "x", user: "web"}, "", "bi"},
+		{
+			"the user of the first message does not count",
+			"bi", &client{key: keyBI, mechanism: "SCRAM-SHA-256", header: "n,,", bound: "n,,", nonce: "x", user: "web"}, "", "bi",
+		},
 		{"escapes in that user", "bi", &client{key: keyBI, mechanism: "SCRAM-SHA-256", header: "n,,", bound: "n,,", nonce: "x", user: "a=2Cb=3Dc"}, "", "bi"},
 		{"extensions", "bi", &client{key: keyBI, mechanism: "SCRAM-SHA-256", header: "n,,", bound: "n,,", nonce: "x,f=1,g=2", extension: ",f=1,p=1"}, "", "bi"},
 

@@ -214,7 +214,8 @@ functions:
 	if len(problems) != 1 || requires(last) {
 		t.Error("the last good expression does not decide")
 	}
-	if _, problems := availability.Compile(podtest.Load(t, pod("ctx.space_id")), nil); len(problems) != 1 || !strings.Contains(problems[0].Message, "it must give true or false") {
+	if _, problems := availability.Compile(podtest.Load(t, pod("ctx.space_id")), nil); len(problems) != 1 ||
+		!strings.Contains(problems[0].Message, "it must give true or false") {
 		t.Error(problems)
 	}
 }
@@ -331,7 +332,10 @@ func FuzzCompile(f *testing.F) {
 
 func BenchmarkEval(b *testing.B) {
 	pod := podtest.Load(b, settings)
-	for _, text := range []string{"ctx.space_id != null", "ctx.agent == 'lagan' && 'finance' in tool.tags", "ctx.user_id != null && ctx.user_id.startsWith('a')", "tool.tags.exists(t, t == ctx.agent)"} {
+	for _, text := range []string{
+		"ctx.space_id != null", "ctx.agent == 'lagan' && 'finance' in tool.tags", "ctx.user_id != null && ctx.user_id.startsWith('a')",
+		"tool.tags.exists(t, t == ctx.agent)",
+	} {
 		x, fault := availability.CompileExpression(pod, text)
 		if fault != nil {
 			b.Fatal(fault)

@@ -91,7 +91,10 @@ func (e *environment) compile(text string) (x *expression, fault *Fault) {
 		return nil, e.fault(text, issues.Errors())
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) {
-		return nil, &Fault{Message: fmt.Sprintf("the expression gives %s; it must give true or false", typeName(t)), Hint: e.compareHint(t)}
+		return nil, &Fault{
+			Message: fmt.Sprintf("the expression gives %s; it must give true or false", typeName(t)),
+			Hint:    e.compareHint(t),
+		}
 	}
 	x = &expression{tool: map[string]bool{}, settings: map[string]bool{}}
 	if fault := x.survey(text, checked.NativeRep()); fault != nil {
@@ -126,7 +129,10 @@ func (x *expression) survey(text string, tree *celast.AST) (fault *Fault) {
 			return
 		}
 		at := tree.SourceInfo().GetStartLocation(e.ID())
-		fault = &Fault{Offset: offsetOf(text, at), Message: name + " is used as a whole", Hint: "select a field, such as " + example}
+		fault = &Fault{
+			Offset: offsetOf(text, at), Message: name + " is used as a whole",
+			Hint: "select a field, such as " + example,
+		}
 	}
 	celast.PreOrderVisit(celast.NavigateAST(tree), celast.NewExprVisitor(func(e celast.Expr) {
 		switch e.Kind() {
@@ -281,7 +287,8 @@ func operands(operator, types string) (message, hint string) {
 	types = strings.NewReplacer("wrapper(", "", "google.protobuf.Timestamp", "timestamp", "$", "").Replace(types)
 	types = strings.ReplaceAll(strings.Trim(types, "()"), ")", "")
 	if name == "" || strings.Contains("&& || == != < <= > >= + - * / % in ?_: [_]", name) {
-		return fmt.Sprintf("the operator %s does not take %s", strings.NewReplacer("_", " ").Replace(name), strings.ReplaceAll(types, ", ", " and ")), "compare values of one type"
+		return fmt.Sprintf("the operator %s does not take %s", strings.NewReplacer("_", " ").Replace(name),
+			strings.ReplaceAll(types, ", ", " and ")), "compare values of one type"
 	}
 	return fmt.Sprintf("%s does not take %s", name, types), ""
 }
@@ -294,7 +301,8 @@ func syntaxHint(text string, offset int) string {
 	switch {
 	case strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "=="):
 		return "write == to compare"
-	case strings.HasPrefix(strings.ToLower(rest), "and "), strings.HasPrefix(strings.ToLower(rest), "or "), strings.HasSuffix(strings.ToLower(text[:offset]), "not "):
+	case strings.HasPrefix(strings.ToLower(rest), "and "), strings.HasPrefix(strings.ToLower(rest), "or "),
+		strings.HasSuffix(strings.ToLower(text[:offset]), "not "):
 		return "write &&, || and ! for and, or and not"
 	case strings.HasPrefix(rest, "<>"):
 		return "write != for not equal"

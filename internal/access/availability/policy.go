@@ -77,7 +77,8 @@ func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 		if rule := c.rule("function "+f.Name, fmt.Sprintf("functions[%d].available", i), f.Available); rule != nil {
 			c.policy.functions[sqltree.Fold(f.Name)] = rule
 		}
-		if rule := c.approval("function "+f.Name, fmt.Sprintf("functions[%d].requires_approval", i), f.RequiresApproval); rule != nil {
+		if rule := c.approval("function "+f.Name, fmt.Sprintf("functions[%d].requires_approval", i),
+			f.RequiresApproval); rule != nil {
 			c.policy.approvals.functions[sqltree.Fold(f.Name)] = rule
 		}
 	}
@@ -86,7 +87,8 @@ func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 		if t.Server() {
 			rules, approvals = c.policy.servers, c.policy.approvals.servers
 		}
-		if rule := c.approval("tool "+t.Name, fmt.Sprintf("tools[%d].requires_approval", i), t.RequiresApproval); rule != nil {
+		if rule := c.approval("tool "+t.Name, fmt.Sprintf("tools[%d].requires_approval", i),
+			t.RequiresApproval); rule != nil {
 			approvals[sqltree.Fold(t.Name)] = rule
 		}
 		if rule := c.rule("tool "+t.Name, fmt.Sprintf("tools[%d].available", i), t.Available); rule != nil {
@@ -127,7 +129,8 @@ func (c *compiler) readSettings() {
 		c.settings[name] = value
 	}
 	if len(declared) > MaxSettings {
-		c.problem("", c.pod.Problem(settingsPath, fmt.Sprintf("there are %d settings; the limit is %d", len(declared), MaxSettings), ""))
+		c.problem("", c.pod.Problem(settingsPath,
+			fmt.Sprintf("there are %d settings; the limit is %d", len(declared), MaxSettings), ""))
 		return
 	}
 	for _, name := range sortedKeys(declared) {
@@ -139,11 +142,13 @@ func (c *compiler) readSettings() {
 		value, err := typed(declared[name])
 		if before, built := defaults[name]; built && err == nil && !value.typ.IsExactType(before.typ) {
 			err = fmt.Errorf("the value is %s", kindOf(declared[name]))
-			c.problem("", c.pod.Problem(path, fmt.Sprintf("setting %q: %s; built-in tools use it as a boolean", name, err), "write true or false"))
+			c.problem("", c.pod.Problem(path, fmt.Sprintf("setting %q: %s; built-in tools use it as a boolean", name, err),
+				"write true or false"))
 			continue
 		}
 		if err != nil {
-			c.problem("", c.pod.Problem(path, fmt.Sprintf("setting %q: %s", name, err), "write a boolean, a number, a text, or a list of one of these"))
+			c.problem("", c.pod.Problem(path, fmt.Sprintf("setting %q: %s", name, err),
+				"write a boolean, a number, a text, or a list of one of these"))
 			continue
 		}
 		c.settings[name] = value
@@ -170,7 +175,8 @@ func (c *compiler) approval(component, path string, text spicepod.Condition) *Ru
 	if text == "" {
 		return nil
 	}
-	rule := c.compiled(&Rule{Declared: component, Path: path, Text: string(text)}, "requires_approval", c.old.approval(component))
+	rule := c.compiled(&Rule{Declared: component, Path: path, Text: string(text)}, "requires_approval",
+		c.old.approval(component))
 	c.policy.approvals.rules = append(c.policy.approvals.rules, rule)
 	return rule
 }
@@ -206,7 +212,8 @@ func (c *compiler) compile(text string) (*expression, *Fault) {
 func (c *compiler) findUnused() {
 	for _, name := range sortedKeys(c.pod.Runtime.Tools.Settings) {
 		uses := func(r *Rule) bool { return r.expression != nil && r.expression.settings[name] }
-		if _, built := defaults[name]; !built && !slices.ContainsFunc(c.policy.rules, uses) && !slices.ContainsFunc(c.policy.approvals.rules, uses) {
+		if _, built := defaults[name]; !built && !slices.ContainsFunc(c.policy.rules, uses) &&
+			!slices.ContainsFunc(c.policy.approvals.rules, uses) {
 			c.policy.unused = append(c.policy.unused, name)
 		}
 	}

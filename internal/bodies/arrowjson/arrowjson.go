@@ -99,8 +99,10 @@ var appenders = map[engine.TypeID]appender{
 	engine.Boolean: func(buf []byte, a arrow.Array, i int) []byte {
 		return strconv.AppendBool(buf, a.(*array.Boolean).Value(i))
 	},
-	engine.TinyInt: integer[int8], engine.SmallInt: integer[int16], engine.Integer: integer[int32], engine.BigInt: integer[int64],
-	engine.UTinyInt: unsigned[uint8], engine.USmallInt: unsigned[uint16], engine.UInteger: unsigned[uint32], engine.UBigInt: unsigned[uint64],
+	engine.TinyInt: integer[int8], engine.SmallInt: integer[int16], engine.Integer: integer[int32],
+	engine.BigInt:   integer[int64],
+	engine.UTinyInt: unsigned[uint8], engine.USmallInt: unsigned[uint16], engine.UInteger: unsigned[uint32],
+	engine.UBigInt: unsigned[uint64],
 	engine.Float: func(buf []byte, a arrow.Array, i int) []byte {
 		return appendFloat(buf, float64(a.(*array.Float32).Value(i)), 32)
 	},
@@ -108,7 +110,8 @@ var appenders = map[engine.TypeID]appender{
 		return appendFloat(buf, a.(*array.Float64).Value(i), 64)
 	},
 	engine.HugeInt: appendDecimal, engine.Decimal: appendDecimal,
-	engine.Varchar: appendText, engine.UUID: appendText, engine.Bit: appendText, engine.TimeTZ: appendText, engine.Enum: appendText,
+	engine.Varchar: appendText, engine.UUID: appendText, engine.Bit: appendText, engine.TimeTZ: appendText,
+	engine.Enum: appendText,
 	engine.Blob: func(buf []byte, a arrow.Array, i int) []byte {
 		return append(hex.AppendEncode(append(buf, '"'), a.(*array.Binary).Value(i)), '"')
 	},
@@ -120,7 +123,8 @@ var appenders = map[engine.TypeID]appender{
 	engine.Interval: func(buf []byte, a arrow.Array, i int) []byte {
 		v := a.(*array.MonthDayNanoInterval).Value(i)
 		micros, _ := value.FloorDiv(v.Nanoseconds, 1000)
-		return append(value.AppendInterval(append(buf, '"'), value.Interval{Months: v.Months, Days: v.Days, Micros: micros}), '"')
+		return append(value.AppendInterval(append(buf, '"'), value.Interval{Months: v.Months, Days: v.Days, Micros: micros}),
+			'"')
 	},
 }
 
@@ -146,7 +150,8 @@ func appendFloat(buf []byte, f float64, bits int) []byte {
 func appendDecimal(buf []byte, a arrow.Array, i int) []byte {
 	d := a.(*array.Decimal128)
 	n := d.Value(i)
-	return value.AppendDecimal(buf, value.Int128{Low: n.LowBits(), High: n.HighBits()}, int(d.DataType().(*arrow.Decimal128Type).Scale))
+	return value.AppendDecimal(buf, value.Int128{Low: n.LowBits(), High: n.HighBits()},
+		int(d.DataType().(*arrow.Decimal128Type).Scale))
 }
 
 func appendText(buf []byte, a arrow.Array, i int) []byte {

@@ -96,7 +96,10 @@ func TestValues(t *testing.T) {
 		{"list<int64>", `[[1,null,3],[],null]`, ""},
 		{"list<list<utf8>>", `[[["a"],null,[]]]`, ""},
 		{"int64[2]", `[[1,2],null,[3,null]]`, ""},
-		{"struct<a: int64, b: list<struct<c: decimal(4,2)>>>", `[{"b":[{"c":1.25},null],"x":{"y":[1]},"a":1},null,{}]`, `[{"a":1,"b":[{"c":1.25},null]},null,{"a":null,"b":null}]`},
+		{
+			"struct<a: int64, b: list<struct<c: decimal(4,2)>>>", `[{"b":[{"c":1.25},null],"x":{"y":[1]},"a":1},null,{}]`,
+			`[{"a":1,"b":[{"c":1.25},null]},null,{"a":null,"b":null}]`,
+		},
 		{"list<enum('a', 'b')>", `[["b"],["a","b"]]`, ""},
 		{"map<utf8, int64>", `[{"x":1,"y":null},{},null]`, ""},
 		{"map<int64, list<utf8>>", `[{"1":["a"]}]`, ""},

@@ -185,7 +185,10 @@ func (i *installation) install(ctx context.Context) (*Record, error) {
 	if err := how.install(ctx, locked); err != nil {
 		return nil, err
 	}
-	r := &Record{Requirements: i.env.Dependencies, Python: i.env.python.Version, Installer: how.name(), Packages: packages, Built: time.Now().UTC().Truncate(time.Second)}
+	r := &Record{
+		Requirements: i.env.Dependencies, Python: i.env.python.Version, Installer: how.name(), Packages: packages,
+		Built: time.Now().UTC().Truncate(time.Second),
+	}
 	r.Modules, err = i.complete(ctx)
 	return r, err
 }
@@ -201,7 +204,8 @@ func (i *installation) complete(ctx context.Context) (modules []string, err erro
 		return nil, err
 	}
 	// Packages may have files that do not compile: examples of another version.
-	_, err = i.run(ctx, i.env.python.Executable, "-I", "-S", "-m", "compileall", "-q", "-j", "0", "-x", `[/\\]tests?[/\\]`, site[0])
+	_, err = i.run(ctx, i.env.python.Executable, "-I", "-S", "-m", "compileall", "-q", "-j", "0", "-x",
+		`[/\\]tests?[/\\]`, site[0])
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -222,14 +226,16 @@ var credentials = regexp.MustCompile(`://[^/@\s]+@`)
 
 // unreachable are parts of what installers write when an index cannot be reached.
 var unreachable = []string{
-	"NewConnectionError", "ConnectTimeoutError", "Failed to establish a new connection", "name resolution", "ProxyError", "ReadTimeoutError",
+	"NewConnectionError", "ConnectTimeoutError", "Failed to establish a new connection", "name resolution", "ProxyError",
+	"ReadTimeoutError",
 	"CERTIFICATE_VERIFY_FAILED", "dns error", "error sending request", "Connection refused", "Failed to fetch",
 }
 
 // Hints of builds that failed.
 const (
-	hintUnreachable = "the package index could not be reached: check the network, and the variables of pip or uv, such as PIP_INDEX_URL and HTTPS_PROXY"
-	hintConflict    = "use versions that fit together, or give the functions different sandboxes"
+	hintUnreachable = "the package index could not be reached: check the network, and the variables of pip or uv, such " +
+		"as PIP_INDEX_URL and HTTPS_PROXY"
+	hintConflict = "use versions that fit together, or give the functions different sandboxes"
 )
 
 // buildProblem returns the error of a build, at the requirement that it is about.
@@ -255,8 +261,12 @@ func (e *Environment) buildHint(output string) string {
 	switch {
 	case slices.ContainsFunc(unreachable, func(s string) bool { return strings.Contains(output, s) }):
 		return hintUnreachable
-	case strings.Contains(output, "No matching distribution") || strings.Contains(output, "not found in the package registry") || strings.Contains(output, "no usable wheels") || strings.Contains(output, "no wheels"):
-		return fmt.Sprintf("check the name and the version. Only wheels are installed, never source distributions, whose code would run outside of the sandbox: the package needs one for Python %s on %s", e.python.Minor, e.python.Platform)
+	case strings.Contains(output, "No matching distribution") ||
+		strings.Contains(output, "not found in the package registry") || strings.Contains(output, "no usable wheels") ||
+		strings.Contains(output, "no wheels"):
+		return fmt.Sprintf("check the name and the version. Only wheels are installed, never source "+
+			"distributions, whose code "+
+			"would run outside of the sandbox: the package needs one for Python %s on %s", e.python.Minor, e.python.Platform)
 	case strings.Contains(output, "conflict") || strings.Contains(output, "unsatisfiable"):
 		return hintConflict
 	case strings.Contains(output, "ensurepip"):

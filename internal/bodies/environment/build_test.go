@@ -165,7 +165,8 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 			{"tiny", "inner", "", "7:20"},
 			{"'inner==1', outer", "inner", "use versions that fit together", "7:20"},
 		} {
-			pod := load(t, strings.Replace("functions:\n  - name: f\n    from: exec\n    dependencies: [tiny]\n    signature: { returns: int64 }\n    body: 'def f(): return 1'\n", "[tiny]", "["+c.dependencies+"]", 1))
+			pod := load(t, strings.Replace("functions:\n  - name: f\n    from: exec\n    dependencies: [tiny]\n    signature: { returns: int64 }\n    body: "+
+				"'def f(): return 1'\n", "[tiny]", "["+c.dependencies+"]", 1))
 			set, _ := Compile(context.Background(), pod, s)
 			e, _ := set.Of("f")
 			var problems spicepod.Problems
@@ -173,7 +174,8 @@ func TestPackagesThatCannotBeInstalled(t *testing.T) {
 				t.Fatalf("%s: %v", c.dependencies, err)
 			}
 			p := problems[0]
-			if !strings.Contains(p.Message, `the packages of sandbox "default" cannot be installed: `) || !strings.Contains(p.Message, c.message) || len(p.Message) > maxReason+100 ||
+			if !strings.Contains(p.Message, `the packages of sandbox "default" cannot be installed: `) || !strings.Contains(p.Message, c.message) ||
+				len(p.Message) > maxReason+100 ||
 				!strings.Contains(p.Hint, c.hint) || c.at != "7:20" && p.Position.String() != "spicepod.yaml:"+c.at {
 				t.Errorf("%s: %v", c.dependencies, p)
 			}
@@ -388,7 +390,8 @@ func TestTheExampleOfTheSeed(t *testing.T) {
 	if len(problems) > 0 || !e.Built() || f.Fault() != nil {
 		t.Fatalf("built %v, problems %v", e.Built(), problems)
 	}
-	command := exec.Command(e.Interpreter(), "-I", "-c", "import asyncio, numpy\n"+f.Declared.Body+"\nprint(asyncio.run(analyze_behavior('u')), numpy.ones(3).sum())")
+	command := exec.Command(e.Interpreter(), "-I", "-c", "import asyncio, numpy\n"+f.Declared.Body+
+		"\nprint(asyncio.run(analyze_behavior('u')), numpy.ones(3).sum())")
 	command.Env = e.Variables()
 	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "'score': 0.85}} 3.0") {
 		t.Errorf("%s, %v", out, err)

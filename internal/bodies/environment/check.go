@@ -126,7 +126,8 @@ type checked struct {
 // tried for each alone: one may be too much for the parser.
 func readFacts(ctx context.Context, p *Python, sources []string) []checked {
 	list := make([]checked, len(sources))
-	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, fmt.Errorf("parsing the code takes longer than %s", checkLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit,
+		fmt.Errorf("parsing the code takes longer than %s", checkLimit))
 	defer cancel()
 	all, err := parseTogether(ctx, p, sources)
 	for i := range sources {
@@ -147,7 +148,10 @@ func parseTogether(ctx context.Context, p *Python, sources []string) ([]facts, e
 	if err != nil {
 		return nil, err
 	}
-	out, err := command{args: []string{p.Executable, "-I", "-S", "-c", checkScript}, environ: environ(false, nil), stdin: in, most: maxFacts}.run(ctx)
+	out, err := command{
+		args: []string{p.Executable, "-I", "-S", "-c", checkScript}, environ: environ(false, nil),
+		stdin: in, most: maxFacts,
+	}.run(ctx)
 	if err != nil {
 		return nil, errors.New(reasonOf(err))
 	}
@@ -186,7 +190,8 @@ func (c *compiler) judge(e *Environment, f *Function, known checked) {
 	}
 	f.compare(def, add)
 	if f.Declared.Signature.Returns.IsZero() && !def.Returns {
-		add(spicepod.Warning, def.Offset, fmt.Sprintf("the type of the result of %s is not known", f.Entrypoint), "declare signature.returns")
+		add(spicepod.Warning, def.Offset, fmt.Sprintf("the type of the result of %s is not known", f.Entrypoint),
+			"declare signature.returns")
 	}
 }
 
@@ -232,15 +237,18 @@ func (f *Function) compare(def *definition, add func(severity spicepod.Severity,
 		isPassed := slices.Contains(passed, p.Name)
 		switch {
 		case p.Positional && isPassed && !first:
-			add(spicepod.Error, p.Offset, fmt.Sprintf("%s takes %s by position alone, and the signature has another order", f.Entrypoint, p.Name), "remove the /, or use the order of the signature")
+			add(spicepod.Error, p.Offset, fmt.Sprintf("%s takes %s by position alone, and the signature has another order",
+				f.Entrypoint, p.Name), "remove the /, or use the order of the signature")
 		case p.Required && !isPassed:
-			add(spicepod.Error, p.Offset, fmt.Sprintf("%s needs the parameter %q, which signature.args does not declare", f.Entrypoint, p.Name),
+			add(spicepod.Error, p.Offset,
+				fmt.Sprintf("%s needs the parameter %q, which signature.args does not declare", f.Entrypoint, p.Name),
 				nearest.Hint(p.Name, passed, "declare it, or give it a default value"))
 		}
 	}
 	for _, name := range passed {
 		if !def.Any && !slices.Contains(taken, name) {
-			add(spicepod.Error, def.Offset, fmt.Sprintf("%s has no parameter %q, which the signature declares", f.Entrypoint, name),
+			add(spicepod.Error, def.Offset,
+				fmt.Sprintf("%s has no parameter %q, which the signature declares", f.Entrypoint, name),
 				nearest.Hint(name, taken, "add the parameter, or remove the argument from the signature"))
 		}
 	}
@@ -253,7 +261,9 @@ const shimmed = "jazzmine"
 const maxImportWarnings = 5
 
 // imports warns of imports that the environment does not have.
-func (c *compiler) imports(e *Environment, f *Function, list []imported, add func(severity spicepod.Severity, offset int, message, hint string)) {
+func (c *compiler) imports(e *Environment, f *Function, list []imported,
+	add func(severity spicepod.Severity, offset int, message, hint string),
+) {
 	var seen []string
 	for _, m := range list {
 		if slices.Contains(seen, m.Name) || len(seen) == maxImportWarnings {
@@ -261,13 +271,19 @@ func (c *compiler) imports(e *Environment, f *Function, list []imported, add fun
 		}
 		switch {
 		case strings.HasPrefix(m.Name, "."):
-			add(spicepod.Warning, m.Offset, fmt.Sprintf("the relative import of %s will fail: the code is moved to the sandbox alone", m.Full), "put what it needs into the code, or into a package")
+			add(spicepod.Warning, m.Offset,
+				fmt.Sprintf("the relative import of %s will fail: the code is moved to the sandbox alone", m.Full),
+				"put what it needs into the code, or into a package")
 		case m.Name == shimmed || c.provides(e, m.Name):
 			continue
 		case c.beside(f, m.Name):
-			add(spicepod.Warning, m.Offset, fmt.Sprintf("the import of %s will fail: the code is moved to the sandbox alone, without the files next to it", m.Name), "put what it needs into the code, or into a package")
+			add(spicepod.Warning, m.Offset,
+				fmt.Sprintf("the import of %s will fail: the code is moved to the sandbox alone, without the files next to it",
+					m.Name), "put what it needs into the code, or into a package")
 		default:
-			add(spicepod.Warning, m.Offset, fmt.Sprintf("the import of %s will fail: it is not in the dependencies of the function or its sandbox", m.Name), "add to dependencies: "+distributionOf(m.Name))
+			add(spicepod.Warning, m.Offset,
+				fmt.Sprintf("the import of %s will fail: it is not in the dependencies of the function or its sandbox", m.Name),
+				"add to dependencies: "+distributionOf(m.Name))
 		}
 		seen = append(seen, m.Name)
 	}
@@ -310,13 +326,20 @@ func (c *compiler) beside(f *Function, module string) bool {
 // distributions are those of modules that have another name, normalised; the first one is
 // suggested.
 var distributions = map[string][]string{
-	"attr": {"attrs"}, "bs4": {"beautifulsoup4"}, "Crypto": {"pycryptodome"}, "cv2": {"opencv-python-headless", "opencv-python", "opencv-contrib-python"},
-	"dateutil": {"python-dateutil"}, "docx": {"python-docx"}, "dotenv": {"python-dotenv"}, "fitz": {"pymupdf"}, "git": {"gitpython"},
-	"jose": {"python-jose"}, "jwt": {"pyjwt"}, "Levenshtein": {"levenshtein", "python-levenshtein"}, "magic": {"python-magic"}, "MySQLdb": {"mysqlclient"},
-	"nacl": {"pynacl"}, "OpenSSL": {"pyopenssl"}, "PIL": {"pillow"}, "pkg_resources": {"setuptools"}, "pptx": {"python-pptx"},
-	"psycopg": {"psycopg", "psycopg-binary"}, "psycopg2": {"psycopg2-binary", "psycopg2"}, "pythoncom": {"pywin32"}, "serial": {"pyserial"}, "skimage": {"scikit-image"},
-	"sklearn": {"scikit-learn"}, "slugify": {"python-slugify"}, "telegram": {"python-telegram-bot"}, "win32api": {"pywin32"}, "yaml": {"pyyaml"}, "zmq": {"pyzmq"},
-	"faiss": {"faiss-cpu"}, "usb": {"pyusb"}, "ulid": {"python-ulid"}, "socks": {"pysocks"}, "multipart": {"python-multipart"}, "markdown": {"markdown"}, "google": {"protobuf", "google-api-core", "google-auth"},
+	"attr": {"attrs"}, "bs4": {"beautifulsoup4"}, "Crypto": {"pycryptodome"},
+	"cv2":      {"opencv-python-headless", "opencv-python", "opencv-contrib-python"},
+	"dateutil": {"python-dateutil"}, "docx": {"python-docx"}, "dotenv": {"python-dotenv"}, "fitz": {"pymupdf"},
+	"git":  {"gitpython"},
+	"jose": {"python-jose"}, "jwt": {"pyjwt"}, "Levenshtein": {"levenshtein", "python-levenshtein"},
+	"magic": {"python-magic"}, "MySQLdb": {"mysqlclient"},
+	"nacl": {"pynacl"}, "OpenSSL": {"pyopenssl"}, "PIL": {"pillow"}, "pkg_resources": {"setuptools"},
+	"pptx":    {"python-pptx"},
+	"psycopg": {"psycopg", "psycopg-binary"}, "psycopg2": {"psycopg2-binary", "psycopg2"}, "pythoncom": {"pywin32"},
+	"serial": {"pyserial"}, "skimage": {"scikit-image"},
+	"sklearn": {"scikit-learn"}, "slugify": {"python-slugify"}, "telegram": {"python-telegram-bot"},
+	"win32api": {"pywin32"}, "yaml": {"pyyaml"}, "zmq": {"pyzmq"},
+	"faiss": {"faiss-cpu"}, "usb": {"pyusb"}, "ulid": {"python-ulid"}, "socks": {"pysocks"},
+	"multipart": {"python-multipart"}, "markdown": {"markdown"}, "google": {"protobuf", "google-api-core", "google-auth"},
 }
 
 // distributionsOf returns the packages that may have a module.

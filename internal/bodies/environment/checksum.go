@@ -39,7 +39,8 @@ func (s sum) hex() string { return hex.EncodeToString(s.Sum(nil)) }
 // checksum covers the code, the requirements and the declaration of what a call runs.
 func (f *Function) checksum() string {
 	params := fmt.Sprintf("%#v", f.Declared.Params) // as written: without the values of secrets
-	s := newSum("function", string(f.runtime), f.Declared.Scheme(), source(f.Declared), f.Entrypoint, string(f.Declared.Kind), params, spicepod.Fingerprint(f.Declared.Signature))
+	s := newSum("function", string(f.runtime), f.Declared.Scheme(), source(f.Declared), f.Entrypoint,
+		string(f.Declared.Kind), params, spicepod.Fingerprint(f.Declared.Signature))
 	s.list(f.Dependencies)
 	s.list(f.Secrets)
 	return s.hex()[:digits]
@@ -48,7 +49,8 @@ func (f *Function) checksum() string {
 // checksum covers everything of the sandbox that affects its code.
 func (e *Environment) checksum() string {
 	d := e.Declared
-	s := newSum("sandbox", strings.ToLower(e.Name), string(d.Runtime), string(d.Network), string(d.Isolation), spicepod.Fingerprint(d.Limits))
+	s := newSum("sandbox", strings.ToLower(e.Name), string(d.Runtime), string(d.Network), string(d.Isolation),
+		spicepod.Fingerprint(d.Limits))
 	s.list(e.Dependencies)
 	s.list(e.Secrets)
 	s.list(sortedSet(d.Secrets))

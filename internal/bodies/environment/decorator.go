@@ -113,13 +113,16 @@ func (m *merge) run(known *facts) {
 	m.text("name", t.Name, &m.f.Name)
 	m.text("description", t.Description, &m.f.Description)
 	if t.Description == nil && t.More == nil && strings.TrimSpace(m.f.Description) == "" {
-		m.add(spicepod.Error, m.pod.TextProblem(m.path+".body", t.Offset, "@tool has no description, which it requires: models choose tools by it",
+		m.add(spicepod.Error, m.pod.TextProblem(m.path+".body", t.Offset,
+			"@tool has no description, which it requires: models choose tools by it",
 			"write @tool(description=\"…\"), or a description in the Spicepod"))
 	}
 	sandbox := cmp.Or(m.f.Sandbox, spicepod.DefaultSandbox)
 	m.text("sandbox", t.Sandbox, &sandbox)
 	of := spicepod.Sandbox{}
-	if i := slices.IndexFunc(m.pod.Sandboxes, func(s spicepod.Sandbox) bool { return strings.EqualFold(s.Name, sandbox) }); i >= 0 {
+	if i := slices.IndexFunc(m.pod.Sandboxes, func(s spicepod.Sandbox) bool {
+		return strings.EqualFold(s.Name, sandbox)
+	}); i >= 0 {
 		of = m.pod.Sandboxes[i]
 	}
 	if m.texts("dependencies", t.Dependencies, m.f.Dependencies, of.Dependencies) && len(m.f.Dependencies) == 0 {
@@ -146,22 +149,27 @@ func (f *facts) named(name string) []string {
 // ambiguous reports that several decorators have the function's name.
 func (m *merge) ambiguous(known *facts, names []string) {
 	first, second := known.Functions[names[0]].Offset, known.Functions[names[1]].Offset
-	m.add(spicepod.Error, m.pod.TextProblem(m.path+".body", second, fmt.Sprintf("@tool gives the name %q to %s, and to %s at %s",
-		truncate.Ellipsis(m.f.Name, maxQuoted), names[1], names[0], m.pod.TextAt(m.path+".body", first)), "rename one of them"))
+	m.add(spicepod.Error, m.pod.TextProblem(m.path+".body",
+		second, fmt.Sprintf("@tool gives the name %q to %s, and to %s at %s",
+			truncate.Ellipsis(m.f.Name, maxQuoted), names[1], names[0], m.pod.TextAt(m.path+".body", first)),
+		"rename one of them"))
 }
 
 // registered reports sandboxes that the code registers and the Spicepod does not declare: the
 // call has no effect.
 func (m *merge) registered(list []argument) {
 	for _, a := range list {
-		if a.Text != nil && (*a.Text == spicepod.DefaultSandbox || slices.ContainsFunc(m.pod.Sandboxes, func(s spicepod.Sandbox) bool { return strings.EqualFold(s.Name, *a.Text) })) {
+		if a.Text != nil && (*a.Text == spicepod.DefaultSandbox ||
+			slices.ContainsFunc(m.pod.Sandboxes, func(s spicepod.Sandbox) bool { return strings.EqualFold(s.Name, *a.Text) })) {
 			continue
 		}
 		what := "registry.register_sandbox has no effect here"
 		if a.Text != nil {
-			what = fmt.Sprintf("registry.register_sandbox has no effect here, and the Spicepod declares no sandbox %q", truncate.Ellipsis(*a.Text, maxQuoted))
+			what = fmt.Sprintf("registry.register_sandbox has no effect here, and the Spicepod declares no sandbox %q",
+				truncate.Ellipsis(*a.Text, maxQuoted))
 		}
-		m.add(spicepod.Warning, m.pod.TextProblem(m.path+".body", a.Offset, what, "declare it under sandboxes, with its dependencies and secrets"))
+		m.add(spicepod.Warning, m.pod.TextProblem(m.path+".body", a.Offset, what,
+			"declare it under sandboxes, with its dependencies and secrets"))
 	}
 }
 
@@ -177,7 +185,8 @@ func (m *merge) text(key string, a *argument, declared *string) {
 	case *declared == "":
 		*declared = strings.TrimSpace(*a.Text)
 	case !sameText(key, *declared, *a.Text):
-		m.contradiction("."+key, fmt.Sprintf("%s is %q here", key, truncate.Ellipsis(*declared, maxQuoted)), fmt.Sprintf("%q", truncate.Ellipsis(*a.Text, maxQuoted)), a.Offset)
+		m.contradiction("."+key, fmt.Sprintf("%s is %q here", key, truncate.Ellipsis(*declared, maxQuoted)),
+			fmt.Sprintf("%q", truncate.Ellipsis(*a.Text, maxQuoted)), a.Offset)
 	}
 }
 
@@ -212,8 +221,10 @@ func (m *merge) texts(key string, a *argument, declared, ofSandbox []string) boo
 // ungranted reports secrets of the decorator that neither the function nor its sandbox has.
 func (m *merge) ungranted(a *argument, ofSandbox []string) {
 	if names := without(a.Texts, ofSandbox); len(names) > 0 {
-		m.add(spicepod.Error, m.pod.Problem(m.path, fmt.Sprintf("@tool at %s needs the secrets %s, which the Spicepod does not give to the function",
-			m.pod.TextAt(m.path+".body", a.Offset), listed(names)), fmt.Sprintf("add secrets: %s here: code does not choose the variables that it sees", listed(names))))
+		m.add(spicepod.Error, m.pod.Problem(m.path,
+			fmt.Sprintf("@tool at %s needs the secrets %s, which the Spicepod does not give to the function",
+				m.pod.TextAt(m.path+".body", a.Offset), listed(names)),
+			fmt.Sprintf("add secrets: %s here: code does not choose the variables that it sees", listed(names))))
 	}
 }
 
@@ -249,7 +260,8 @@ func (m *merge) parameters(a *argument) {
 		i := slices.Index(names, *p.Name.Text)
 		if i < 0 {
 			m.add(spicepod.Error, m.pod.TextProblem(m.path+".body", p.Offset,
-				fmt.Sprintf("@tool has the parameter %q, which signature.args at %s does not declare", truncate.Ellipsis(*p.Name.Text, maxQuoted), m.pod.At(m.path+".signature")),
+				fmt.Sprintf("@tool has the parameter %q, which signature.args at %s does not declare",
+					truncate.Ellipsis(*p.Name.Text, maxQuoted), m.pod.At(m.path+".signature")),
 				nearest.Hint(*p.Name.Text, names, "declare it, or remove it from the decorator")))
 			continue
 		}
@@ -258,7 +270,8 @@ func (m *merge) parameters(a *argument) {
 		m.text(path+".description", p.Description, &arg.Description)
 		m.typed(path+".type", p.Type, arg.Type)
 		if r := p.Required; r != nil && r.Flag != nil && arg.Required != nil && *arg.Required != *r.Flag {
-			m.contradiction("."+path+".required", fmt.Sprintf("required is %t here", *arg.Required), fmt.Sprint(*r.Flag), r.Offset)
+			m.contradiction("."+path+".required", fmt.Sprintf("required is %t here", *arg.Required),
+				fmt.Sprint(*r.Flag), r.Offset)
 		}
 	}
 }
@@ -271,7 +284,8 @@ func (m *merge) typed(path string, a *argument, declared string) {
 	}
 	said, here := kindOf(*a.Text), kindOf(declared)
 	if said != "" && here != "" && said != here {
-		m.contradiction("."+path, fmt.Sprintf("type is %s here", declared), fmt.Sprintf("%q", truncate.Ellipsis(*a.Text, maxQuoted)), a.Offset)
+		m.contradiction("."+path, fmt.Sprintf("type is %s here", declared),
+			fmt.Sprintf("%q", truncate.Ellipsis(*a.Text, maxQuoted)), a.Offset)
 	}
 }
 
@@ -281,7 +295,8 @@ var kinds = map[string]string{
 	"int": "integer", "uint": "integer", "integer": "integer", "bigint": "integer",
 	"float": "number", "number": "number", "double": "number", "decimal": "number", "decimal128": "number",
 	"bool": "boolean", "boolean": "boolean",
-	"list": "array", "array": "array", "tuple": "array", "dict": "object", "object": "object", "struct": "object", "map": "object",
+	"list": "array", "array": "array", "tuple": "array", "dict": "object", "object": "object", "struct": "object",
+	"map": "object",
 }
 
 // word matches a type without its parameters and its size in bits.
@@ -306,12 +321,14 @@ func (m *merge) contradiction(path, here, there string, offset int) {
 	case "name", "sandbox", "secrets", "type": // code does not choose them
 		hint = "make them equal, or leave it out of @tool"
 	}
-	m.add(spicepod.Error, m.pod.Problem(m.path+path, fmt.Sprintf("%s, and @tool at %s says %s", here, m.pod.TextAt(m.path+".body", offset), there), hint))
+	m.add(spicepod.Error, m.pod.Problem(m.path+path,
+		fmt.Sprintf("%s, and @tool at %s says %s", here, m.pod.TextAt(m.path+".body", offset), there), hint))
 }
 
 // computed reports an argument that only running the code could give.
 func (m *merge) computed(what string, a *argument) {
-	m.add(spicepod.Warning, m.pod.TextProblem(m.path+".body", a.Offset, "@tool computes "+what+", which is not read: the code does not run for that", "write it as a literal, or in the Spicepod"))
+	m.add(spicepod.Warning, m.pod.TextProblem(m.path+".body", a.Offset, "@tool computes "+what+
+		", which is not read: the code does not run for that", "write it as a literal, or in the Spicepod"))
 }
 
 func (m *merge) add(severity spicepod.Severity, p spicepod.Problem) {

@@ -57,7 +57,10 @@ func TestDecoratorsContradict(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
 		{"sandbox: analytics", "sandbox: ANALYTICS", ""},
-		{", secrets: [ANALYTICS_TOKEN]", "", `spicepod.yaml:6:5: function analyze: @tool at code.py:7:13 needs the secrets [ANALYTICS_TOKEN], which the Spicepod does not give`},
+		{
+			", secrets: [ANALYTICS_TOKEN]",
+			"", `spicepod.yaml:6:5: function analyze: @tool at code.py:7:13 needs the secrets [ANALYTICS_TOKEN], which the Spicepod does not give`,
+		},
 		{"sandbox: analytics, ", "", `sandbox is "default" here, and @tool at code.py:8:13 says "analytics"`},
 		{", dependencies: [pandas]", "", ""},
 		{"name: analyze,", "name: analyse,", `spicepod.yaml:6:13: function analyse: name is "analyse" here, and @tool at code.py:9:10 says "analyze"`},
@@ -99,12 +102,18 @@ func TestDecoratorsThatAreComputed(t *testing.T) {
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', secrets=5)\ndef f(x): return x", "@tool computes its secrets"},
 		{"# jazzmine\nfrom other import tool\n@tool('Other.')\ndef f(x): return x", "the import of other will fail"},
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', [], [], [])\ndef f(x): return x", ""},
-		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'x', 'type': 'number', 'description': 'A number.'}])\ndef f(x): return x", `type is int64 here, and @tool at spicepod.yaml:11:45 says "number"`},
+		{
+			"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'x', 'type': 'number', 'description': 'A number.'}])\ndef f(x): return x",
+			`type is int64 here, and @tool at spicepod.yaml:11:45 says "number"`,
+		},
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'x', 'type': 'int', 'description': 'A number.'}])\ndef f(x): return x", ""},
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{'name': 'y'}])\ndef f(x): return x", `@tool has the parameter "y"`},
 		{"from jazzmine.core.tools import tool\n@tool('Mine.', [{**all}])\ndef f(x): return x", "@tool computes the name of a parameter"},
 		{"from jazzmine.core.tools import tool\n@tool\ndef f(x): return x", ""},
-		{"from jazzmine.core.tools import tool\n@tool('Mine.')\ndef f(x): return x\n@tool('Mine.', name='f')\ndef g(x): return x", `@tool gives the name "f" to g, and to f at spicepod.yaml:`},
+		{
+			"from jazzmine.core.tools import tool\n@tool('Mine.')\ndef f(x): return x\n@tool('Mine.', name='f')\ndef g(x): return x",
+			`@tool gives the name "f" to g, and to f at spicepod.yaml:`,
+		},
 	} {
 		_, problems := compile(t, "functions:\n"+function("f", "    description: Mine.\n", c.code))
 		if got := problems.Error(); len(problems) > 1 || !strings.Contains(got, c.want) || c.want == "" && len(problems) > 0 {
@@ -152,7 +161,8 @@ func TestDecoratorsNeedADescription(t *testing.T) {
 		t.Error(problems)
 	}
 	_, problems := compile(t, "functions:\n"+function("f", "", code))
-	if got := problems.Error(); len(problems) != 1 || !strings.Contains(got, "function f: @tool has no description, which it requires") || !strings.Contains(got, "description=") {
+	if got := problems.Error(); len(problems) != 1 || !strings.Contains(got, "function f: @tool has no description, which it requires") ||
+		!strings.Contains(got, "description=") {
 		t.Error(got)
 	}
 }
@@ -160,8 +170,10 @@ func TestDecoratorsNeedADescription(t *testing.T) {
 func TestKindsOfTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		"str": "string", "utf8": "string", "int": "integer", "uint64": "integer", "int8": "integer", "integer": "integer", "float": "number", "float64": "number",
-		"decimal(10, 2)": "number", "Optional[int]": "integer", "int | None": "integer", "int | str": "", "List[str]": "array", "list<utf8>": "array", "int64[]": "array",
-		"dict[str, int]": "object", "map<utf8, int64>": "object", "date": "", "timestamp": "", "DataFrame": "", "": "", "intern": "", "string": "string", "bool": "boolean",
+		"decimal(10, 2)": "number", "Optional[int]": "integer", "int | None": "integer", "int | str": "", "List[str]": "array", "list<utf8>": "array",
+		"int64[]":        "array",
+		"dict[str, int]": "object", "map<utf8, int64>": "object", "date": "", "timestamp": "", "DataFrame": "", "": "", "intern": "", "string": "string",
+		"bool": "boolean",
 	} {
 		if got := kindOf(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -192,7 +204,8 @@ func TestHintsOfContradictions(t *testing.T) {
 // TestWarningsOfSharedCode are reported once, and not for each function of the file.
 func TestWarningsOfSharedCode(t *testing.T) {
 	needsPython(t)
-	const code = "from jazzmine.core.tools import registry, SandboxConfig\nregistry.register_sandbox(SandboxConfig('unknown'))\ndef one(): return 1\ndef two(): return 2\n"
+	const code = "from jazzmine.core.tools import registry, SandboxConfig\nregistry.register_sandbox(SandboxConfig('unknown'))\ndef one(): return 1\ndef " +
+		"two(): return 2\n"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "code.py"), []byte(code), 0o600); err != nil {
 		t.Fatal(err)

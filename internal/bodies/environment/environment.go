@@ -194,7 +194,8 @@ func (c *compiler) sandboxes() {
 		e.fault = entry.Fault()
 	}
 	if c.set.Get(spicepod.DefaultSandbox) == nil {
-		c.set.list = append(c.set.list, &Environment{Name: spicepod.DefaultSandbox, Declared: defaultSandbox(), store: c.store, pod: c.pod})
+		c.set.list = append(c.set.list,
+			&Environment{Name: spicepod.DefaultSandbox, Declared: defaultSandbox(), store: c.store, pod: c.pod})
 	}
 }
 
@@ -204,12 +205,16 @@ func (c *compiler) function(i int) {
 	if !d.Enabled || !d.BodyKind.Sandboxed() {
 		return
 	}
-	f := &Function{Name: d.Name, Path: fmt.Sprintf("functions[%d]", i), Declared: d, Entrypoint: cmp.Or(d.Entrypoint, d.Name)}
+	f := &Function{
+		Name: d.Name, Path: fmt.Sprintf("functions[%d]", i), Declared: d,
+		Entrypoint: cmp.Or(d.Entrypoint, d.Name),
+	}
 	entry := spicepod.Entry{Pod: c.pod, Path: f.Path, Component: "function " + d.Name}
 	name := cmp.Or(d.Sandbox, spicepod.DefaultSandbox)
 	e := c.set.Get(name)
 	if e == nil {
-		entry.Fail(".sandbox", nearest.Hint(name, c.set.Names(), "declare it under sandboxes, or use one of "+strings.Join(c.set.Names(), ", ")), "there is no sandbox %q", name)
+		entry.Fail(".sandbox", nearest.Hint(name, c.set.Names(), "declare it under sandboxes, or use one of "+
+			strings.Join(c.set.Names(), ", ")), "there is no sandbox %q", name)
 		c.problems = append(c.problems, entry.Problems...)
 		f.Problems = entry.Problems
 		c.set.lost = append(c.set.lost, f)
@@ -291,7 +296,8 @@ const ReasonMissingSecret = "missing_secret"
 func (c *compiler) conflicts(e *Environment) {
 	if len(e.requirements) > maxRequirements {
 		entry := spicepod.Entry{Pod: c.pod, Path: cmp.Or(e.Path, "functions"), Component: "sandbox " + e.Name}
-		entry.Fail("", "split the sandbox", "sandbox %q and its functions need %d packages; the limit is %d", e.Name, len(e.requirements), maxRequirements)
+		entry.Fail("", "split the sandbox", "sandbox %q and its functions need %d packages; the limit is %d", e.Name,
+			len(e.requirements), maxRequirements)
 		e.fault = entry.Fault()
 		c.problems = append(c.problems, entry.Problems...)
 		return
@@ -307,7 +313,8 @@ func (c *compiler) conflicts(e *Environment) {
 			at = append(at, c.pod.At(p).String())
 		}
 		entry.Fail("", "use the same version everywhere, or give the functions different sandboxes",
-			"sandbox %q needs %s%s and %s%s, which exclude each other: see %s", e.Name, r.name, one, r.name, other, strings.Join(at, ", "))
+			"sandbox %q needs %s%s and %s%s, which exclude each other: see %s", e.Name, r.name, one, r.name, other,
+			strings.Join(at, ", "))
 		e.fault = entry.Fault()
 		c.problems = append(c.problems, entry.Problems...)
 		return
@@ -363,8 +370,10 @@ func readNames(entry *spicepod.Entry, names []string) {
 		switch {
 		case !variableName.MatchString(name) || len(name) > maxSecretName:
 			// The text may be a secret itself: it is not shown.
-			entry.Fail(path, "write the name of a variable, such as API_KEY, and set the variable in the environment, .env.local or .env", "the secret is not the name of a variable")
-		case slices.Contains(reservedNames, name) || slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
+			entry.Fail(path, "write the name of a variable, such as API_KEY, and set the variable in the environment, "+
+				".env.local or .env", "the secret is not the name of a variable")
+		case slices.Contains(reservedNames, name) ||
+			slices.ContainsFunc(reservedPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }):
 			entry.Fail(path, "use another name", "the variable %s is a setting of processes, and not passed on to code", name)
 		}
 	}
@@ -373,7 +382,8 @@ func readNames(entry *spicepod.Entry, names []string) {
 // readRequirements reads `dependencies:`.
 func readRequirements(entry *spicepod.Entry, texts []string, runtime spicepod.SandboxRuntime) (all requirements) {
 	if len(texts) > 0 && runtime != spicepod.RuntimePython {
-		entry.Fail(".dependencies", "leave dependencies out", "dependencies are packages of Python, and this runs %s", runtime)
+		entry.Fail(".dependencies", "leave dependencies out",
+			"dependencies are packages of Python, and this runs %s", runtime)
 		return nil
 	}
 	if len(texts) > maxRequirements {

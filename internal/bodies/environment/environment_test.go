@@ -96,7 +96,8 @@ func TestEnvironmentAggregatesItsFunctions(t *testing.T) {
 	if e.Built() || !strings.HasSuffix(e.Interpreter(), "/bin/python") {
 		t.Errorf("built %v, interpreter %q", e.Built(), e.Interpreter())
 	}
-	if len(problems) != 1 || problems[0].Component != "function analyze_behavior" || problems[0].Message != `the packages of its sandbox "analytics" are not installed` ||
+	if len(problems) != 1 || problems[0].Component != "function analyze_behavior" ||
+		problems[0].Message != `the packages of its sandbox "analytics" are not installed` ||
 		!strings.Contains(problems[0].Hint, "spiced sandbox build analytics") || strings.Contains(problems[0].Hint, e.store.dir) {
 		t.Errorf("problems: %v", problems)
 	}
@@ -114,19 +115,44 @@ func TestFaultsOfDeclarations(t *testing.T) {
 	t.Setenv("SPICED_T_SET", "x")
 	store := newStore(t)
 	for _, c := range []struct{ name, sandboxes, more, message, hint, at, component string }{
-		{"unknown sandbox", "- { name: analytics }", "    sandbox: analitics\n", `there is no sandbox "analitics"`, `did you mean "analytics"?`, "14:14", "function twice"},
+		{
+			"unknown sandbox", "- { name: analytics }", "    sandbox: analitics\n", `there is no sandbox "analitics"`, `did you mean "analytics"?`, "14:14",
+			"function twice",
+		},
 		{"far sandbox", "- { name: analytics }", "    sandbox: xyz\n", `there is no sandbox "xyz"`, "one of analytics, default", "14:14", "function twice"},
-		{"option of pip", "- { name: s }", "    dependencies: ['--index-url https://evil.example']\n", "is an option of pip", "PIP_INDEX_URL", "14:20", "function twice"},
+		{
+			"option of pip", "- { name: s }", "    dependencies: ['--index-url https://evil.example']\n", "is an option of pip", "PIP_INDEX_URL", "14:20",
+			"function twice",
+		},
 		{"URL", "- { name: s }", "    dependencies: [six, 'git+https://evil.example/x']\n", "names a URL", "installed from indexes alone", "14:25", "function twice"},
-		{"conflict", "- { name: s, dependencies: ['six==1.16'] }", "    sandbox: s\n    dependencies: ['Six>=1.17']\n", "six==1.16 and six>=1.17, which exclude each other: see spicepod.yaml:5:29, spicepod.yaml:15:20", "different sandboxes", "15:20", "sandbox s"},
-		{"secret that is a value", "- { name: s }", "    secrets: ['hunter2 is the password']\n", "the secret is not the name of a variable", "such as API_KEY", "14:15", "function twice"},
-		{"secret of the process", "- { name: s }", "    secrets: [LD_PRELOAD]\n", "the variable LD_PRELOAD is a setting of processes", "another name", "14:15", "function twice"},
-		{"missing secret", "- { name: s }", "    secrets: [SPICED_T_SEC]\n", "missing_secret: the variable SPICED_T_SEC is not set", "there is a variable SPICED_T_SET", "14:15", "function twice"},
-		{"missing secret of the sandbox", "- { name: s, secrets: [SPICED_T_BASE] }", "    sandbox: s\n", "missing_secret: the variable SPICED_T_BASE is not set", "set it in the environment", "5:24", "function twice"},
-		{"dependencies of a command", "- { name: s, runtime: command, dependencies: [six] }", "    sandbox: s\n", "dependencies are packages of Python, and this runs command", "leave dependencies out", "5:46", "sandbox s"},
+		{
+			"conflict", "- { name: s, dependencies: ['six==1.16'] }", "    sandbox: s\n    dependencies: ['Six>=1.17']\n",
+			"six==1.16 and six>=1.17, which exclude each other: see spicepod.yaml:5:29, spicepod.yaml:15:20", "different sandboxes", "15:20", "sandbox s",
+		},
+		{
+			"secret that is a value", "- { name: s }", "    secrets: ['hunter2 is the password']\n", "the secret is not the name of a variable", "such as API_KEY",
+			"14:15", "function twice",
+		},
+		{
+			"secret of the process", "- { name: s }", "    secrets: [LD_PRELOAD]\n", "the variable LD_PRELOAD is a setting of processes", "another name", "14:15",
+			"function twice",
+		},
+		{
+			"missing secret", "- { name: s }", "    secrets: [SPICED_T_SEC]\n", "missing_secret: the variable SPICED_T_SEC is not set",
+			"there is a variable SPICED_T_SET", "14:15", "function twice",
+		},
+		{
+			"missing secret of the sandbox", "- { name: s, secrets: [SPICED_T_BASE] }", "    sandbox: s\n", "missing_secret: the variable SPICED_T_BASE is not set",
+			"set it in the environment", "5:24", "function twice",
+		},
+		{
+			"dependencies of a command", "- { name: s, runtime: command, dependencies: [six] }", "    sandbox: s\n",
+			"dependencies are packages of Python, and this runs command", "leave dependencies out", "5:46", "sandbox s",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pod := load(t, "sandboxes:\n"+c.sandboxes+"\nfunctions:\n  - name: other\n    from: exec\n    signature: { returns: int64 }\n    body: 'def other(): return 1'\n"+function("twice", c.more, twice))
+			pod := load(t, "sandboxes:\n"+c.sandboxes+"\nfunctions:\n  - name: other\n    from: exec\n    signature: { returns: int64 }\n    body: "+
+				"'def other(): return 1'\n"+function("twice", c.more, twice))
 			set, problems := Compile(context.Background(), pod, store)
 			i := slices.IndexFunc(problems, func(p spicepod.Problem) bool {
 				return p.Component == c.component && strings.Contains(p.Message, c.message)
@@ -165,7 +191,8 @@ func TestChecksums(t *testing.T) {
 		for i := range 4 {
 			name := fmt.Sprint("f", i)
 			pod.Functions = append(pod.Functions, spicepod.Function{
-				Name: name, From: "exec", BodyKind: &bodies[0], Enabled: true, Sandbox: "s", Body: "def " + name + "(): pass", Dependencies: []string{fmt.Sprint("p", i), "a"}, Secrets: []string{"Z"},
+				Name: name, From: "exec", BodyKind: &bodies[0], Enabled: true, Sandbox: "s", Body: "def " + name + "(): pass",
+				Dependencies: []string{fmt.Sprint("p", i), "a"}, Secrets: []string{"Z"},
 				Signature: spicepod.Signature{Returns: spicepod.Returns{Type: "int64"}},
 			})
 		}
@@ -280,10 +307,16 @@ func TestCodeIsChecked(t *testing.T) {
 		{"await outside", "def run(x): return await x", "invalid Python: 'await' outside async function", "", "1:20"},
 		{"deep", "x = " + strings.Repeat("(", 5000) + "\ndef run(x): return x", "invalid Python: too many nested parentheses", "", "1:205"},
 		{"chain", "x = " + strings.Repeat("-", 200_000) + "1\ndef run(x): return x", "", "", "any"},
-		{"wrong entry point", "def other(x): return x\ndef runs(x): return x", `the code defines no function "run"`, `did you mean "runs"? write entrypoint: runs`, ""},
+		{
+			"wrong entry point", "def other(x): return x\ndef runs(x): return x", `the code defines no function "run"`,
+			`did you mean "runs"? write entrypoint: runs`, "",
+		},
 		{"inner function", "def a():\n  def run(x): return x", `the code defines no function "run"`, "write entrypoint: a", ""},
 		{"missing parameter", "def run(y=1): return y", `run has no parameter "x", which the signature declares`, "add the parameter", "1:5"},
-		{"needed parameter", "def run(x, y, *, z=1): return y", `run needs the parameter "y", which signature.args does not declare`, "give it a default value", "1:12"},
+		{
+			"needed parameter", "def run(x, y, *, z=1): return y", `run needs the parameter "y", which signature.args does not declare`,
+			"give it a default value", "1:12",
+		},
 		{"needed keyword", "def run(x, *, z): return y", `run needs the parameter "z", which signature.args does not declare`, "give it a default value", "1:15"},
 		{"position", "def run(x, /, y=1): return x", "", "", ""},
 		{"position alone", "def run(y=1, x=2, /): return x", "takes x by position alone", "remove the /", "1:14"},
@@ -326,7 +359,8 @@ func TestCodeIsChecked(t *testing.T) {
 func TestTheEntryPointIsTheName(t *testing.T) {
 	needsPython(t)
 	_, problems := compile(t, "functions:\n"+function("twice", "", "def twise(x): return x"))
-	if len(problems) != 1 || problems[0].Message != `the code defines no function "twice"` || problems[0].Hint != `did you mean "twise"? write entrypoint: twise` || problems[0].Position.String() != "spicepod.yaml:5:11" {
+	if len(problems) != 1 || problems[0].Message != `the code defines no function "twice"` ||
+		problems[0].Hint != `did you mean "twise"? write entrypoint: twise` || problems[0].Position.String() != "spicepod.yaml:5:11" {
 		t.Errorf("problems: %v", problems)
 	}
 }
@@ -334,7 +368,10 @@ func TestTheEntryPointIsTheName(t *testing.T) {
 func TestProblemsOfCodeInAFileAreInThatFile(t *testing.T) {
 	needsPython(t)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"code.py": "import helper\r\nimport numpy\r\ndef f(:\r\n", "helper.py": "", "good.py": "import helper\nimport six\ndef g(): return 1\n"} {
+	for name, text := range map[string]string{
+		"code.py": "import helper\r\nimport numpy\r\ndef f(:\r\n", "helper.py": "",
+		"good.py": "import helper\nimport six\ndef g(): return 1\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -360,7 +397,8 @@ func TestProblemsOfCodeInAFileAreInThatFile(t *testing.T) {
 func TestWithoutPython(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	set, problems := compile(t, "functions:\n"+function("twice", "", twice)+"  - { name: s, from: sql, signature: { returns: int64 }, body: '1' }\n")
-	if len(problems) != 2 || problems[0].Message != `sandbox "default" needs Python: there is no python3 in PATH` || !strings.Contains(problems[0].Hint, "install Python 3.9 or later") {
+	if len(problems) != 2 || problems[0].Message != `sandbox "default" needs Python: there is no python3 in PATH` ||
+		!strings.Contains(problems[0].Hint, "install Python 3.9 or later") {
 		t.Errorf("problems: %v", problems)
 	}
 	if _, f := set.Of("twice"); f.Fault() == nil {

@@ -21,7 +21,10 @@ type pip struct{ *installation }
 var pipOptions = []string{"--quiet", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"}
 
 // redirecting are the variables with which pip would install elsewhere or something else.
-var redirecting = []string{"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIREMENT", "PIP_EDITABLE", "PIP_REPORT", "PIP_DRY_RUN", "PIP_PYTHON"}
+var redirecting = []string{
+	"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIREMENT", "PIP_EDITABLE",
+	"PIP_REPORT", "PIP_DRY_RUN", "PIP_PYTHON",
+}
 
 func (p pip) name() string { return "pip" }
 
@@ -144,7 +147,8 @@ var (
 )
 
 func (u uv) lock(ctx context.Context, requirements, locked string) ([]Package, error) {
-	_, err := u.run(ctx, u.path, "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--only-binary", ":all:",
+	_, err := u.run(ctx, u.path, "pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate",
+		"--only-binary", ":all:",
 		"--python", u.env.python.Executable, "--output-file", locked, requirements)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ func environ(installer bool, withheld []string) []string {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		passed := slices.Contains(inherited, name) || installer &&
-			(slices.Contains(installerVariables, name) || slices.ContainsFunc(installerPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }))
+			(slices.Contains(installerVariables, name) ||
+				slices.ContainsFunc(installerPrefixes, func(p string) bool { return strings.HasPrefix(name, p) }))
 		if passed && !slices.Contains(withheld, name) && !slices.Contains(redirecting, name) {
 			list = append(list, pair)
 		}
@@ -76,7 +77,8 @@ func (c command) run(ctx context.Context) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
 	out := &bounded{most: c.most, tail: c.keepTail, over: func() { cancel(errTooLong) }}
 	complaints := &bounded{most: maxErrors, tail: true}
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.dir, c.environ, bytes.NewReader(c.stdin), out, complaints, time.Second
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.dir, c.environ, bytes.NewReader(c.stdin),
+		out, complaints, time.Second
 	ownGroup(cmd)
 	err := cmd.Run()
 	if ctx.Err() != nil {

@@ -46,7 +46,8 @@ func findPython(ctx context.Context) (*Python, error) {
 	if err != nil {
 		return nil, errNoPython
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, probeLimit, fmt.Errorf("python3 takes longer than %s to start", probeLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, probeLimit,
+		fmt.Errorf("python3 takes longer than %s to start", probeLimit))
 	defer cancel()
 	out, err := command{args: []string{path, "-c", probeScript}, environ: environ(false, nil), most: 64 << 10}.run(ctx)
 	if err != nil {

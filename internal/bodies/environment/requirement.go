@@ -36,7 +36,8 @@ var (
 // markerVariables are those of PEP 508.
 var markerVariables = []string{
 	"python_version", "python_full_version", "os_name", "sys_platform", "platform_release", "platform_system",
-	"platform_version", "platform_machine", "platform_python_implementation", "implementation_name", "implementation_version",
+	"platform_version", "platform_machine", "platform_python_implementation", "implementation_name",
+	"implementation_version",
 }
 
 // normalName returns the name of a distribution as PEP 503 normalises it.
@@ -51,7 +52,8 @@ func (e *requirementError) Error() string { return e.message }
 
 const requirementHint = "write the name of a package, and a version if it matters: pandas, or pandas==2.2.3"
 
-const markerHint = "write a condition of PEP 508, such as python_version < '3.11', or leave out what is after the package"
+const markerHint = "write a condition of PEP 508, such as python_version < '3.11', or leave out what " +
+	"is after the package"
 
 // parseRequirement reads one requirement. The texts become lines of a file that pip or uv
 // reads, so everything that is not a name with extras, versions and a marker is refused.
@@ -68,13 +70,17 @@ func parseRequirement(text string) (*requirement, error) {
 	case len(text) > maxRequirement:
 		return fail("", "the dependency has %d bytes; the limit is %d", len(text), maxRequirement)
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return fail("write each package as an entry of its own, in ASCII", "the dependency %q has a line break or another character that is not printable ASCII", shown)
+		return fail("write each package as an entry of its own, in ASCII",
+			"the dependency %q has a line break or another character that is not printable ASCII", shown)
 	case trimmed[0] == '-':
-		return fail("set options of pip and uv in the environment or in their configuration files, such as PIP_INDEX_URL", "%q is an option of pip; dependencies are names of packages", shown)
+		return fail("set options of pip and uv in the environment or in their configuration files, such as PIP_INDEX_URL",
+			"%q is an option of pip; dependencies are names of packages", shown)
 	case strings.Contains(packages, "@") || strings.Contains(packages, "://"):
-		return fail("publish the package in an index, and write its name: packages are installed from indexes alone, by their hashes", "%q names a URL; dependencies are names of packages", shown)
+		return fail("publish the package in an index, and write its name: packages are installed from indexes alone, "+
+			"by their hashes", "%q names a URL; dependencies are names of packages", shown)
 	case strings.ContainsAny(packages, `/\`) || trimmed[0] == '.':
-		return fail("publish the package in an index, and write its name", "%q is a path; dependencies are names of packages", shown)
+		return fail("publish the package in an index, and write its name",
+			"%q is a path; dependencies are names of packages", shown)
 	}
 	r := &requirement{}
 	name := requirementName.FindString(packages)
@@ -237,7 +243,8 @@ func (l requirements) add(r *requirement) requirements {
 		}
 	}
 	merged := *r
-	merged.extras, merged.specifiers, merged.paths = slices.Clone(r.extras), slices.Clone(r.specifiers), slices.Clone(r.paths)
+	merged.extras, merged.specifiers, merged.paths = slices.Clone(r.extras), slices.Clone(r.specifiers),
+		slices.Clone(r.paths)
 	return append(l, &merged)
 }
 

@@ -58,7 +58,10 @@ type building struct {
 // NewStore returns the store in a state folder, or with "" that of the user, which is in their
 // cache folder. Nothing is created before the first build.
 func NewStore(stateDir string) *Store {
-	s := &Store{salt: rand.Text(), closed: make(chan struct{}), facts: map[string]checked{}, builds: map[string]*building{}, used: map[string]*os.File{}}
+	s := &Store{
+		salt: rand.Text(), closed: make(chan struct{}), facts: map[string]checked{},
+		builds: map[string]*building{}, used: map[string]*os.File{},
+	}
 	if stateDir != "" {
 		s.dir, s.ofState, s.keep = filepath.Join(stateDir, folder), true, keepInState
 	} else if cache, err := os.UserCacheDir(); err == nil {

@@ -69,7 +69,10 @@ var _ body.Parallel = (*code)(nil)
 func (maker *Maker) New(ctx context.Context, spec body.Spec) (body.Body, error) {
 	m := &draft{
 		Maker: maker, spec: spec, sandbox: spec.Environment.Declared,
-		entry: &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params},
+		entry: &spicepod.Entry{
+			Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name,
+			Params: spec.Declared.Params,
+		},
 	}
 	function, err := m.declared()
 	if err != nil {
@@ -107,7 +110,8 @@ func (m *draft) declared() (*sandbox.Function, error) {
 	lines := m.sandbox.Runtime == spicepod.RuntimeCommand
 	switch {
 	case m.sandbox.Runtime == spicepod.RuntimeWASM:
-		return nil, m.problem(".from", "write from: wasm", "functions from exec run in sandboxes of runtime python or command; sandbox %s is for wasm", m.sandbox.Name)
+		return nil, m.problem(".from", "write from: wasm",
+			"functions from exec run in sandboxes of runtime python or command; sandbox %s is for wasm", m.sandbox.Name)
 	case lines:
 		m.entry.Known("a function from exec", commandParams)
 	default:
@@ -174,14 +178,16 @@ func (m *draft) loadProblem(err error) error {
 	var code *sandbox.CodeError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return m.problem(".sandbox", "end calls that take long, or raise limits.workers of the sandbox", "sandbox %s had no worker free for %s, to load the function", m.sandbox.Name, body.DefaultTimeout)
+		return m.problem(".sandbox", "end calls that take long, or raise limits.workers of the sandbox",
+			"sandbox %s had no worker free for %s, to load the function", m.sandbox.Name, body.DefaultTimeout)
 	case !errors.As(err, &code):
 		return m.problem(".from", "", "%s", err)
 	}
 	hint := ""
 	switch {
 	case code.Kind == "entrypoint" && len(code.Defined) > 0:
-		hint = nearest.Hint(m.spec.Declared.Name, code.Defined, "write entrypoint: with one of "+strings.Join(code.Defined, ", "))
+		hint = nearest.Hint(m.spec.Declared.Name, code.Defined, "write entrypoint: with one of "+
+			strings.Join(code.Defined, ", "))
 	case code.Kind == "entrypoint":
 		hint = "define it with def or async def"
 	case code.Kind == "parameters":

@@ -205,7 +205,9 @@ func TestDeclarations(t *testing.T) {
 		{"wasm", func(p *spicepod.Pod) { p.Sandboxes[0].Runtime = spicepod.RuntimeWASM }, "sandbox default is for wasm (write from: wasm)"},
 		{"a syntax error", func(p *spicepod.Pod) { p.Functions[0].Body = "def f(x):\n  return (" }, "syntax error: '(' was never closed"},
 		{"another entry point", func(p *spicepod.Pod) { p.Functions[0].Body = "def g(x): return x" }, "the code has no function f (write entrypoint: with one of g)"},
-		{"a script without interpreter", func(p *spicepod.Pod) { p.Sandboxes[0].Runtime = spicepod.RuntimeCommand }, "the script does not name its interpreter (begin it with a line such as #!/bin/sh)"},
+		{"a script without interpreter", func(p *spicepod.Pod) {
+			p.Sandboxes[0].Runtime = spicepod.RuntimeCommand
+		}, "the script does not name its interpreter (begin it with a line such as #!/bin/sh)"},
 		{"a program that is not there", func(p *spicepod.Pod) {
 			p.Sandboxes[0].Runtime, p.Functions[0].Body = spicepod.RuntimeCommand, ""
 			p.Functions[0].Params = spicepod.Params{"command": spicepod.Text{Raw: "nosuchprogram -x"}}
@@ -240,14 +242,17 @@ func TestDeclarations(t *testing.T) {
 
 // An endless loop at the top of the code is named with its place.
 func TestLoadTakesTooLong(t *testing.T) {
-	pod, err := spicepod.LoadText("spicepod.yaml", "version: v1\nkind: Spicepod\nname: t\nruntime: { functions: { enabled: true } }\nfunctions:\n  - name: f\n    from: exec\n    signature: { args: [{ name: x, type: int64 }], returns: int64 }\n    body: |\n      while True: pass\n", nil, exec.Kind.BodyKind)
+	pod, err := spicepod.LoadText("spicepod.yaml",
+		"version: v1\nkind: Spicepod\nname: t\nruntime: { functions: { enabled: true } }\nfunctions:\n  - name: f\n    from: exec\n    signature: { args: [{ name: "+
+			"x, type: int64 }], returns: int64 }\n    body: |\n      while True: pass\n", nil, exec.Kind.BodyKind)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := options(t)
 	o.Load = 200 * time.Millisecond
 	_, err = made(t, o, pod, 0)
-	if err == nil || !strings.Contains(err.Error(), "spicepod.yaml:10") || !strings.Contains(err.Error(), "the code took longer than 200ms to load (do in the function") {
+	if err == nil || !strings.Contains(err.Error(), "spicepod.yaml:10") ||
+		!strings.Contains(err.Error(), "the code took longer than 200ms to load (do in the function") {
 		t.Error(err)
 	}
 }
@@ -273,11 +278,13 @@ func TestArrowCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stream bytes.Buffer
-	err = arrowipc.Encode(&stream, array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil), []arrow.Array{values}, 2))
+	err = arrowipc.Encode(&stream,
+		array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil), []arrow.Array{values}, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\nread -r line\ncase $line in *bytes*) echo '{\"bytes\": %d}'; base64 -d <<X\n%s\nX\nesac\n", stream.Len(), base64.StdEncoding.EncodeToString(stream.Bytes()))
+	script := fmt.Sprintf("#!/bin/sh\nread -r line\ncase $line in *bytes*) echo '{\"bytes\": %d}'; base64 -d <<X\n%s\nX\nesac\n", stream.Len(),
+		base64.StdEncoding.EncodeToString(stream.Bytes()))
 	pod := &spicepod.Pod{
 		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimeCommand}},
 		Functions: []spicepod.Function{function("f", script)},

@@ -17,25 +17,36 @@ import (
 
 // commandParams are the params of a function in a sandbox of runtime command.
 var commandParams = []spicepod.Param{
-	{Name: "command", Type: spicepod.ParamText, Doc: "The program and its arguments, separated by spaces; a path with a slash is relative to the Spicepod's folder. Instead of body."},
+	{
+		Name: "command", Type: spicepod.ParamText,
+		Doc: "The program and its arguments, separated by spaces; a path with a slash is relative to the " +
+			"Spicepod's folder. " +
+			"Instead of body.",
+	},
 	formatParam,
 }
 
 // pythonParams are those in a sandbox of runtime python.
 var pythonParams = []spicepod.Param{formatParam}
 
-var formatParam = spicepod.Param{Name: "format", Type: spicepod.ParamText, Doc: "How rows and values are passed: json, the default of a command; or arrow, as Arrow IPC streams, of Python as arrays of pyarrow."}
+var formatParam = spicepod.Param{
+	Name: "format", Type: spicepod.ParamText,
+	Doc: "How rows and values are passed: json, the default of a command; or arrow, as Arrow IPC streams, of Python " +
+		"as arrays of pyarrow.",
+}
 
 // streams reports whether the function asks for Arrow IPC streams.
 func (m *draft) streams() bool {
 	switch format := m.entry.Text("format"); {
 	case format == "arrow":
 		if part := arrowipc.Unreadable(m.spec.Returns); part != nil {
-			m.entry.Fail(".signature.returns", "use another type, or leave params.format out", "values of the type %s cannot be returned with params.format: arrow", part)
+			m.entry.Fail(".signature.returns", "use another type, or leave params.format out",
+				"values of the type %s cannot be returned with params.format: arrow", part)
 		}
 		return true
 	case format != "" && (format != "json" || m.sandbox.Runtime != spicepod.RuntimeCommand):
-		m.entry.FailParam("format", "write arrow, or leave it out", "params.format must be arrow%s, got %q", map[bool]string{true: " or json"}[m.sandbox.Runtime == spicepod.RuntimeCommand], format)
+		m.entry.FailParam("format", "write arrow, or leave it out", "params.format must be arrow%s, got %q",
+			map[bool]string{true: " or json"}[m.sandbox.Runtime == spicepod.RuntimeCommand], format)
 	}
 	return false
 }
@@ -67,7 +78,8 @@ func (m *draft) options() sandbox.Options {
 	e, limits := m.spec.Environment, m.sandbox.Limits
 	o := sandbox.Options{
 		Name: m.sandbox.Name, Command: sandbox.PythonCommand(e.Interpreter()), ReadOnly: e.ReadOnly(), Env: e.Variables(),
-		Memory: int64(limits.Memory), CPU: limits.CPU, Processes: limits.Processes, Workers: limits.Workers, Output: int64(limits.Output),
+		Memory: int64(limits.Memory), CPU: limits.CPU, Processes: limits.Processes, Workers: limits.Workers,
+		Output:  int64(limits.Output),
 		Network: m.sandbox.Network == spicepod.NetworkAll, Required: m.sandbox.Isolation != spicepod.IsolationBestEffort,
 		Shim: m.Shim, Metrics: m.Metrics, Log: m.Log, Load: m.Load,
 	}
@@ -101,7 +113,8 @@ func (m *draft) command(o *sandbox.Options) error {
 	case errors.Is(err, fs.ErrPermission):
 		return m.problem(spicepod.ParamPath("command"), "run: chmod +x "+words[0], "%q cannot be executed", words[0])
 	case err != nil:
-		return m.problem(spicepod.ParamPath("command"), "write a path, or the name of a program in PATH", "there is no program %q", words[0])
+		return m.problem(spicepod.ParamPath("command"), "write a path, or the name of a program in PATH",
+			"there is no program %q", words[0])
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return err

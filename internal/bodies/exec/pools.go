@@ -37,7 +37,10 @@ func (p *Pools) Workers() map[string]sandbox.Workers {
 			continue
 		}
 		sum, w := all[l.pool.Name()], l.pool.Workers()
-		all[l.pool.Name()] = sandbox.Workers{Idle: sum.Idle + w.Idle, Busy: sum.Busy + w.Busy, Waiting: sum.Waiting + w.Waiting}
+		all[l.pool.Name()] = sandbox.Workers{
+			Idle: sum.Idle + w.Idle, Busy: sum.Busy + w.Busy,
+			Waiting: sum.Waiting + w.Waiting,
+		}
 	}
 	return all
 }

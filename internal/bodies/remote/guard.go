@@ -70,7 +70,8 @@ var private = mustPrefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc0
 
 // metadata are the addresses at which clouds give credentials to their machines. A network
 // that contains one does not allow it: it must be listed itself.
-var metadata = mustPrefixes("169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
+var metadata = mustPrefixes("169.254.169.254/32", "169.254.170.2/32", "169.254.170.23/32", "100.100.100.200/32",
+	"168.63.129.16/32", "192.0.0.192/32",
 	"fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128")
 
 // unicast are the IPv6 addresses that may be public.
@@ -193,6 +194,8 @@ func refuse(host string, refused []string) error {
 	if len(refused) > shown {
 		more, refused = fmt.Sprintf(", and %d more", len(refused)-shown), refused[:shown]
 	}
-	return &AddressError{fmt.Sprintf("host %q is not at a public address: %s%s. To allow it, list its network in params.allowed_endpoint_ranges; "+
-		"params.allow_private: true allows private networks; a metadata service must be listed by its address", host, strings.Join(refused, ", "), more)}
+	return &AddressError{fmt.Sprintf("host %q is not at a public address: %s%s. To allow it, list its network "+
+		"in params.allowed_endpoint_ranges; "+
+		"params.allow_private: true allows private networks; a metadata service must be listed by its address",
+		host, strings.Join(refused, ", "), more)}
 }

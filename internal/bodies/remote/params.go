@@ -26,14 +26,30 @@ const (
 // Params are those of functions whose body is a service.
 var Params = []spicepod.Param{
 	{Name: "timeout", Type: spicepod.ParamDuration, Doc: "Time limit of a request: 5s, 500ms, or seconds. Default: 30s."},
-	{Name: "batch_size", Type: spicepod.ParamInt, Doc: "Rows of a request of a scalar function, at most; a batch has up to 2048. Default: 1024."},
+	{
+		Name: "batch_size", Type: spicepod.ParamInt,
+		Doc: "Rows of a request of a scalar function, at most; a batch has up to 2048. Default: 1024.",
+	},
 	{Name: "batch_concurrency", Type: spicepod.ParamInt, Doc: "Requests of the function that run at once. Default: 4."},
-	{Name: "auth_bearer", Secret: true, Doc: "Token that is sent as Authorization: Bearer. Write a reference: ${secrets:KEY}."},
+	{
+		Name: "auth_bearer", Secret: true,
+		Doc: "Token that is sent as Authorization: Bearer. Write a reference: ${secrets:KEY}.",
+	},
 	{Name: "max_response_bytes", Type: spicepod.ParamSize, Doc: "Size of a response, decompressed. Default: 10MiB."},
 	{Name: "max_rows", Type: spicepod.ParamInt, Doc: "Rows that a table function returns, at most. Default: 100000."},
-	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a request is sent again that the service did not run: answers 429 and 503, and connections that fail. Default: 2."},
-	{Name: "allowed_endpoint_ranges", Type: spicepod.ParamTexts, Doc: "Networks of addresses that the function may connect to although they are not public, such as 10.1.0.0/16."},
-	{Name: "allow_private", Type: spicepod.ParamBool, Doc: "Allow the private networks 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 and fc00::/7. Default: false."},
+	{
+		Name: "max_retries", Type: spicepod.ParamInt,
+		Doc: "How often a request is sent again that the service did not run: answers 429 and 503, and connections that " +
+			"fail. Default: 2.",
+	},
+	{
+		Name: "allowed_endpoint_ranges", Type: spicepod.ParamTexts,
+		Doc: "Networks of addresses that the function may connect to although they are not public, such as 10.1.0.0/16.",
+	},
+	{
+		Name: "allow_private", Type: spicepod.ParamBool,
+		Doc: "Allow the private networks 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 and fc00::/7. Default: false.",
+	},
 }
 
 // settings are the params of a function.
@@ -64,7 +80,8 @@ func readSettings(e *spicepod.Entry, table bool) settings {
 		set.maxResponse = 10 << 20
 	}
 	if e.Params.Has("max_rows") && !table {
-		e.FailParam("max_rows", "leave it out", "params.max_rows is for table functions; a scalar one returns a value for each row")
+		e.FailParam("max_rows", "leave it out",
+			"params.max_rows is for table functions; a scalar one returns a value for each row")
 	}
 	if e.Params.Has("auth_bearer") {
 		if _, text := e.Params["auth_bearer"].(spicepod.Text); text {
@@ -72,7 +89,8 @@ func readSettings(e *spicepod.Entry, table bool) settings {
 				e.FailParam("auth_bearer", "write a token, or leave it out", "params.auth_bearer is empty")
 			}
 		} else {
-			e.FailParam("auth_bearer", "write a reference to a secret, such as ${secrets:GEO_TOKEN}", "param 'auth_bearer' must be a plain string value")
+			e.FailParam("auth_bearer", "write a reference to a secret, such as ${secrets:GEO_TOKEN}",
+				"param 'auth_bearer' must be a plain string value")
 		}
 	}
 	if v, err := e.Params.Value("allow_private", spicepod.ParamBool); e.Params.Has("allow_private") && err == nil {
@@ -128,7 +146,8 @@ func readRanges(e *spicepod.Entry) (ranges []netip.Prefix) {
 			prefix, err = netip.PrefixFrom(addr.Unmap().WithZone(""), addr.Unmap().BitLen()), nil
 		}
 		if err != nil {
-			e.FailParam(key, "write a network as 10.1.0.0/16 or fd00:1::/32, or an address", "params.%s[%d]: %q is not a network", key, i, text)
+			e.FailParam(key, "write a network as 10.1.0.0/16 or fd00:1::/32, or an address",
+				"params.%s[%d]: %q is not a network", key, i, text)
 			continue
 		}
 		ranges = append(ranges, prefix.Masked())

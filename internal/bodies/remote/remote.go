@@ -126,7 +126,8 @@ func (s *Service) forms(e *spicepod.Entry, spec body.Spec) {
 		s.inputs = append(s.inputs, input{append(format.AppendString(nil, name), ':'), form})
 	}
 	for i, t := range signature.Tables {
-		add(fmt.Sprintf(".signature.tables[%d]", i), t.Name, rowsOf(e, fmt.Sprintf(".signature.tables[%d].columns", i), t.Columns))
+		add(fmt.Sprintf(".signature.tables[%d]", i), t.Name,
+			rowsOf(e, fmt.Sprintf(".signature.tables[%d].columns", i), t.Columns))
 	}
 	for i, a := range signature.Args {
 		path := fmt.Sprintf(".signature.args[%d].type", i)
@@ -166,7 +167,8 @@ func typeOf(e *spicepod.Entry, path, declared string) *engine.Type {
 func rowsOf(e *spicepod.Entry, path string, columns []spicepod.Column) *engine.Type {
 	row := &engine.Type{ID: engine.Struct}
 	for i, c := range columns {
-		row.Fields = append(row.Fields, engine.Field{Name: c.Name, Type: typeOf(e, fmt.Sprintf("%s[%d].type", path, i), c.Type)})
+		row.Fields = append(row.Fields,
+			engine.Field{Name: c.Name, Type: typeOf(e, fmt.Sprintf("%s[%d].type", path, i), c.Type)})
 	}
 	return &engine.Type{ID: engine.List, Elem: row}
 }
@@ -246,7 +248,10 @@ func (s *Service) read(response []byte, from, to int) (arrow.Array, error) {
 	var wrong *arrowjson.ValueError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, &body.Error{Row: from + wrong.Index, Err: s.fail("response values did not match declared return type: %w", err)}
+		return nil, &body.Error{
+			Row: from + wrong.Index,
+			Err: s.fail("response values did not match declared return type: %w", err),
+		}
 	case err != nil && s.single():
 		return nil, &body.Error{Row: from, Err: err}
 	}
@@ -327,7 +332,8 @@ func (s *Service) rows(list []byte, n int) (arrow.Array, error) {
 	b := s.result.NewBuilder()
 	defer b.Release()
 	if err := s.result.Read(list, b); err != nil {
-		return nil, s.fail("response values did not match declared return type: %s", strings.Replace(err.Error(), "element", "row", 1))
+		return nil, s.fail("response values did not match declared return type: %s",
+			strings.Replace(err.Error(), "element", "row", 1))
 	}
 	return b.NewArray(), nil
 }

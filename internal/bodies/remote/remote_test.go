@@ -186,7 +186,8 @@ func TestRequestsAndResponses(t *testing.T) {
 			`{"values":[1234567890123456789012345678.25]}`, `[1234567890123456789012345678.25]`,
 		},
 		"types": {
-			"signature: { args: [{ name: d, type: date }, { name: b, type: binary }, { name: j, type: json }, { name: r, type: 'struct<a: list<float64>>' }], returns: timestamp }",
+			"signature: { args: [{ name: d, type: date }, { name: b, type: binary }, { name: j, type: json }, { name: r, type: 'struct<a: list<float64>>' " +
+				"}], returns: timestamp }",
 			[]string{`["2024-02-29"]`, `["00ff"]`, `[{"k":[1]}]`, `[{"a":[0.5,null]}]`},
 			[]string{`{"rows":[{"d":"2024-02-29","b":"00ff","j":{"k":[1]},"r":{"a":[0.5,null]}}]}`},
 			`{"values":["2024-02-29T12:00:00"]}`, `["2024-02-29T12:00:00"]`,
@@ -284,23 +285,34 @@ func TestErrorsOfTheService(t *testing.T) {
 		params string
 		want   string
 	}{
-		"status":       {answer(500, "no\nsuch\r\nthing"), "", `remote function 'f' returned HTTP 500: no such  thing`},
-		"long status":  {answer(404, long), "", `returned HTTP 404: ` + strings.Repeat("é", 256) + "… [truncated]"},
-		"not JSON":     {answer(200, `{"values":[1,2`), "", `remote function 'f' response was not valid JSON: unexpected end of JSON input`},
-		"page":         {answer(200, `<html>`), "", `response was not valid JSON: invalid character '<'`},
-		"nothing":      {answer(204, ``), "", `response was not valid JSON`},
-		"list":         {answer(200, `[1,2]`), "", `response is not an object with the list "values"`},
-		"no values":    {answer(200, `{"rows":[]}`), "", `response is not an object with the list "values"`},
-		"no list":      {answer(200, `{"values":{}}`), "", `response is not an object with the list "values"`},
-		"too few":      {answer(200, `{"values":[1]}`), "", `remote function 'f' returned 1 values for a batch of 2 rows`},
-		"too many":     {answer(200, `{"values":[1,2,3]}`), "", `returned 3 values for a batch of 2 rows`},
-		"type":         {answer(200, `{"values":[1,"x"]}`), "", `remote function 'f' response values did not match declared return type: value 1: "x" is not a valid BIGINT`},
-		"too large":    {answer(200, `{"values":[1,2]}`+strings.Repeat(" ", 2000)), "max_response_bytes: 1KiB", `response is larger than 1KiB (params.max_response_bytes)`},
-		"bomb":         {bomb, "max_response_bytes: 1MiB", `response is larger than 1MiB (params.max_response_bytes)`},
-		"cut":          {cut, "", `remote function 'f' request failed: unexpected EOF`},
-		"token echoed": {func(w http.ResponseWriter, r *http.Request) { answer(401, r.Header.Get("Authorization"))(w, r) }, "auth_bearer: t0ken", `returned HTTP 401: Bearer ***`},
-		"login page":   {http.RedirectHandler("/login", http.StatusFound).ServeHTTP, "", `the server redirects as to a page`},
-		"another host": {http.RedirectHandler("http://169.254.169.254/", http.StatusTemporaryRedirect).ServeHTTP, "", `the server redirects to another host, "169.254.169.254"`},
+		"status":      {answer(500, "no\nsuch\r\nthing"), "", `remote function 'f' returned HTTP 500: no such  thing`},
+		"long status": {answer(404, long), "", `returned HTTP 404: ` + strings.Repeat("é", 256) + "… [truncated]"},
+		"not JSON":    {answer(200, `{"values":[1,2`), "", `remote function 'f' response was not valid JSON: unexpected end of JSON input`},
+		"page":        {answer(200, `<html>`), "", `response was not valid JSON: invalid character '<'`},
+		"nothing":     {answer(204, ``), "", `response was not valid JSON`},
+		"list":        {answer(200, `[1,2]`), "", `response is not an object with the list "values"`},
+		"no values":   {answer(200, `{"rows":[]}`), "", `response is not an object with the list "values"`},
+		"no list":     {answer(200, `{"values":{}}`), "", `response is not an object with the list "values"`},
+		"too few":     {answer(200, `{"values":[1]}`), "", `remote function 'f' returned 1 values for a batch of 2 rows`},
+		"too many":    {answer(200, `{"values":[1,2,3]}`), "", `returned 3 values for a batch of 2 rows`},
+		"type": {
+			answer(200, `{"values":[1,"x"]}`), "",
+			`remote function 'f' response values did not match declared return type: value 1: "x" is not a valid BIGINT`,
+		},
+		"too large": {
+			answer(200, `{"values":[1,2]}`+strings.Repeat(" ", 2000)), "max_response_bytes: 1KiB",
+			`response is larger than 1KiB (params.max_response_bytes)`,
+		},
+		"bomb": {bomb, "max_response_bytes: 1MiB", `response is larger than 1MiB (params.max_response_bytes)`},
+		"cut":  {cut, "", `remote function 'f' request failed: unexpected EOF`},
+		"token echoed": {func(w http.ResponseWriter, r *http.Request) {
+			answer(401, r.Header.Get("Authorization"))(w, r)
+		}, "auth_bearer: t0ken", `returned HTTP 401: Bearer ***`},
+		"login page": {http.RedirectHandler("/login", http.StatusFound).ServeHTTP, "", `the server redirects as to a page`},
+		"another host": {
+			http.RedirectHandler("http://169.254.169.254/", http.StatusTemporaryRedirect).ServeHTTP,
+			"", `the server redirects to another host, "169.254.169.254"`,
+		},
 		"many redirects": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusTemporaryRedirect)
 		}, "", `the server redirects more than 3 times`},
@@ -419,7 +431,8 @@ func TestServerComesBack(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	s := open(t, "http://"+address, local+"max_retries: 1", addOne)
-	if _, err := call(t, s, `[1]`); err == nil || !strings.Contains(err.Error(), "remote function 'f' request failed: dial tcp "+address+": connect: connection refused") {
+	if _, err := call(t, s, `[1]`); err == nil ||
+		!strings.Contains(err.Error(), "remote function 'f' request failed: dial tcp "+address+": connect: connection refused") {
 		t.Errorf("error %v", err)
 	}
 	if l, err = net.Listen("tcp", address); err != nil {
@@ -524,7 +537,8 @@ func TestTLS(t *testing.T) {
 	if got, err := call(t, openWith(t, server.URL, local, addOne, Maker{Roots: roots}), `[3]`); got != "[6]" {
 		t.Errorf("%s %v", got, err)
 	}
-	if _, err := call(t, open(t, server.URL, local, addOne), `[3]`); err == nil || !strings.Contains(err.Error(), "request failed: tls: failed to verify certificate") {
+	if _, err := call(t, open(t, server.URL, local, addOne), `[3]`); err == nil ||
+		!strings.Contains(err.Error(), "request failed: tls: failed to verify certificate") {
 		t.Errorf("error %v", err)
 	}
 	downgrade := httptest.NewTLSServer(http.RedirectHandler("http://"+strings.TrimPrefix(server.URL, "https://"), http.StatusTemporaryRedirect))
@@ -533,7 +547,8 @@ func TestTLS(t *testing.T) {
 		http.Redirect(w, r, "http://"+r.Host+"/", http.StatusTemporaryRedirect)
 	})
 	roots.AddCert(downgrade.Certificate())
-	if _, err := call(t, openWith(t, downgrade.URL, local, addOne, Maker{Roots: roots}), `[3]`); err == nil || !strings.Contains(err.Error(), "redirects from https to http") {
+	if _, err := call(t, openWith(t, downgrade.URL, local, addOne, Maker{Roots: roots}), `[3]`); err == nil ||
+		!strings.Contains(err.Error(), "redirects from https to http") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -670,10 +685,16 @@ func TestFaultyDeclarations(t *testing.T) {
 		{"http://[::1]/v1", "allow_private: true", addOne, `host "::1" is not at a public address: ::1 is loopback`, ".from"},
 		{"http://169.254.169.254/latest", "allowed_endpoint_ranges: [169.254.0.0/16]", addOne, `169.254.169.254 is a metadata service`, ".from"},
 		{"http://10.0.0.1", "allow_private: false", addOne, `10.0.0.1 is private`, ".from"},
-		{"http://h", "allowed_endpoint_ranges: [10.0.0.0/33]", addOne, `params.allowed_endpoint_ranges[0]: "10.0.0.0/33" is not a network`, ".params.allowed_endpoint_ranges"},
+		{
+			"http://h", "allowed_endpoint_ranges: [10.0.0.0/33]", addOne, `params.allowed_endpoint_ranges[0]: "10.0.0.0/33" is not a network`,
+			".params.allowed_endpoint_ranges",
+		},
 		{"http://h", "allow_private: perhaps", addOne, `params.allow_private takes true or false`, ".params.allow_private"},
 		{"http://h", "batchsize: 5", addOne, `unknown param "batchsize" of a function from a URL`, ".params.batchsize"},
-		{"http://h", "", "signature: { args: [{ name: x, type: 'union(n int64)' }], returns: int64 }", `has no form in JSON, which requests to a service are`, ".signature.args[0].type"},
+		{
+			"http://h", "", "signature: { args: [{ name: x, type: 'union(n int64)' }], returns: int64 }", `has no form in JSON, which requests to a service are`,
+			".signature.args[0].type",
+		},
 	} {
 		_, err := Maker{}.New(t.Context(), specOf(t, declare(t, c.from, c.params, c.rest)))
 		var list spicepod.Problems
@@ -689,8 +710,10 @@ func TestFaultyDeclarations(t *testing.T) {
 }
 
 func TestParamsOfSpice(t *testing.T) {
-	s := open(t, "HTTPS://h/v1", `timeout: "5", batch_size: "100", auth_bearer: abc, max_response_bytes: 1024, allowed_endpoint_ranges: [10.0.0.1, "fd00::/8"], allow_private: true`, addOne)
-	if s.set.timeout != 5*time.Second || s.set.batchSize != 100 || s.set.bearer != "abc" || s.set.maxResponse != 1024 || fmt.Sprint(s.set.ranges) != "[10.0.0.1/32 fd00::/8]" || !s.set.private {
+	s := open(t, "HTTPS://h/v1",
+		`timeout: "5", batch_size: "100", auth_bearer: abc, max_response_bytes: 1024, allowed_endpoint_ranges: [10.0.0.1, "fd00::/8"], allow_private: true`, addOne)
+	if s.set.timeout != 5*time.Second || s.set.batchSize != 100 || s.set.bearer != "abc" || s.set.maxResponse != 1024 ||
+		fmt.Sprint(s.set.ranges) != "[10.0.0.1/32 fd00::/8]" || !s.set.private {
 		t.Errorf("%+v", s.set)
 	}
 	d := open(t, "https://h/v1", "", addOne).set
@@ -709,7 +732,8 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, response string) {
 		for _, s := range []*Service{scalar, table} {
 			values, err := s.values([]byte(response), 2)
-			if err == nil && values.Len() != 2 && !s.table || err != nil && !strings.HasPrefix(err.Error(), "remote function 'f' re") && !strings.HasPrefix(err.Error(), "value ") {
+			if err == nil && values.Len() != 2 && !s.table || err != nil && !strings.HasPrefix(err.Error(), "remote function 'f' re") &&
+				!strings.HasPrefix(err.Error(), "value ") {
 				t.Errorf("%q: %v, %v", response, values, err)
 			}
 		}

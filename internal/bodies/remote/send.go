@@ -48,7 +48,8 @@ func (s *Service) send(ctx context.Context, text []byte) (response []byte, err e
 	case !errors.As(err, &retry):
 		return response, err
 	case retry.after > maxWait:
-		return nil, fmt.Errorf("%w (it asks to wait %s, which is longer than %s)", retry.error, retry.after.Round(time.Second), maxWait)
+		return nil, fmt.Errorf("%w (it asks to wait %s, which is longer than %s)", retry.error,
+			retry.after.Round(time.Second), maxWait)
 	}
 	return nil, retry.error
 }

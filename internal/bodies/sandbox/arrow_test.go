@@ -71,9 +71,21 @@ func TestArrowPrograms(t *testing.T) {
 		columns    []column
 		want       string
 	}{
-		{"numbers", "import pyarrow.compute as pc\nreturn pc.multiply(batch.column(0), batch.column(1))", int64s, []column{{"x", int64s, "[1,null,3]"}, {"y", int64s, "[4,5,-6]"}}, "[4,null,-18]"},
-		{"texts", "import pyarrow.compute as pc\nreturn pc.utf8_upper(batch.column(0))", texts, []column{{"x", texts, `["a","é\u0000",null]`}}, `["A","É\u0000",null]`},
-		{"as they are", "return batch.column(0)", pair, []column{{"x", pair, `[{"a":1,"b":["x",null]},null,{"a":null,"b":[]}]`}}, `[{"a":1,"b":["x",null]},null,{"a":null,"b":[]}]`},
+		{
+			"numbers", "import pyarrow.compute as pc\nreturn pc.multiply(batch.column(0), batch.column(1))", int64s,
+			[]column{{"x", int64s, "[1,null,3]"}, {"y", int64s, "[4,5,-6]"}},
+			"[4,null,-18]",
+		},
+		{
+			"texts", "import pyarrow.compute as pc\nreturn pc.utf8_upper(batch.column(0))", texts,
+			[]column{{"x", texts, `["a","é\u0000",null]`}},
+			`["A","É\u0000",null]`,
+		},
+		{
+			"as they are", "return batch.column(0)", pair,
+			[]column{{"x", pair, `[{"a":1,"b":["x",null]},null,{"a":null,"b":[]}]`}},
+			`[{"a":1,"b":["x",null]},null,{"a":null,"b":[]}]`,
+		},
 		{"no arguments", "return pa.array([batch.num_rows])", int64s, nil, "[1]"},
 		{"an error of a row", "return {'error': 'no title', 'row': 1}", texts, []column{{"x", int64s, "[1,2]"}}, "no title row 1"},
 		{"another type", "return pa.array(['x'])", int64s, nil, "answered Arrow data that is not as declared: column 0 expected 'value: int64', got 'value: utf8'"},
@@ -179,7 +191,10 @@ func TestArrowFunctions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			batch := batchOf(t, c.columns...)
-			f, err := sandbox.NewFunction(sandbox.Declaration{Name: "f", Source: compute + c.code, File: "f.py", Entrypoint: "f", Args: batch.Schema(), Returns: c.returns, Arrow: true}, 1<<20)
+			f, err := sandbox.NewFunction(sandbox.Declaration{
+				Name: "f", Source: compute + c.code, File: "f.py", Entrypoint: "f", Args: batch.Schema(),
+				Returns: c.returns, Arrow: true,
+			}, 1<<20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +212,10 @@ func TestArrowFunctions(t *testing.T) {
 		})
 	}
 	batch := batchOf(t, column{"x", int64s, "[1]"})
-	f, err := sandbox.NewFunction(sandbox.Declaration{Name: "f", Source: "def f(x): return x", File: "f.py", Entrypoint: "f", Args: batch.Schema(), Returns: int64s, Arrow: true}, 0)
+	f, err := sandbox.NewFunction(sandbox.Declaration{
+		Name: "f", Source: "def f(x): return x", File: "f.py", Entrypoint: "f", Args: batch.Schema(),
+		Returns: int64s, Arrow: true,
+	}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,13 +66,16 @@ func TestBombs(t *testing.T) {
 		t.Skipf("this system lacks %q", bounded.Isolation().Missing)
 	}
 	for _, bomb := range []struct{ name, body, want string }{
-		{"processes", "n = 0\ntry:\n    while True:\n        if os.fork() == 0: time.sleep(600)\n        n += 1\nexcept BlockingIOError: return 'stopped %s' % (n < 16)", "stopped True"},
+		{"processes", "n = 0\ntry:\n    while True:\n        if os.fork() == 0: time.sleep(600)\n        n += 1\nexcept BlockingIOError: return 'stopped " +
+			"%s' % (n < 16)", "stopped True"},
 		{"processes that fork", "while True:\n    try: os.fork()\n    except BlockingIOError: pass", "processor time"},
-		{"threads", "import threading\nn = 0\ntry:\n    while True:\n        threading.Thread(target=time.sleep, args=(600,), daemon=True).start(); n += 1\nexcept RuntimeError: return 'stopped %s' % (n < 16)", "stopped True"},
+		{"threads", "import threading\nn = 0\ntry:\n    while True:\n        threading.Thread(target=time.sleep, args=(600,), daemon=True).start(); n += 1\nexcept " +
+			"RuntimeError: return 'stopped %s' % (n < 16)", "stopped True"},
 		{"memory", "x = bytearray(1 << 30); return 'in'", "MemoryError: the code needs more than the memory limit"},
 		{"memory bit by bit", "x = []\nwhile True: x.append('x' * 100000 + str(len(x)))", "MemoryError"},
 		{"shared memory", "import mmap\nm = mmap.mmap(-1, 600 << 20)\nfor i in range(0, 600 << 20, 4096): m[i] = 1\ntime.sleep(600)", "memory"},
-		{"memory of children", "for i in range(8):\n    if os.fork() == 0:\n        x = bytearray(100 << 20)\n        for j in range(0, len(x), 4096): x[j] = 1\n        time.sleep(600)\ntime.sleep(600)", "of memory"},
+		{"memory of children", "for i in range(8):\n    if os.fork() == 0:\n        x = bytearray(100 << 20)\n        for j in range(0, len(x), 4096): x[j] = 1\n " +
+			"       time.sleep(600)\ntime.sleep(600)", "of memory"},
 		{"a loop", "while True: pass", "more than 1s of processor time"},
 		{"a loop in a child", "if os.fork() == 0:\n    while True: pass\ntime.sleep(600)", "more than 1s of processor time"},
 		{"one file", "f = open('big', 'wb')\nwhile True: f.write(b'x' * (1 << 20))", "File too large"},
@@ -112,7 +115,8 @@ func TestLoopsAfterACallEnd(t *testing.T) {
 	o := options(t)
 	o.CPU = 200 * time.Millisecond
 	p := newPool(t, o)
-	if got, err := run(t, p, "import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin, daemon=True).start()\nreturn 'left'"); got != "left" || err != nil {
+	if got, err := run(t, p, "import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin, daemon=True).start()\nreturn 'left'"); got !=
+		"left" || err != nil {
 		t.Fatal(got, err)
 	}
 	quiet(t)
@@ -127,7 +131,8 @@ func TestPrintsAreBounded(t *testing.T) {
 	o.Log = slog.New(slog.NewTextHandler(&logged, nil))
 	o.Env, o.Secrets = []string{"TOKEN=tok-12345"}, []string{"tok-12345"}
 	p := newPool(t, o)
-	got, err := run(t, p, "print(os.environ['TOKEN'])\nfor i in range("+megabytes()+"): sys.stdout.write('x' * (1 << 20))\nfor i in range(100000): print(i)\nreturn 'done'")
+	got, err := run(t, p, "print(os.environ['TOKEN'])\nfor i in range("+megabytes()+
+		"): sys.stdout.write('x' * (1 << 20))\nfor i in range(100000): print(i)\nreturn 'done'")
 	if got != "done" || err != nil {
 		t.Fatal(got, err)
 	}
@@ -291,8 +296,15 @@ func TestCallsGetTheirOwnResult(t *testing.T) {
 		{"a fork", "os.fork()\nreturn 'own'", "own"},
 		{"a fork without hooks", "ctypes.CDLL(None).fork()\nreturn 'own'", "own"},
 		{"a fork whose parent ends", "if os.fork() == 0:\n    os.fork()\n    os._exit(0)\nreturn 'own'", "own"},
-		{"a frame after the reply", "import struct, __main__\ndef twice(kind, call, payload):\n    os.write(__main__.replies, 2 * (struct.pack('<IBQ', len(payload), kind, call) + payload))\n__main__.send = twice\nreturn 'own'", "own"},
-		{"a frame of another call", "import struct, __main__\nos.write(__main__.replies, struct.pack('<IBQ', 0, 2, 7))\nreturn 'own'", "no reply: a frame of another call"},
+		{
+			"a frame after the reply",
+			"import struct, __main__\ndef twice(kind, call, payload):\n    os.write(__main__.replies, 2 * (struct.pack('<IBQ', len(payload), kind, call) + " +
+				"payload))\n__main__.send = twice\nreturn 'own'", "own",
+		},
+		{
+			"a frame of another call", "import struct, __main__\nos.write(__main__.replies, struct.pack('<IBQ', 0, 2, 7))\nreturn 'own'",
+			"no reply: a frame of another call",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := run(t, p, c.body)

@@ -64,7 +64,9 @@ func appendValues(buf []byte, t *typeSpec, values arrow.Array) (byte, []byte) {
 	case *array.String:
 		return appendTexts(buf, values)
 	case *array.Binary:
-		return formOffsets, appendParts(buf, values.Len(), values.ValueLen, func(i int) string { return values.ValueString(i) })
+		return formOffsets, appendParts(buf, values.Len(), values.ValueLen, func(i int) string {
+			return values.ValueString(i)
+		})
 	case *array.Dictionary:
 		if words, ok := values.Dictionary().(*array.String); ok {
 			texts := array.NewStringBuilder(allocator)
@@ -148,7 +150,8 @@ func appendJSON(buf []byte, values arrow.Array, i int) []byte {
 		return appendQuoted(buf, v.Value(i))
 	case *array.Float32, *array.Float64:
 		return appendQuoted(buf, v.ValueStr(i))
-	case *array.Boolean, *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64:
+	case *array.Boolean, *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32,
+		*array.Uint64:
 		return append(buf, v.ValueStr(i)...)
 	case *array.Struct:
 		buf = append(buf, '{')

@@ -107,21 +107,43 @@ func attacks(t *testing.T) []attack {
 		{"/etc/passwd", "return 'in' if 'root' in open('/etc/passwd').read() else ''", "PermissionError", []int{files}},
 		{"/proc of the runtime", "return 'in' if open('/proc/" + self + "/cmdline').read() else ''", "PermissionError", []int{files}},
 		{"TCP", "s = socket.create_connection(('127.0.0.1', " + port + "), 5); return s.recv(2).decode()", "Error", []int{calls | spaces | files}},
-		{"UDP", fmt.Sprintf("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', %d)); return 'in'", udpPort), "Error", []int{calls | spaces}},
+		{
+			"UDP", fmt.Sprintf("s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', %d)); return 'in'", udpPort), "Error",
+			[]int{calls | spaces},
+		},
 		{"DNS", "socket.getaddrinfo('example.com', 80); return 'in'", "Errno", nil},
 		{"a unix socket", fmt.Sprintf("s = socket.socket(socket.AF_UNIX); s.connect(%q); return s.recv(2).decode()", unix), "PermissionError", []int{calls}},
-		{"a datagram from a pair", fmt.Sprintf("a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.connect(%q); return 'in'", unix), "PermissionError", nil},
+		{
+			"a datagram from a pair", fmt.Sprintf("a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.connect(%q); return 'in'", unix),
+			"PermissionError", nil,
+		},
 		{"signal the runtime", "os.kill(" + self + ", 0); return 'in'", "Error", []int{files | spaces | pids | calls}},
 		{"signal a process", fmt.Sprintf("os.kill(%d, 0); return 'in'", victim.Pid), "Error", []int{files | spaces | pids | calls}},
 		{"signal all", "os.kill(-1, signal.SIGCONT); return 'in'", "Error", nil},
-		{"ptrace", "l = ctypes.CDLL(None, use_errno=True)\nif l.ptrace(0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'ptrace')\nreturn 'in'", "PermissionError", []int{calls}},
+		{
+			"ptrace", "l = ctypes.CDLL(None, use_errno=True)\nif l.ptrace(0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'ptrace')\nreturn 'in'", "PermissionError",
+			[]int{calls},
+		},
 		{"setuid", "os.setuid(0); return 'in'", "PermissionError", nil},
-		{"unshare", "l = ctypes.CDLL(None, use_errno=True)\nif l.unshare(0x10000000) < 0: raise OSError(ctypes.get_errno(), 'unshare')\nreturn 'in'", "PermissionError", []int{calls}},
-		{"mount", "l = ctypes.CDLL(None, use_errno=True)\nif l.mount(b'none', b'/', None, 4096, None) < 0: raise OSError(ctypes.get_errno(), 'mount')\nreturn 'in'", "PermissionError", nil},
-		{"io_uring", "l = ctypes.CDLL(None, use_errno=True)\nb = ctypes.create_string_buffer(256)\nif l.syscall(425, 1, b) < 0: raise OSError(ctypes.get_errno(), 'io_uring')\nreturn 'in'", "Errno 38", nil},
+		{
+			"unshare", "l = ctypes.CDLL(None, use_errno=True)\nif l.unshare(0x10000000) < 0: raise OSError(ctypes.get_errno(), 'unshare')\nreturn 'in'",
+			"PermissionError",
+			[]int{calls},
+		},
+		{
+			"mount", "l = ctypes.CDLL(None, use_errno=True)\nif l.mount(b'none', b'/', None, 4096, None) < 0: raise OSError(ctypes.get_errno(), 'mount')\nreturn 'in'",
+			"PermissionError", nil,
+		},
+		{"io_uring", "l = ctypes.CDLL(None, use_errno=True)\nb = ctypes.create_string_buffer(256)\nif l.syscall(425, 1, b) < 0: raise OSError(ctypes.get_errno(), " +
+			"'io_uring')\nreturn 'in'", "Errno 38", nil},
 		{"a memory file", "os.memfd_create('x'); return 'in'", "PermissionError", []int{calls}},
-		{"outlive the runtime", "l = ctypes.CDLL(None, use_errno=True)\nif l.prctl(1, 0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'prctl')\nreturn 'in'", "PermissionError", []int{calls}},
-		{"descriptors", "import stat\nleft = []\nfor n in range(3, 256):\n    try:\n        s = os.fstat(n)\n    except OSError:\n        continue\n    if not stat.S_ISFIFO(s.st_mode): left.append(n)\nreturn str(left)", "[]", nil},
+		{
+			"outlive the runtime", "l = ctypes.CDLL(None, use_errno=True)\nif l.prctl(1, 0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'prctl')\nreturn 'in'",
+			"PermissionError",
+			[]int{calls},
+		},
+		{"descriptors", "import stat\nleft = []\nfor n in range(3, 256):\n    try:\n        s = os.fstat(n)\n    except OSError:\n        continue\n    if not " +
+			"stat.S_ISFIFO(s.st_mode): left.append(n)\nreturn str(left)", "[]", nil},
 		{"the environment", "return str('SPICED_TEST_PARENT' in os.environ) + str('SPICED_SANDBOX' in os.environ)", "FalseFalse", nil},
 		{"the user", "return 'in' if os.getuid() == 0 else 'no'", "no", nil},
 	}

@@ -65,10 +65,12 @@ func NewFunction(d Declaration, output int64) (*Function, error) {
 		return nil, fmt.Errorf("result: %w", err)
 	}
 	spec := map[string]any{
-		"source": d.Source, "file": d.File, "entrypoint": d.Entrypoint, "args": arguments, "returns": f.returns, "output": output,
+		"source": d.Source, "file": d.File, "entrypoint": d.Entrypoint, "args": arguments, "returns": f.returns,
+		"output": output,
 	}
 	if d.Arrow {
-		none := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "value", Type: d.Returns, Nullable: true}}, nil), []arrow.Array{array.MakeArrayOfNull(allocator, d.Returns, 0)}, 0)
+		none := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "value", Type: d.Returns, Nullable: true}}, nil),
+			[]arrow.Array{array.MakeArrayOfNull(allocator, d.Returns, 0)}, 0)
 		var stream bytes.Buffer
 		if err := arrowipc.Encode(&stream, none); err != nil {
 			return nil, fmt.Errorf("result: %w", err)

@@ -16,13 +16,15 @@ import (
 // FuzzReplies reads answers of programs. The values are one for each row, and can be read.
 func FuzzReplies(f *testing.F) {
 	const id, rows = 4711, 2
-	typ := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true}, arrow.Field{Name: "b", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true})
+	typ := arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		arrow.Field{Name: "b", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true})
 	values, _, err := array.FromJSON(allocator, typ, bytes.NewReader([]byte(`[{"a": 1, "b": ["x", null]}, null]`)))
 	if err != nil {
 		f.Fatal(err)
 	}
 	var stream bytes.Buffer
-	err = arrowipc.Encode(&stream, array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "value", Type: typ, Nullable: true}}, nil), []arrow.Array{values}, rows))
+	err = arrowipc.Encode(&stream,
+		array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "value", Type: typ, Nullable: true}}, nil), []arrow.Array{values}, rows))
 	if err != nil {
 		f.Fatal(err)
 	}

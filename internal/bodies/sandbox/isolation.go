@@ -61,10 +61,13 @@ func (i Isolation) judged() Isolation {
 	if i.network {
 		names = "user, IPC and UTS namespaces"
 	}
-	add(i.has(layerFiles) && i.landlock >= leastLandlock, fmt.Sprintf("Landlock %d", i.landlock), true, "Landlock (Linux 6.2 or later, with landlock in the list of 'lsm=', and system calls landlock_* that no seccomp filter of a unit or container refuses)")
+	add(i.has(layerFiles) && i.landlock >= leastLandlock, fmt.Sprintf("Landlock %d", i.landlock), true,
+		"Landlock (Linux 6.2 or later, with landlock in the list of 'lsm=', and system calls landlock_* that no seccomp "+
+			"filter of a unit or container refuses)")
 	add(i.has(layerCalls), "seccomp", true, "seccomp filters (Linux on amd64 or arm64)")
 	add(i.has(layerLimits), "resource limits", true, "resource limits for single processes")
-	add(spaces, names, false, "user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)")
+	add(spaces, names, false,
+		"user namespaces (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)")
 	add(spaces && i.has(layerPIDs), "PID namespace", false, "PID namespaces")
 	if i.root {
 		i.On = append(i.On, "another user")

@@ -141,7 +141,10 @@ func (w *worker) lineValues(f *Function, text []byte, rows int) (values arrow.Ar
 	}()
 	values, _, err = array.FromJSON(allocator, f.typ, bytes.NewReader(text))
 	if err != nil {
-		return nil, &CodeError{Kind: "refused", Message: w.pool.masked(fmt.Sprintf("answered a value that is no %s: %v", f.returns.Name, err))}
+		return nil, &CodeError{
+			Kind:    "refused",
+			Message: w.pool.masked(fmt.Sprintf("answered a value that is no %s: %v", f.returns.Name, err)),
+		}
 	}
 	return counted(values, rows)
 }
@@ -150,7 +153,10 @@ func (w *worker) lineValues(f *Function, text []byte, rows int) (values arrow.Ar
 func counted(values arrow.Array, rows int) (arrow.Array, error) {
 	if n := values.Len(); n != rows {
 		values.Release()
-		return nil, &CodeError{Kind: "refused", Message: fmt.Sprintf("answered %s for %s", plural.Of(n, "value"), plural.Of(rows, "row"))}
+		return nil, &CodeError{
+			Kind:    "refused",
+			Message: fmt.Sprintf("answered %s for %s", plural.Of(n, "value"), plural.Of(rows, "row")),
+		}
 	}
 	return values, nil
 }
@@ -166,12 +172,16 @@ func (w *worker) arrowValues(f *Function, stream []byte, rows int) (arrow.Array,
 	case errors.As(err, &fault) && fault.Kind == arrowipc.Damaged:
 		return nil, w.damaged("no Arrow IPC stream: " + err.Error())
 	}
-	return nil, &CodeError{Kind: "refused", Message: w.pool.masked("answered Arrow data that is not as declared: " + err.Error())}
+	return nil, &CodeError{
+		Kind:    "refused",
+		Message: w.pool.masked("answered Arrow data that is not as declared: " + err.Error()),
+	}
 }
 
 func rowsJSON(batch arrow.RecordBatch) ([]byte, error) {
 	if batch.NumCols() == 0 {
-		return append(append([]byte{'['}, bytes.TrimSuffix(bytes.Repeat([]byte("{},"), int(batch.NumRows())), []byte{','})...), ']'), nil
+		return append(append([]byte{'['},
+			bytes.TrimSuffix(bytes.Repeat([]byte("{},"), int(batch.NumRows())), []byte{','})...), ']'), nil
 	}
 	rows := array.RecordToStructArray(batch)
 	defer rows.Release()

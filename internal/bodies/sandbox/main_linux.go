@@ -52,7 +52,8 @@ func Main() error {
 		{"user", c.becomeUser, c.User != 0},
 		{"capabilities", dropCapabilities, c.User == 0 && os.Geteuid() == 0},
 		{"parent", func() error { return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0) }, true},
-		{"orphans", func() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }, true}, // children of children are seen as its own
+		// children of children are seen as its own
+		{"orphans", func() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }, true},
 		{"privileges", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, true},
 		{"files", rules.apply, c.has(layerFiles)},
 		{"descriptors", func() error { return unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) }, c.has(layerEnv)},
@@ -157,9 +158,11 @@ func (c *confinement) limits() ([]resourceLimit, error) {
 	}
 	memory := uint64(c.Memory)
 	values := map[int]uint64{
-		unix.RLIMIT_CORE: 0, unix.RLIMIT_DATA: memory, unix.RLIMIT_AS: addressFactor*memory + addressExtra, unix.RLIMIT_FSIZE: memory,
-		unix.RLIMIT_NOFILE: maxOpenFiles, unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: maxQueue, unix.RLIMIT_SIGPENDING: maxSignals,
-		unix.RLIMIT_RTPRIO: 0, unix.RLIMIT_NICE: 0,
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_DATA: memory, unix.RLIMIT_AS: addressFactor*memory + addressExtra,
+		unix.RLIMIT_FSIZE:  memory,
+		unix.RLIMIT_NOFILE: maxOpenFiles, unix.RLIMIT_MEMLOCK: 0, unix.RLIMIT_MSGQUEUE: maxQueue,
+		unix.RLIMIT_SIGPENDING: maxSignals,
+		unix.RLIMIT_RTPRIO:     0, unix.RLIMIT_NICE: 0,
 	}
 	if c.has(layerSpaces) { // else it would count all of the user's processes
 		values[unix.RLIMIT_NPROC] = uint64(c.Processes)
@@ -193,11 +196,13 @@ func execute(path string, argv, environ []string, limits []resourceLimit) error 
 	}
 	for i := range limits {
 		l := &limits[i]
-		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(l.resource), uintptr(unsafe.Pointer(&l.value)), 0, 0, 0); errno != 0 {
+		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(l.resource), uintptr(unsafe.Pointer(&l.value)),
+			0, 0, 0); errno != 0 {
 			return fmt.Errorf("resource %d: %w", l.resource, errno)
 		}
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&env[0])))
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&args[0])),
+		uintptr(unsafe.Pointer(&env[0])))
 	return fmt.Errorf("execute %s: %w", path, errno)
 }
 

@@ -124,7 +124,8 @@ func (p *Pool) wait(ctx context.Context) error {
 	}
 	if p.waiting.Add(1) > maxWaiting {
 		p.waiting.Add(-1)
-		return fmt.Errorf("%d calls wait for the %d workers of sandbox %s already; raise limits.workers", maxWaiting, p.o.Workers, p.o.Name)
+		return fmt.Errorf("%d calls wait for the %d workers of sandbox %s already; raise limits.workers", maxWaiting,
+			p.o.Workers, p.o.Name)
 	}
 	defer p.waiting.Add(-1)
 	select {
@@ -157,7 +158,8 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	}
 	if wait := time.Until(p.retry); wait > 0 {
 		defer p.mu.Unlock()
-		return nil, fmt.Errorf("the workers of sandbox %s do not start; the next attempt is in %s: %w", p.o.Name, wait.Round(time.Millisecond), p.cause)
+		return nil, fmt.Errorf("the workers of sandbox %s do not start; the next attempt is in %s: %w", p.o.Name,
+			wait.Round(time.Millisecond), p.cause)
 	}
 	p.task.Add(1) // Close waits for what starts
 	defer p.task.Done()

@@ -63,7 +63,10 @@ func TestTypes(t *testing.T) {
 		{people, `[[{"name":"Ann","born":"2000-01-01"},{"name":null,"born":null}],null]`, "list"},
 		{person, `[{"name":"Ann","born":"2000-01-01"},null]`, "dict"},
 		{counts, `[[{"key":"a","value":1},{"key":"b","value":null}],null]`, "dict"},
-		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":3,"nanoseconds":4000},{"months":0,"days":0,"nanoseconds":-1000},{"months":0,"days":-3,"nanoseconds":-4000}]`, "timedelta"},
+		{
+			arrow.FixedWidthTypes.MonthDayNanoInterval,
+			`[{"months":0,"days":3,"nanoseconds":4000},{"months":0,"days":0,"nanoseconds":-1000},{"months":0,"days":-3,"nanoseconds":-4000}]`, "timedelta",
+		},
 	} {
 		source := "def f(x):\n    assert x == None or type(x).__name__ == '" + c.kind + "', type(x)\n    return x\n"
 		batch := batchOf(t, column{"x", c.typ, c.values})
@@ -98,7 +101,10 @@ func TestResults(t *testing.T) {
 		{"from jazzmine.core.tools import ToolResponse\ndef f(x): return ToolResponse(success=x < 2, data=x, error='too large')", int64s, "too large row 1"},
 		{"def f(x): return {'success': True, 'data': None}", int64s, "[null,null]"},
 		{"def f(x): return 'a'", int64s, "returned the str 'a'; int64 needs an int row 0"},
-		{"import datetime\ndef f(x): return datetime.timedelta(microseconds=-x)", arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months":0,"days":0,"nanoseconds":-1000},{"months":0,"days":0,"nanoseconds":-2000}]`},
+		{
+			"import datetime\ndef f(x): return datetime.timedelta(microseconds=-x)", arrow.FixedWidthTypes.MonthDayNanoInterval,
+			`[{"months":0,"days":0,"nanoseconds":-1000},{"months":0,"days":0,"nanoseconds":-2000}]`,
+		},
 		{"def f(x): return True", int64s, "returned the bool True; int64 needs an int"},
 		{"def f(x): return 1.0", int64s, "returned the float 1.0; int64 needs an int"},
 		{"def f(x): return x * 100", arrow.PrimitiveTypes.Int8, "returned 200, which is out of the range of int8: -128 to 127 row 1"},
@@ -184,7 +190,8 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Call(t.Context(), f, batch); err == nil || !strings.Contains(err.Error(), "returned a value in [0].j that is not JSON: Object of type set is not JSON serializable") {
+	if _, err := p.Call(t.Context(), f, batch); err == nil ||
+		!strings.Contains(err.Error(), "returned a value in [0].j that is not JSON: Object of type set is not JSON serializable") {
 		t.Error(err)
 	}
 }
@@ -216,7 +223,8 @@ func TestSecretsAreMasked(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "tok-") || !strings.Contains(err.Error(), "ValueError: bad ***") {
 		t.Error(err)
 	}
-	if got, err := call(t, p, "import os\ndef f(): return ','.join(sorted(os.environ))", texts); err != nil || !strings.Contains(got, "PATH,TMPDIR,TOKEN") || strings.Contains(got, "SPICED") {
+	if got, err := call(t, p, "import os\ndef f(): return ','.join(sorted(os.environ))", texts); err != nil || !strings.Contains(got, "PATH,TMPDIR,TOKEN") ||
+		strings.Contains(got, "SPICED") {
 		t.Error(got, err)
 	}
 }
@@ -265,7 +273,9 @@ func TestModulesStayWarm(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	o := sandbox.Options{Name: "lines", Lines: true, Shim: options(t).Shim, Workers: 1}
-	o.Script = "#!/bin/sh\nwhile read -r line; do\ncase $line in\n*'[{\"x\":1}]'*) echo '{\"values\": [7]}';;\n*'\"x\":2'*) echo '{\"error\": \"two is refused\", \"row\": 0}';;\n*'\"x\":3'*) echo nonsense;;\n*) echo '{\"values\": []}';;\nesac\ndone\n"
+	o.Script = "#!/bin/sh\nwhile read -r line; do\ncase $line in\n*'[{\"x\":1}]'*) echo '{\"values\": [7]}';;\n*'\"x\":2'*) echo '{\"error\": \"two " +
+		"is refused\", " +
+		"\"row\": 0}';;\n*'\"x\":3'*) echo nonsense;;\n*) echo '{\"values\": []}';;\nesac\ndone\n"
 	p := newPool(t, o)
 	for _, c := range []struct{ values, want string }{
 		{"[1]", "[7]"},
@@ -293,7 +303,10 @@ func TestThreadsThatACallLeavesEnd(t *testing.T) {
 	}{
 		{"none", "def f(): return count()", true},
 		{"a thread", "def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    return count()", false},
-		{"a thread of an error", "def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    if count() < 3: raise ValueError('no')", false},
+		{
+			"a thread of an error",
+			"def f():\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n    if count() < 3: raise ValueError('no')", false,
+		},
 		{"a thread without its module", "def f():\n    _thread.start_new_thread(time.sleep, (600,))\n    return count()", false},
 		{"a thread that ends", "def f():\n    t = threading.Thread(target=time.sleep, args=(0,)); t.start(); t.join()\n    return count()", true},
 		{"a thread of the load", "threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\ndef f(): return count()", true},
@@ -304,7 +317,10 @@ func TestThreadsThatACallLeavesEnd(t *testing.T) {
 		{"a timer that is cancelled", "async def f():\n    await asyncio.wait_for(asyncio.sleep(0), 600)\n    return count()", true},
 		{"a callback that is due", "async def f():\n    asyncio.get_running_loop().call_soon(print)\n    return count()", true},
 		{"a callback without end", "def again(): asyncio.get_running_loop().call_soon(again)\nasync def f():\n    again()\n    return count()", false},
-		{"a generator that is not read to its end", "async def g():\n    yield 1\n    yield 2\nasync def f():\n    async for _ in g(): break\n    return count()", true},
+		{
+			"a generator that is not read to its end",
+			"async def g():\n    yield 1\n    yield 2\nasync def f():\n    async for _ in g(): break\n    return count()", true,
+		},
 		{"a few open files", "import os\nkept = []\ndef f():\n    kept.append(open('/dev/null'))\n    return count()", true},
 		{"many open files", "import os\nkept = []\ndef f():\n    kept.extend(open('/dev/null') for _ in range(200))\n    return count()", false},
 		{"descriptors that are lost", "import os\ndef f():\n    for _ in range(80): os.pipe()\n    return count()", false},
@@ -340,13 +356,26 @@ func TestLinesThatAreNoAnswers(t *testing.T) {
 	}{
 		{"no ids", `n=6; while read -r line; do n=$((n+1)); echo "{\"values\": [$n]}"; done`, [3]string{"[7]", "[7]", "[7]"}},
 		{"ids", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; done`, [3]string{"[7]", "[8]", "[9]"}},
-		{"two lines", `read -r line; printf '{"values": [7]}\n{"values": [8]}\n'; read -r line`, [3]string{"more than one line", "more than one line", "more than one line"}},
+		{
+			"two lines", `read -r line; printf '{"values": [7]}\n{"values": [8]}\n'; read -r line`,
+			[3]string{"more than one line", "more than one line", "more than one line"},
+		},
 		{"two lines, one after the other", `while read -r line; do echo '{"values": [7]}'; echo '{"values": [8]}'; done`, [3]string{"!8", "!8", "!8"}},
 		{"a part of a line", `while read -r line; do printf '{"values": [7]}\n{'; done`, [3]string{"more than one line", "more than one line", "more than one line"}},
-		{"the id of another request", `while read -r line; do ` + id + `; echo "{\"values\": [7], \"id\": ${last:-$id}}"; last=$id; done`, [3]string{"[7]", "the id of the request is", "[7]"}},
-		{"a line that no one asked for, before an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; [ $n = 8 ] && echo '{"values": [99]}'; echo "` + answers + `"; done`, [3]string{"[7]", "!99", "[7]"}},
-		{"a line that no one asked for, after an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; echo '{"values": [99]}'; done`, [3]string{"!99", "!99", "!99"}},
-		{"a late line", `n=6; while read -r line; do n=$((n+1)); ` + id + `; (sleep 0.05; echo "{\"id\": $id, \"values\": [99]}") & echo "` + answers + `"; done`, [3]string{"[7]", "!99", "!99"}},
+		{
+			"the id of another request", `while read -r line; do ` + id + `; echo "{\"values\": [7], \"id\": ${last:-$id}}"; last=$id; done`,
+			[3]string{"[7]", "the id of the request is", "[7]"},
+		},
+		{"a line that no one asked for, before an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; [ $n = 8 ] && echo '{"values": [99]}'; echo "` +
+			answers + `"; done`, [3]string{"[7]", "!99", "[7]"}},
+		{
+			"a line that no one asked for, after an answer", `n=6; while read -r line; do n=$((n+1)); ` + id + `; echo "` + answers + `"; echo '{"values": [99]}'; done`,
+			[3]string{"!99", "!99", "!99"},
+		},
+		{
+			"a late line", `n=6; while read -r line; do n=$((n+1)); ` + id + `; (sleep 0.05; echo "{\"id\": $id, \"values\": [99]}") & echo "` + answers + `"; done`,
+			[3]string{"[7]", "!99", "!99"},
+		},
 		{"a line at the start", `echo hello; while read -r line; do ` + id + `; n=7; echo "` + answers + `"; done`, [3]string{"!99", "!99", "!99"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,7 +53,10 @@ func Probe(shim []string) Isolation {
 		return found.(Isolation)
 	}
 	i := Isolation{landlock: landlockVersion()}
-	for _, try := range []layer{layerSpaces | layerPIDs | layerUser, layerSpaces | layerPIDs, layerSpaces | layerUser, layerSpaces, 0} {
+	for _, try := range []layer{
+		layerSpaces | layerPIDs | layerUser, layerSpaces | layerPIDs, layerSpaces | layerUser,
+		layerSpaces, 0,
+	} {
 		root := try&layerUser != 0
 		if root && os.Geteuid() != 0 {
 			continue
@@ -205,7 +208,8 @@ var systemFolders = []string{
 // networkFiles are what names and certificates are looked up in.
 var networkFiles = []string{
 	"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/gai.conf", "/etc/host.conf", "/etc/services",
-	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/usr/share/ca-certificates",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
+	"/usr/share/ca-certificates",
 	"/run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf",
 }
 

@@ -63,8 +63,10 @@ const (
 
 // endNames are the reasons in metrics. A worker that ended by itself has exit or signal.
 var endNames = map[int]string{
-	endCancelled: "cancelled", endTimeout: "timeout", endClosed: "closed", endCPU: "cpu", endMemory: "memory", endFiles: "files",
-	endProcesses: "processes", endThreads: "threads", endDamaged: "damaged", endNoID: "no_id", endLoad: "load", endRefused: "refused",
+	endCancelled: "cancelled", endTimeout: "timeout", endClosed: "closed", endCPU: "cpu", endMemory: "memory",
+	endFiles:     "files",
+	endProcesses: "processes", endThreads: "threads", endDamaged: "damaged", endNoID: "no_id", endLoad: "load",
+	endRefused: "refused",
 }
 
 func (w *worker) reason() int { return int(w.cause.Load()) }
@@ -316,11 +318,14 @@ func (w *worker) lost(cause error) error {
 	case endClosed:
 		return errClosed
 	case endCPU:
-		return fmt.Errorf("the code took more than %s of processor time, the limit of sandbox %s (limits.cpu); its worker was killed", o.CPU, o.Name)
+		return fmt.Errorf("the code took more than %s of processor time, the limit of sandbox %s (limits.cpu); "+
+			"its worker was killed", o.CPU, o.Name)
 	case endMemory:
-		return fmt.Errorf("the code took more than %d MiB of memory, the limit of sandbox %s (limits.memory); its worker was killed", o.Memory>>20, o.Name)
+		return fmt.Errorf("the code took more than %d MiB of memory, the limit of sandbox %s (limits.memory); its "+
+			"worker was killed", o.Memory>>20, o.Name)
 	case endFiles:
-		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed", o.Memory>>20, maxFileCount, o.Name)
+		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed",
+			o.Memory>>20, maxFileCount, o.Name)
 	case endLoad:
 		return &CodeError{Kind: "load", Message: fmt.Sprintf("the code took longer than %s to load", o.Load), Line: 1}
 	case endProcesses, endThreads, endDamaged, endNoID, endRefused:

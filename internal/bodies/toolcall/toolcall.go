@@ -142,7 +142,11 @@ func (t *Tool) Call(ctx context.Context, batch arrow.RecordBatch) (arrow.Array, 
 	defer b.Release()
 	for i, raw := range results {
 		if err := t.result.Read(raw, b); err != nil {
-			return nil, &body.Error{Row: i, Err: fmt.Errorf("tool-backed function '%s' call failed: the result is not what signature.returns declares: %w", t.name, err)}
+			return nil, &body.Error{
+				Row: i,
+				Err: fmt.Errorf("tool-backed function '%s' call failed: the result is not what signature.returns declares: %w",
+					t.name, err),
+			}
 		}
 	}
 	return b.NewArray(), nil
@@ -170,9 +174,11 @@ func (t *Tool) row(ctx context.Context, arguments []byte) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !result.OK:
-		return nil, engine.NewError(codeOf(result.Error), result.Error.Hint, "tool-backed function '%s' call failed: %s", t.name, result.Error.Message)
+		return nil, engine.NewError(codeOf(result.Error), result.Error.Hint, "tool-backed function '%s' call failed: %s",
+			t.name, result.Error.Message)
 	case result.Rows != nil && result.Rows.Truncated:
-		return nil, fmt.Errorf("tool-backed function '%s' call failed: the result has more rows than the %d that the tool may return; raise limits.max_rows of the tool, or ask for fewer", t.name, result.Rows.Returned)
+		return nil, fmt.Errorf("tool-backed function '%s' call failed: the result has more rows than the %d that the tool "+
+			"may return; raise limits.max_rows of the tool, or ask for fewer", t.name, result.Rows.Returned)
 	}
 	raw := t.unwrap(bytes.TrimSpace(result.Result))
 	if t.textual() {
@@ -228,7 +234,8 @@ func (t *Tool) textual() bool {
 
 // asText returns a number or a boolean as a text, if the function returns one.
 func (t *Tool) asText(raw []byte) []byte {
-	if t.result.Type.ID == engine.Varchar && !t.result.Type.JSON && raw[0] != '"' && raw[0] != '{' && raw[0] != '[' && raw[0] != 'n' {
+	if t.result.Type.ID == engine.Varchar && !t.result.Type.JSON && raw[0] != '"' && raw[0] != '{' && raw[0] != '[' &&
+		raw[0] != 'n' {
 		return format.AppendString(nil, raw)
 	}
 	return raw
@@ -246,7 +253,8 @@ func unwrapText(raw []byte) []byte {
 	return raw
 }
 
-var errNoRows = errors.New("the result has no rows: it must be a list of objects, an object with one list, or one object")
+var errNoRows = errors.New("the result has no rows: it must be a list of objects, an object with one list, " +
+	"or one object")
 
 // rows returns the list of rows in a result.
 func (t *Tool) rows(raw []byte) ([]byte, error) {

@@ -134,7 +134,8 @@ func TestResults(t *testing.T) {
 		values, err := b.Call(t.Context(), batch(spec, 1))
 		if wrong, ok := strings.CutPrefix(c.want, "error: "); ok {
 			var row *body.Error
-			if err == nil || !strings.Contains(err.Error(), wrong) || !errors.As(err, &row) || !strings.HasPrefix(err.Error(), "tool-backed function 'f' call failed: ") {
+			if err == nil || !strings.Contains(err.Error(), wrong) || !errors.As(err, &row) ||
+				!strings.HasPrefix(err.Error(), "tool-backed function 'f' call failed: ") {
 				t.Errorf("%s: error %v, want %s", c.result, err, wrong)
 			}
 			continue
@@ -188,8 +189,11 @@ func TestFailures(t *testing.T) {
 		result tools.Result
 		want   string
 	}{
-		"error":     {tools.Result{Error: tools.NewError(errcode.Busy, "too many", "try later")}, "tool-backed function 'f' call failed: too many"},
-		"truncated": {tools.Result{OK: true, Result: json.RawMessage(`[1]`), Rows: &tools.Rows{Returned: 1, Truncated: true}}, "the result has more rows than the 1 that the tool may return"},
+		"error": {tools.Result{Error: tools.NewError(errcode.Busy, "too many", "try later")}, "tool-backed function 'f' call failed: too many"},
+		"truncated": {
+			tools.Result{OK: true, Result: json.RawMessage(`[1]`), Rows: &tools.Rows{Returned: 1, Truncated: true}},
+			"the result has more rows than the 1 that the tool may return",
+		},
 	} {
 		b, err := toolcall.New(spec, func(context.Context, json.RawMessage) tools.Result { return c.result })
 		if err != nil {

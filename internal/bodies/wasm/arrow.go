@@ -40,7 +40,8 @@ func (b *Body) scalar(ctx context.Context, batch arrow.RecordBatch) (arrow.Array
 		return nil, err
 	}
 	if got, want := columns[0].Len(), int(batch.NumRows()); got != want {
-		return nil, fmt.Errorf("WASM function call '%s' returned %d rows for %d rows of input; it must return one for each", b.entrypoint, got, want)
+		return nil, fmt.Errorf("WASM function call '%s' returned %d rows for %d rows of input; it must return one for each",
+			b.entrypoint, got, want)
 	}
 	return columns[0], nil
 }
@@ -75,7 +76,8 @@ func (b *Body) perRow(ctx context.Context, batch arrow.RecordBatch) (arrow.Array
 	if err != nil || !b.spec.IsTable() {
 		return all, err
 	}
-	return array.NewListData(array.NewData(b.spec.Returns, n, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets))},
+	return array.NewListData(array.NewData(b.spec.Returns, n,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets))},
 		[]arrow.ArrayData{all.Data()}, 0, 0)), nil
 }
 

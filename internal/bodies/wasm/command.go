@@ -56,7 +56,10 @@ func (d *declared) findSandbox() *command {
 			"functions from wasm run in sandboxes of runtime wasm; sandbox %s is for %s", s.Name, s.Runtime)
 		return nil
 	}
-	c := &command{name: s.Name, memory: s.Limits.Memory, cpu: s.Limits.CPU, output: int(s.Limits.Output), secrets: map[string]string{}}
+	c := &command{
+		name: s.Name, memory: s.Limits.Memory, cpu: s.Limits.CPU, output: int(s.Limits.Output),
+		secrets: map[string]string{},
+	}
 	var pairs []string
 	for j, key := range slices.Concat(s.Secrets, d.spec.Declared.Secrets) {
 		path := d.Path
@@ -76,13 +79,15 @@ func (d *declared) findSandbox() *command {
 func (d *declared) checkCommand(b *Body, m *module) {
 	for _, imp := range m.imports {
 		if imp.module != wasi_snapshot_preview1.ModuleName {
-			d.Fail(d.at(), "compile it for wasm32-wasip1", "the module imports %s.%s; a command gets the imports of %s", imp.module, imp.name, wasi_snapshot_preview1.ModuleName)
+			d.Fail(d.at(), "compile it for wasm32-wasip1", "the module imports %s.%s; a command gets the imports of %s",
+				imp.module, imp.name, wasi_snapshot_preview1.ModuleName)
 			return
 		}
 	}
 	start, ok := m.function(exportStart)
 	if !ok || !start.equal(funcType{}) {
-		d.Fail(d.at(), "compile it as a command for wasm32-wasip1, or leave sandbox out", "failed to get WASM export '%s': the module is not a command with WASI", exportStart)
+		d.Fail(d.at(), "compile it as a command for wasm32-wasip1, or leave sandbox out",
+			"failed to get WASM export '%s': the module is not a command with WASI", exportStart)
 		return
 	}
 	b.entrypoint = exportStart
@@ -120,7 +125,8 @@ func (b *Body) runCommand(ctx context.Context, batch arrow.RecordBatch) (arrow.A
 			err = nil
 		}
 		if err != nil && stdout.full {
-			return fmt.Errorf("the command wrote more than %d bytes; raise limits.output of sandbox %s, or write less", b.command.output, b.command.name)
+			return fmt.Errorf("the command wrote more than %d bytes; raise limits.output of sandbox %s, or write less",
+				b.command.output, b.command.name)
 		}
 		if err != nil {
 			return i.failed(exportStart, err)
@@ -165,7 +171,8 @@ func (b *Body) values(line []byte, rows int) (values arrow.Array, err error) {
 	}()
 	values, _, err = array.FromJSON(memory.DefaultAllocator, b.spec.Returns, bytes.NewReader(r.Values))
 	if err != nil {
-		return nil, fmt.Errorf("the command answered a value that is no %s: %s", b.spec.Returns, b.command.mask.Replace(err.Error()))
+		return nil, fmt.Errorf("the command answered a value that is no %s: %s", b.spec.Returns,
+			b.command.mask.Replace(err.Error()))
 	}
 	if values.Len() != rows {
 		return nil, fmt.Errorf("the command answered %s for %s", plural.Of(values.Len(), "value"), plural.Of(rows, "row"))

@@ -12,7 +12,8 @@ import (
 // commandNamed is the command with what its function is named.
 func commandNamed(t *testing.T, name, sandbox string) (*Body, error) {
 	t.Helper()
-	p := pod(t, "sandboxes:\n- {name: box, runtime: wasm"+sandbox+"}\nfunctions:\n- {name: "+name+", from: wasm, sandbox: box, secrets: [KEY], body_ref: command.wasm, "+
+	p := pod(t, "sandboxes:\n- {name: box, runtime: wasm"+sandbox+"}\nfunctions:\n- {name: "+name+
+		", from: wasm, sandbox: box, secrets: [KEY], body_ref: command.wasm, "+
 		"signature: {args: [{name: s, type: utf8}], returns: utf8}}\n")
 	b, err := made(t, specOf(t, p, 0), Maker{})
 	if err == nil {
@@ -84,9 +85,18 @@ func TestErrorsOfCommands(t *testing.T) {
 func TestProblemsOfCommands(t *testing.T) {
 	for _, c := range []struct{ name, sandboxes, function, want string }{
 		{"no sandbox", "", "body_ref: command.wasm, ", "the module imports wasi_snapshot_preview1."},
-		{"another runtime", "- {name: box, runtime: python}", "sandbox: box, body_ref: command.wasm, ", "functions from wasm run in sandboxes of runtime wasm; sandbox box is for python"},
-		{"no command", "- {name: box, runtime: wasm}", "sandbox: box, body_ref: arrow.wasm, ", "failed to get WASM export '_start': the module is not a command with WASI"},
-		{"another import", "- {name: box, runtime: wasm}", "sandbox: box, body_ref: imports.wasm, ", "the module imports env.now; a command gets the imports of wasi_snapshot_preview1"},
+		{
+			"another runtime", "- {name: box, runtime: python}", "sandbox: box, body_ref: command.wasm, ",
+			"functions from wasm run in sandboxes of runtime wasm; sandbox box is for python",
+		},
+		{
+			"no command", "- {name: box, runtime: wasm}", "sandbox: box, body_ref: arrow.wasm, ",
+			"failed to get WASM export '_start': the module is not a command with WASI",
+		},
+		{
+			"another import", "- {name: box, runtime: wasm}", "sandbox: box, body_ref: imports.wasm, ",
+			"the module imports env.now; a command gets the imports of wasi_snapshot_preview1",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sandboxes := "sandboxes: []\n"

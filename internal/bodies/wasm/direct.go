@@ -131,9 +131,13 @@ func newNumbers(t arrow.DataType, n int) *numbers {
 			return nil
 		}
 	case arrow.INT8:
-		o.set = setter(o, arrow.Int8Traits.CastFromBytes, func(v int32) bool { return v >= math.MinInt8 && v <= math.MaxInt8 })
+		o.set = setter(o, arrow.Int8Traits.CastFromBytes, func(v int32) bool {
+			return v >= math.MinInt8 && v <= math.MaxInt8
+		})
 	case arrow.INT16:
-		o.set = setter(o, arrow.Int16Traits.CastFromBytes, func(v int32) bool { return v >= math.MinInt16 && v <= math.MaxInt16 })
+		o.set = setter(o, arrow.Int16Traits.CastFromBytes, func(v int32) bool {
+			return v >= math.MinInt16 && v <= math.MaxInt16
+		})
 	case arrow.UINT8:
 		o.set = setter(o, arrow.Uint8Traits.CastFromBytes, func(v int32) bool { return v >= 0 && v <= math.MaxUint8 })
 	case arrow.UINT16:
@@ -149,7 +153,9 @@ func newNumbers(t arrow.DataType, n int) *numbers {
 }
 
 // setter returns a function that sets a value that is narrower than those of WebAssembly.
-func setter[T int8 | int16 | uint8 | uint16](o *numbers, cast func([]byte) []T, fits func(int32) bool) func(int, uint64) error {
+func setter[T int8 | int16 | uint8 | uint16](o *numbers, cast func([]byte) []T,
+	fits func(int32) bool,
+) func(int, uint64) error {
 	values := cast(o.values)
 	return func(i int, bits uint64) error {
 		v := int32(uint32(bits))
@@ -178,5 +184,6 @@ func (o *numbers) array() arrow.Array {
 	if o.valid != nil {
 		valid, nulls = memory.NewBufferBytes(o.valid), array.UnknownNullCount
 	}
-	return array.MakeFromData(array.NewData(o.typ, o.n, []*memory.Buffer{valid, memory.NewBufferBytes(o.values)}, nil, nulls, 0))
+	return array.MakeFromData(array.NewData(o.typ, o.n, []*memory.Buffer{valid, memory.NewBufferBytes(o.values)},
+		nil, nulls, 0))
 }

@@ -39,7 +39,10 @@ func TestHostileStreams(t *testing.T) {
 		{"a schema alone", arrowtest.Stream(t, text), "WASM function call 'replay' returned 0 rows for 1 rows of input; it must return one for each"},
 		{"half a stream", good[:len(good)-40], "failed to decode Arrow IPC stream returned by WASM function: "},
 		{"text that is not UTF-8", bytes.ReplaceAll(good, []byte("abcdefgh"), []byte("abc\xFF\xFEfgh")), `column "value": the text of row 0 is not UTF-8`},
-		{"two rows", arrowtest.Stream(t, text, `[{"value": "a"}, {"value": "b"}]`), "WASM function call 'replay' returned 2 rows for 1 rows of input; it must return one for each"},
+		{
+			"two rows", arrowtest.Stream(t, text, `[{"value": "a"}, {"value": "b"}]`),
+			"WASM function call 'replay' returned 2 rows for 1 rows of input; it must return one for each",
+		},
 		{
 			"another type", arrowtest.Stream(t, []arrow.Field{{Name: "value", Type: arrow.PrimitiveTypes.Int64}}, `[{"value": 1}]`),
 			"WASM function output schema does not match declared return schema: column 0 expected 'value: utf8', got 'value: int64'",

@@ -97,9 +97,11 @@ func (b *Body) with(ctx context.Context, config wazero.ModuleConfig, f func(cont
 	case err == nil || tank.ended == nil:
 		return err
 	case tank.ended == errFuel:
-		return fmt.Errorf("the call used up its fuel of %d instructions; raise params.fuel, or let the function do less", b.limits.fuel)
+		return fmt.Errorf("the call used up its fuel of %d instructions; raise params.fuel, or let the function do less",
+			b.limits.fuel)
 	case tank.ended == errCPU:
-		return fmt.Errorf("the command took more than %s of processor time, the limit of sandbox %s (limits.cpu)", b.command.cpu, b.command.name)
+		return fmt.Errorf("the command took more than %s of processor time, the limit of sandbox %s (limits.cpu)",
+			b.command.cpu, b.command.name)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
@@ -172,7 +174,8 @@ func (i *instance) write(ctx context.Context, data []byte) (pointer uint64, err 
 	}
 	pointer = uint64(uint32(results[0]))
 	if !i.memory.Write(uint32(pointer), data) {
-		return 0, fmt.Errorf("%s returned an invalid memory range ptr=%d len=%d: the memory has %d bytes", exportAlloc, pointer, len(data), i.memory.Size())
+		return 0, fmt.Errorf("%s returned an invalid memory range ptr=%d len=%d: the memory has %d bytes", exportAlloc,
+			pointer, len(data), i.memory.Size())
 	}
 	return pointer, nil
 }
@@ -186,7 +189,8 @@ func (i *instance) read(packed uint64) ([]byte, error) {
 	}
 	view, ok := i.memory.Read(pointer, length)
 	if !ok {
-		return nil, fmt.Errorf("WASM module returned an invalid memory range ptr=%d len=%d: the memory has %d bytes", pointer, length, i.memory.Size())
+		return nil, fmt.Errorf("WASM module returned an invalid memory range ptr=%d len=%d: the memory has %d bytes", pointer,
+			length, i.memory.Size())
 	}
 	return view, nil
 }

@@ -64,7 +64,10 @@ func (s shape) check(function int) error {
 		{"loops", s.loops, maxLoops},
 		{"branches", s.branches, maxBranches},
 		{fmt.Sprintf("values in loops (%d loops × %d locals)", s.loops, values), s.loops * values, maxLoopValues},
-		{fmt.Sprintf("values in branches (%d blocks and branches × %d locals)", s.blocks+s.branches, values), (s.blocks + s.branches) * values, maxBranchValues},
+		{
+			fmt.Sprintf("values in branches (%d blocks and branches × %d locals)", s.blocks+s.branches, values),
+			(s.blocks + s.branches) * values, maxBranchValues,
+		},
 	} {
 		if err := tooMany(fmt.Sprintf("function %d", function), c.what, c.n, c.most); err != nil {
 			return err
@@ -76,7 +79,8 @@ func (s shape) check(function int) error {
 // work is an estimate of the time to compile a function, from measurements.
 func (s shape) work() uint64 {
 	inLoops, inBranches := s.loops*(s.locals+s.values), (s.blocks+s.branches)*(s.locals+s.values)
-	return s.code/20 + s.blocks*s.blocks + s.branches*s.branches/10 + inLoops*inLoops/100 + 4*inBranches + inBranches*inBranches/40_000
+	return s.code/20 + s.blocks*s.blocks + s.branches*s.branches/10 + inLoops*inLoops/100 + 4*inBranches +
+		inBranches*inBranches/40_000
 }
 
 // add counts an instruction, whose immediates follow in the code.

@@ -55,17 +55,39 @@ func TestLimits(t *testing.T) {
 		{"blocks", generated(1, none, rep(read+"\x04\x40\x0B", 5001)), "function 0 has 5001 blocks; at most 5000 are allowed"},
 		{"loops", generated(1, none, rep("\x03\x40\x0B", 2001)), "function 0 has 2001 loops; at most 2000 are allowed"},
 		{"branches", generated(1, none, "\x02\x40"+rep(read+"\x0D\x00", 10_001)+"\x0B"), "function 0 has 10001 branches; at most 10000 are allowed"},
-		{"targets", generated(1, none, "\x02\x40"+read+"\x0E"+uvarint(10_000)+rep("\x00", 10_001)+"\x0B"), "function 0 has 10001 branches; at most 10000 are allowed"},
-		{"locals in loops", generated(1, local(999), rep("\x03\x40", 21)+rep("\x0B", 21)), "function 0 has 21000 values in loops (21 loops × 1000 locals); at most 20000 are allowed"},
-		{"locals in branches", generated(1, local(999), rep("\x02\x40\x0C\x00\x0B", 201)), "function 0 has 402000 values in branches (402 blocks and branches × 1000 locals); at most 400000 are allowed"},
 		{
-			"values of blocks", generated(1, none, rep("\x03\x01\x0B", 41), sectionOf(sectionType, "\x02\x60\x01\x7E\x01\x7E\x60"+uvarint(500)+rep("\x7E", 500)+uvarint(500)+rep("\x7E", 500))),
+			"targets", generated(1, none, "\x02\x40"+read+"\x0E"+uvarint(10_000)+rep("\x00", 10_001)+"\x0B"),
+			"function 0 has 10001 branches; at most 10000 are allowed",
+		},
+		{
+			"locals in loops", generated(1, local(999), rep("\x03\x40", 21)+rep("\x0B", 21)),
+			"function 0 has 21000 values in loops (21 loops × 1000 locals); at most 20000 are allowed",
+		},
+		{
+			"locals in branches", generated(1, local(999), rep("\x02\x40\x0C\x00\x0B", 201)),
+			"function 0 has 402000 values in branches (402 blocks and branches × 1000 locals); at most 400000 are allowed",
+		},
+		{
+			"values of blocks", generated(1, none, rep("\x03\x01\x0B", 41),
+				sectionOf(sectionType, "\x02\x60\x01\x7E\x01\x7E\x60"+uvarint(500)+rep("\x7E", 500)+uvarint(500)+rep("\x7E", 500))),
 			"function 0 has 41041 values in loops (41 loops × 1001 locals); at most 20000 are allowed",
 		},
-		{"work", generated(30, none, rep("\x03\x40\x0B", 2000)), "the module takes too long to compile: the blocks, branches and locals of its first 25 functions are "},
-		{"work of branches", generated(40, local(990), rep("\x02\x40\x0C\x00\x0B", 195)), "the module takes too long to compile: the blocks, branches and locals of its first 19 functions are "},
-		{"params", generated(1, none, "", sectionOf(sectionType, "\x01\x60"+uvarint(1001)+rep("\x7E", 1001)+"\x00")), "a type has 1001 params; at most 1000 are allowed"},
-		{"results", generated(1, none, "", sectionOf(sectionType, "\x01\x60\x00"+uvarint(1001)+rep("\x7E", 1001))), "a type has 1001 results; at most 1000 are allowed"},
+		{
+			"work", generated(30, none, rep("\x03\x40\x0B", 2000)),
+			"the module takes too long to compile: the blocks, branches and locals of its first 25 functions are ",
+		},
+		{
+			"work of branches", generated(40, local(990), rep("\x02\x40\x0C\x00\x0B", 195)),
+			"the module takes too long to compile: the blocks, branches and locals of its first 19 functions are ",
+		},
+		{
+			"params", generated(1, none, "", sectionOf(sectionType, "\x01\x60"+uvarint(1001)+rep("\x7E", 1001)+"\x00")),
+			"a type has 1001 params; at most 1000 are allowed",
+		},
+		{
+			"results", generated(1, none, "", sectionOf(sectionType, "\x01\x60\x00"+uvarint(1001)+rep("\x7E", 1001))),
+			"a type has 1001 results; at most 1000 are allowed",
+		},
 		{"types", generated(1, none, "", sectionOf(sectionType, all)), "the module has 4294967295 types; at most 100000 are allowed"},
 		{"imports", generated(1, none, "", sectionOf(sectionImport, all)), "the module has 4294967295 imports; at most 100000 are allowed"},
 		{"functions", generated(1, none, "", sectionOf(sectionFunction, all)), "the module has 4294967295 functions; at most 100000 are allowed"},
@@ -77,7 +99,10 @@ func TestLimits(t *testing.T) {
 		{"elements", generated(1, none, "", sectionOf(sectionElement, "\x01\x01\x00"+all)), "the module is not valid: unexpected end at byte "},
 		{"data segments", generated(1, none, "", sectionOf(sectionData, all)), "the module has 4294967295 data segments; at most 100000 are allowed"},
 		{"data", generated(1, none, "", sectionOf(sectionData, "\x01\x01"+all)), "the module is not valid: unexpected end at byte "},
-		{"more code", generated(1, none, "", sectionOf(sectionCode, "\x02\x04\x00\x20\x00\x0B\x04\x00\x20\x00\x0B")), "the module is not valid: more code than functions at byte "},
+		{
+			"more code", generated(1, none, "", sectionOf(sectionCode, "\x02\x04\x00\x20\x00\x0B\x04\x00\x20\x00\x0B")),
+			"the module is not valid: more code than functions at byte ",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := parseModule([]byte(c.module))
@@ -104,7 +129,8 @@ func TestLimitsAtLoad(t *testing.T) {
 // TestWithinLimits: what is just allowed can be compiled and runs.
 func TestWithinLimits(t *testing.T) {
 	dir := t.TempDir()
-	module := generated(2, "\x01"+uvarint(2)+"\x7E", strings.Repeat("\x02\x40", maxDepth)+strings.Repeat("\x0B", maxDepth), sectionOf(sectionMemory, "\x01\x00\x01"), sectionOf(sectionData, "\x02\x00\x41\x00\x0B\x01a\x01\x01b"))
+	module := generated(2, "\x01"+uvarint(2)+"\x7E", strings.Repeat("\x02\x40", maxDepth)+strings.Repeat("\x0B", maxDepth),
+		sectionOf(sectionMemory, "\x01\x00\x01"), sectionOf(sectionData, "\x02\x00\x41\x00\x0B\x01a\x01\x01b"))
 	for name, data := range map[string]string{
 		"f.wasm":        module,
 		"spicepod.yaml": "version: v1\nkind: Spicepod\nname: test\nfunctions:\n- {name: f, from: wasm, body_ref: f.wasm, entrypoint: run, " + number + "}\n",

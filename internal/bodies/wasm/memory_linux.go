@@ -12,7 +12,8 @@ const pooled = true
 // reserve returns an address range of zeros, of which only the pages that are written take
 // memory, or nil.
 func reserve(size uint64) []byte {
-	region, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	region, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil
 	}

@@ -245,7 +245,8 @@ func (m *module) rewriteCode(out []byte, r *reader, function, params int) []byte
 	costs[0].set(body)
 	code.refuse(has.check(function))
 	if m.work += has.work(); m.work > maxWork {
-		code.refuse(fmt.Errorf("the module takes too long to compile: the blocks, branches and locals of its first %d functions are %d units of work; at most %d are allowed", function+1, m.work, maxWork))
+		code.refuse(fmt.Errorf("the module takes too long to compile: the blocks, branches and locals of its first "+
+			"%d functions are %d units of work; at most %d are allowed", function+1, m.work, maxWork))
 	}
 	if code.err == nil && code.at != len(code.data) {
 		code.fail("code after the end of a function")

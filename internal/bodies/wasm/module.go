@@ -39,7 +39,10 @@ const (
 )
 
 // typeNames are the names of the types of values in the text format.
-var typeNames = map[byte]string{typeI32: "i32", typeI64: "i64", typeF32: "f32", typeF64: "f64", 0x7B: "v128", 0x70: "funcref", 0x6F: "externref"}
+var typeNames = map[byte]string{
+	typeI32: "i32", typeI64: "i64", typeF32: "f32", typeF64: "f64", 0x7B: "v128",
+	0x70: "funcref", 0x6F: "externref",
+}
 
 // funcType is the type of a function.
 type funcType struct{ params, results []byte }

@@ -24,7 +24,8 @@ func TestFunctionsEqualSQL(t *testing.T) {
 	const (
 		integers = "CASE WHEN random() < 0.1 THEN NULL WHEN random() < 0.1 THEN 9223372036854775806 ELSE (random() * 1e18 - 5e17)::BIGINT END"
 		texts    = "CASE WHEN random() < 0.1 THEN NULL ELSE array_to_string([chr((33 + random() * 400)::INTEGER) FOR x IN range((random() * 20)::INTEGER)], '') END"
-		lists    = "CASE WHEN random() < 0.1 THEN NULL ELSE [CASE WHEN random() < 0.2 THEN NULL ELSE (random() * 1e6)::BIGINT END FOR x IN range((random() * 9)::INTEGER)] END"
+		lists    = "CASE WHEN random() < 0.1 THEN NULL ELSE [CASE WHEN random() < 0.2 THEN NULL ELSE (random() * 1e6)::BIGINT END FOR x IN range((random() " +
+			"* 9)::INTEGER)] END"
 		booleans = "CASE WHEN random() < 0.1 THEN NULL ELSE (random() * 4e9 - 2e9)::INTEGER END"
 	)
 	for _, c := range []struct{ declaration, value, sql string }{

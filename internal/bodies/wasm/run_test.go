@@ -77,7 +77,8 @@ func TestGarbageCollection(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	b, err := made(t, specOf(t, pod(t, "functions:\n- {name: f, from: wasm, body_ref: numbers.wasm, entrypoint: spin, "+endless+number+"}\n"), 0), Maker{Instances: 1})
+	b, err := made(t, specOf(t, pod(t, "functions:\n- {name: f, from: wasm, body_ref: numbers.wasm, entrypoint: spin, "+endless+number+"}\n"), 0),
+		Maker{Instances: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,11 +70,28 @@ const (
 
 // Params are the params of functions with `from: wasm`.
 var Params = []spicepod.Param{
-	{Name: "module", Type: spicepod.ParamText, Doc: "File with the module, relative to the file that names it. Instead of body_ref."},
-	{Name: "entrypoint", Type: spicepod.ParamText, Doc: "The exported function that a call runs. Without it: the function's name if that is exported, else spice_transform."},
-	{Name: "fuel", Type: spicepod.ParamInt, Doc: "Instructions that a call may run, about: each call of a function in the module and each iteration of a loop counts its instructions, at most 100. Without it: 100000000."},
-	{Name: "max_memory_bytes", Type: spicepod.ParamSize, Doc: "Size of the memory of a call, and of its result. Without it: 64MiB."},
-	{Name: "max_table_elements", Type: spicepod.ParamInt, Doc: "Elements of each table of the module. Without it: 1000000."},
+	{
+		Name: "module", Type: spicepod.ParamText,
+		Doc: "File with the module, relative to the file that names it. Instead of body_ref.",
+	},
+	{
+		Name: "entrypoint", Type: spicepod.ParamText,
+		Doc: "The exported function that a call runs. Without it: the function's name if that is exported, else " +
+			"spice_transform.",
+	},
+	{
+		Name: "fuel", Type: spicepod.ParamInt,
+		Doc: "Instructions that a call may run, about: each call of a function in the module and each iteration of a loop " +
+			"counts its instructions, at most 100. Without it: 100000000.",
+	},
+	{
+		Name: "max_memory_bytes", Type: spicepod.ParamSize,
+		Doc: "Size of the memory of a call, and of its result. Without it: 64MiB.",
+	},
+	{
+		Name: "max_table_elements", Type: spicepod.ParamInt,
+		Doc: "Elements of each table of the module. Without it: 1000000.",
+	},
 }
 
 // notServed are params of Spice that are not params here, with what to do instead.
@@ -114,7 +131,10 @@ var _ body.Body = (*Body)(nil)
 
 // New compiles the module of a function. The error of a declaration is [spicepod.Problems].
 func (maker Maker) New(ctx context.Context, spec body.Spec) (body.Body, error) {
-	e := &spicepod.Entry{Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name, Params: spec.Declared.Params}
+	e := &spicepod.Entry{
+		Pod: spec.Pod, Path: spec.Path, Component: "function " + spec.Declared.Name,
+		Params: spec.Declared.Params,
+	}
 	d := declared{Entry: e, spec: spec}
 	b := d.read()
 	if b == nil {
@@ -230,7 +250,8 @@ func (d *declared) read() *Body {
 	fuel := d.Number("fuel", otherwise, 1, maxFuel)
 	elements := d.Number("max_table_elements", defaultElements, 1, maxElements)
 	if len(d.spec.Declared.Body) == 0 {
-		d.Fail("", "write body_ref: and the path of a .wasm file", "WASM function requires one of `params.module` or `body_ref`")
+		d.Fail("", "write body_ref: and the path of a .wasm file",
+			"WASM function requires one of `params.module` or `body_ref`")
 	}
 	if len(d.spec.Declared.Signature.Tables) > 1 {
 		d.Fail(".signature.tables[1]", "", "WASM functions support at most one declared input table for now")
@@ -248,7 +269,8 @@ func (d *declared) read() *Body {
 		return nil
 	}
 	return &Body{
-		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), command: c, config: anonymous(), closed: make(chan struct{}),
+		spec: d.spec, entrypoint: named, tables: len(d.spec.Declared.Signature.Tables), results: results(d.spec), command: c,
+		config: anonymous(), closed: make(chan struct{}),
 		limits: limits{int64(fuel), uint64(max(size/pageSize, 1)) * pageSize, uint64(elements)},
 	}
 }
@@ -273,7 +295,8 @@ func (d *declared) check(b *Body) (*module, []byte) {
 	}
 	if m.memoryPages*pageSize > b.limits.memory {
 		d.Fail(d.at(), fmt.Sprintf("set params.max_memory_bytes: %d or more", m.memoryPages*pageSize),
-			"the module starts with a memory of %d bytes; params.max_memory_bytes is %d", m.memoryPages*pageSize, b.limits.memory)
+			"the module starts with a memory of %d bytes; params.max_memory_bytes is %d", m.memoryPages*pageSize,
+			b.limits.memory)
 	}
 	if m.tableElements > b.limits.elements {
 		d.Fail(d.at(), fmt.Sprintf("set params.max_table_elements: %d or more", m.tableElements),
@@ -344,7 +367,8 @@ func (d *declared) chooseForm(b *Body, m *module) {
 		if ok {
 			hint += fmt.Sprintf("; one of these numbers %s", numbers)
 		}
-		d.Fail(d.at(), hint, "failed to get WASM export '%s': its type is %s, which does not fit the signature", b.entrypoint, entry)
+		d.Fail(d.at(), hint, "failed to get WASM export '%s': its type is %s, which does not fit the signature",
+			b.entrypoint, entry)
 	}
 }
 
@@ -431,7 +455,8 @@ func (b *Body) compileCached(ctx context.Context, code []byte, folder string) (e
 
 // prepare compiles the module and what it imports.
 func (b *Body) prepare(ctx context.Context, code []byte) (err error) {
-	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).WithMemoryLimitPages(uint32(b.limits.memory / pageSize))
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(api.CoreFeaturesV2).
+		WithMemoryLimitPages(uint32(b.limits.memory / pageSize))
 	if b.cache != nil {
 		config = config.WithCompilationCache(b.cache)
 	}

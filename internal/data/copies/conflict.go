@@ -40,14 +40,17 @@ func conflictOf(a *spicepod.Acceleration) (c conflict) {
 func checkConflict(a *spicepod.Acceleration) error {
 	const path = "acceleration.on_conflict"
 	if len(a.OnConflict) > 1 {
-		return fault.New(path, "name one key; remove the rows that violate others with refresh_sql", "on_conflict has %d keys", len(a.OnConflict))
+		return fault.New(path, "name one key; remove the rows that violate others with refresh_sql",
+			"on_conflict has %d keys", len(a.OnConflict))
 	}
 	for key, action := range a.OnConflict {
 		if !slices.Contains(conflictActions, action) {
-			return fault.New(path, nearest.Hint(action, conflictActions, "write drop, upsert, upsert_dedup or upsert_dedup_by_row_id"), "on_conflict of %q is %q", key, action)
+			return fault.New(path, nearest.Hint(action, conflictActions,
+				"write drop, upsert, upsert_dedup or upsert_dedup_by_row_id"), "on_conflict of %q is %q", key, action)
 		}
 		if !slices.ContainsFunc(uniqueKeys(a), func(k string) bool { return sameKey(columnsOf(k), columnsOf(key)) }) {
-			return fault.New(path, fmt.Sprintf("add primary_key: %q, or indexes: {%q: unique}", key, key), "on_conflict is on %q, which is neither the primary key nor a unique index", key)
+			return fault.New(path, fmt.Sprintf("add primary_key: %q, or indexes: {%q: unique}", key, key),
+				"on_conflict is on %q, which is neither the primary key nor a unique index", key)
 		}
 	}
 	return nil
@@ -129,7 +132,8 @@ func (l *run) deduplicate(ctx context.Context, table string, c conflict) error {
 	default:
 		keep = fmt.Sprintf("SELECT max(rowid) FROM %s GROUP BY %s", table, strings.Join(key, ", "))
 	}
-	remove := fmt.Sprintf("DELETE FROM %s WHERE (%s) IN (%s) AND rowid NOT IN (%s)", table, strings.Join(key, ", "), twice, keep)
+	remove := fmt.Sprintf("DELETE FROM %s WHERE (%s) IN (%s) AND rowid NOT IN (%s)", table, strings.Join(key, ", "),
+		twice, keep)
 	if err := l.exec(ctx, remove); err != nil {
 		return fault.FromDuckDB(err)
 	}

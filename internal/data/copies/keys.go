@@ -22,14 +22,20 @@ type index struct {
 func indexes(a *spicepod.Acceleration, table string) []index {
 	var out []index
 	if a.PrimaryKey != "" {
-		out = append(out, index{fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", table, columnList(a.PrimaryKey)), "acceleration.primary_key", columnsOf(a.PrimaryKey), true, true})
+		out = append(out, index{
+			fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", table, columnList(a.PrimaryKey)),
+			"acceleration.primary_key", columnsOf(a.PrimaryKey), true, true,
+		})
 	}
 	for i, key := range slices.Sorted(maps.Keys(a.Indexes)) {
 		kind, unique := "", a.Indexes[key] == "unique"
 		if unique {
 			kind = "UNIQUE "
 		}
-		out = append(out, index{fmt.Sprintf("CREATE %sINDEX index_%d ON %s (%s)", kind, i, table, columnList(key)), "acceleration.indexes", columnsOf(key), unique, false})
+		out = append(out, index{
+			fmt.Sprintf("CREATE %sINDEX index_%d ON %s (%s)", kind, i, table, columnList(key)),
+			"acceleration.indexes", columnsOf(key), unique, false,
+		})
 	}
 	return out
 }
@@ -38,9 +44,12 @@ func indexes(a *spicepod.Acceleration, table string) []index {
 func Check(a *spicepod.Acceleration) error {
 	switch {
 	case a.OnZeroResults == "use_source":
-		return fault.New("acceleration.on_zero_results", "leave out acceleration, or use refresh_mode: caching of an HTTP API", "use_source is not served, and without it statements would find no rows that the source has")
+		return fault.New("acceleration.on_zero_results",
+			"leave out acceleration, or use refresh_mode: caching of an HTTP API",
+			"use_source is not served, and without it statements would find no rows that the source has")
 	case a.RefreshMode == spicepod.RefreshChanges:
-		return fault.New("acceleration.refresh_mode", "write full or append, with refresh_check_interval", "changes is not served, and without it the copy would not follow its source")
+		return fault.New("acceleration.refresh_mode", "write full or append, with refresh_check_interval",
+			"changes is not served, and without it the copy would not follow its source")
 	}
 	for column, kind := range a.Indexes {
 		if kind != "enabled" && kind != "unique" {

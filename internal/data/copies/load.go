@@ -94,7 +94,8 @@ func (s *Store) Load(ctx context.Context, declared Load) (*tables.Version, error
 	name := s.newFile(l.Table)
 	v, err := s.make(ctx, l, filepath.Join(s.Dir, name))
 	if ctx.Err() == nil && l.Table.Current() == nil && unwritten(err, name) {
-		s.Log.Warn("cannot write accelerated data; it is in memory until the next refresh or restart", l.Table.Kind, l.Table.Name, "error", err)
+		s.Log.Warn("cannot write accelerated data; it is in memory until the next refresh or restart", l.Table.Kind,
+			l.Table.Name, "error", err)
 		return s.make(ctx, l, "")
 	}
 	return v, err
@@ -147,7 +148,8 @@ func (l *run) compare(ctx context.Context) error {
 			return err
 		}
 	}
-	found, err := l.text(ctx, "SELECT 'found' FROM "+data(l.Base.Copy)+" AS "+engine.Identifier(dataTable)+" WHERE "+l.replaced+" LIMIT 1")
+	found, err := l.text(ctx, "SELECT 'found' FROM "+data(l.Base.Copy)+" AS "+engine.Identifier(dataTable)+" WHERE "+
+		l.replaced+" LIMIT 1")
 	if err == nil && found == "" {
 		l.replaced = ""
 	}
@@ -231,11 +233,13 @@ func (l *run) checkAppend(ctx context.Context) error {
 	same := gone == 0 && len(columns) == len(loaded)
 	switch update := l.Table.Acceleration.Mode == spicepod.ModeFileUpdate; {
 	case update && (gone > 0 || retyped > 0):
-		l.log.Warn("columns of the source are gone or have other types; all rows are loaded again", l.Table.Kind, l.Table.Name)
+		l.log.Warn("columns of the source are gone or have other types; all rows are loaded again", l.Table.Kind,
+			l.Table.Name)
 		l.Base = nil
 		return nil
 	case !same && !update:
-		return fault.New("from", "refresh once with refresh_mode full, or set acceleration.mode: file_update", "the columns of the source differ from those of the loaded rows")
+		return fault.New("from", "refresh once with refresh_mode full, or set acceleration.mode: file_update",
+			"the columns of the source differ from those of the loaded rows")
 	}
 	l.inserts = same && retyped == 0
 	newer, err := l.since(ctx, loaded)
@@ -285,7 +289,9 @@ func (l *run) checkTimes(ctx context.Context, rows string) error {
 	if err != nil {
 		return fault.FromDuckDB(err)
 	}
-	return checkTimes(l.Table.Acceleration, l.Time, columns, rows, func(sql string) (string, error) { return l.text(ctx, sql) })
+	return checkTimes(l.Table.Acceleration, l.Time, columns, rows, func(sql string) (string, error) {
+		return l.text(ctx, sql)
+	})
 }
 
 // fill creates the table. The rows of a load with on_conflict are in a temporary table
@@ -350,7 +356,8 @@ func CheckKeys(a *spicepod.Acceleration, columns []engine.Column) error {
 			}
 			switch t := columns[at].Type; t.ID {
 			case engine.Interval, engine.List, engine.Array, engine.Struct, engine.Map, engine.Union:
-				return fault.New(path, "leave it out, or load a column of a simple type made of it with refresh_sql", "column %q is %s, a type that DuckDB cannot index", name, t)
+				return fault.New(path, "leave it out, or load a column of a simple type made of it with refresh_sql",
+					"column %q is %s, a type that DuckDB cannot index", name, t)
 			}
 		}
 	}

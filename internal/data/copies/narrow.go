@@ -135,7 +135,8 @@ func (r *Remote) comparison(c *sqltree.Condition) (where string, exact bool) {
 // integers are the bounds of types.
 var integers = map[engine.TypeID][]*big.Int{
 	engine.TinyInt: signed(8), engine.SmallInt: signed(16), engine.Integer: signed(32), engine.BigInt: signed(64),
-	engine.UTinyInt: unsigned(8), engine.USmallInt: unsigned(16), engine.UInteger: unsigned(32), engine.UBigInt: unsigned(64),
+	engine.UTinyInt: unsigned(8), engine.USmallInt: unsigned(16), engine.UInteger: unsigned(32),
+	engine.UBigInt: unsigned(64),
 }
 
 func signed(bits uint) []*big.Int {
@@ -160,7 +161,8 @@ func exactConstant(t *engine.Type, v sqltree.Constant) string {
 	if v.Kind != sqltree.IntegerLiteral || v.Cast != "" || !ok {
 		return ""
 	}
-	if bounds := integers[t.ID]; bounds != nil && (n.Cmp(bounds[0]) < 0 || n.Cmp(bounds[1]) > 0) || t.ID == engine.Decimal && !n.IsInt64() {
+	if bounds := integers[t.ID]; bounds != nil && (n.Cmp(bounds[0]) < 0 || n.Cmp(bounds[1]) > 0) ||
+		t.ID == engine.Decimal && !n.IsInt64() {
 		return ""
 	}
 	return n.String()
@@ -169,13 +171,16 @@ func exactConstant(t *engine.Type, v sqltree.Constant) string {
 // plainText reports whether a text is the same in each engine: without escapes, and not
 // one that some take for NULL or shorten.
 func plainText(v sqltree.Constant) bool {
-	return v.Kind == sqltree.StringLiteral && v.Cast == "" && v.Text != "" && len(v.Text) <= maxSentText && utf8.ValidString(v.Text) &&
-		!strings.Contains(v.Text, `\`) && strings.TrimSpace(v.Text) == v.Text && !strings.ContainsFunc(v.Text, unicode.IsControl)
+	return v.Kind == sqltree.StringLiteral && v.Cast == "" && v.Text != "" && len(v.Text) <= maxSentText &&
+		utf8.ValidString(v.Text) &&
+		!strings.Contains(v.Text, `\`) && strings.TrimSpace(v.Text) == v.Text &&
+		!strings.ContainsFunc(v.Text, unicode.IsControl)
 }
 
 // moments are types of times.
 var moments = map[engine.TypeID]bool{
-	engine.Timestamp: true, engine.TimestampS: true, engine.TimestampMS: true, engine.TimestampNS: true, engine.TimestampTZ: true,
+	engine.Timestamp: true, engine.TimestampS: true, engine.TimestampMS: true, engine.TimestampNS: true,
+	engine.TimestampTZ: true,
 }
 
 // By how much a bound of a time is moved outwards: engines may round to a second, and read
@@ -207,7 +212,8 @@ func moment(name string, c *sqltree.Condition, zoned bool) string {
 		}
 		return "TIMESTAMP '" + at.Format(second) + "'"
 	}
-	lower, upper := name+" >= "+write(at.Add(-margin).Truncate(time.Second)), name+" <= "+write(at.Add(margin+time.Second).Truncate(time.Second))
+	lower, upper := name+" >= "+write(at.Add(-margin).Truncate(time.Second)),
+		name+" <= "+write(at.Add(margin+time.Second).Truncate(time.Second))
 	switch c.Op {
 	case ">", ">=":
 		return lower
@@ -224,7 +230,10 @@ func timeIn(v sqltree.Constant) (time.Time, bool) {
 	if v.Kind != sqltree.StringLiteral || v.Cast != "" && v.Cast != "DATE" && !strings.HasPrefix(v.Cast, "TIMESTAMP") {
 		return time.Time{}, false
 	}
-	for _, layout := range []string{time.DateOnly, second + ".999999999", second + ".999999999-07", second + ".999999999-07:00"} {
+	for _, layout := range []string{
+		time.DateOnly, second + ".999999999", second + ".999999999-07",
+		second + ".999999999-07:00",
+	} {
 		if at, err := time.Parse(layout, v.Text); err == nil {
 			return at.UTC(), true
 		}

@@ -23,7 +23,8 @@ const maxPartitions = 16
 func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error) {
 	list := t.Acceleration.PartitionBy
 	if len(list) > maxPartitions {
-		return "", fault.New("acceleration.partition_by", "write fewer", "it has %d expressions; the limit is %d", len(list), maxPartitions)
+		return "", fault.New("acceleration.partition_by", "write fewer", "it has %d expressions; the limit is %d", len(list),
+			maxPartitions)
 	}
 	keys := make([]string, len(list))
 	for i, entry := range list {
@@ -35,7 +36,8 @@ func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error
 			}
 		}
 		if !ok || strings.TrimSpace(text) == "" {
-			return "", fault.New("acceleration."+key, "write an expression, or one with its name: month: date_trunc('month', created_at)", "it is not an expression")
+			return "", fault.New("acceleration."+key,
+				"write an expression, or one with its name: month: date_trunc('month', created_at)", "it is not an expression")
 		}
 		var err error
 		if keys[i], err = orderKey(ctx, db, t, key, text); err != nil {
@@ -69,7 +71,8 @@ func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 		}
 		return "", err
 	}
-	if s := st.Shape; needs == nil || !s.Plain || s.Columns != 1 || s.Alias || s.Star || st.Aggregate || len(st.Columns) == 0 {
+	if s := st.Shape; needs == nil || !s.Plain || s.Columns != 1 || s.Alias || s.Star || st.Aggregate ||
+		len(st.Columns) == 0 {
 		return "", fault.New("acceleration."+key, hint, "%q is not an expression of columns", text)
 	}
 	return "(" + text + "\n)", nil
@@ -83,7 +86,8 @@ func (l *run) ordered(ctx context.Context, rows string) (string, error) {
 	query := "SELECT * FROM (" + rows + "\n) ORDER BY " + l.order
 	if _, err := l.columns(ctx, query); err != nil {
 		e := engine.AsError(err)
-		return "", fault.New("acceleration.partition_by", cmp.Or(e.Hint, "write expressions of columns of the copy"), "%s", fault.FirstLines(e.Message))
+		return "", fault.New("acceleration.partition_by", cmp.Or(e.Hint, "write expressions of columns of the copy"), "%s",
+			fault.FirstLines(e.Message))
 	}
 	return query, nil
 }

@@ -95,7 +95,10 @@ func (s *Store) Save(t *tables.Table, hash string, v *tables.Version, first bool
 		os.Remove(path)
 		return
 	}
-	next := manifest{Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format, Refreshed: v.Stats.Refreshed.UTC(), Changed: v.Changed.UTC()}
+	next := manifest{
+		Relation: t.Relation, Hash: hash, File: filepath.Base(v.Copy.Path), Format: v.Format,
+		Refreshed: v.Stats.Refreshed.UTC(), Changed: v.Changed.UTC(),
+	}
 	if next == old {
 		return // it was restored
 	}
@@ -109,7 +112,9 @@ func (s *Store) Forget(t *tables.Table) { os.Remove(s.manifestPath(t)) }
 
 // Restore returns the version that the last run saved, or nil if there is none or
 // it cannot be read. complete may change or reject it.
-func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string, complete func(*tables.Version) error) *tables.Version {
+func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string,
+	complete func(*tables.Version) error,
+) *tables.Version {
 	a := t.Acceleration
 	if a == nil || !a.Mode.File() || a.Mode == spicepod.ModeFileCreate || a.RefreshOnStartup == spicepod.RefreshAlways {
 		return nil
@@ -153,7 +158,9 @@ func (s *Store) manifest(t *tables.Table) (k manifest, ok bool) {
 }
 
 // reopen returns a version of the file that a manifest names.
-func (s *Store) reopen(ctx context.Context, t *tables.Table, k manifest, free func(*resource.Database)) (*tables.Version, error) {
+func (s *Store) reopen(ctx context.Context, t *tables.Table, k manifest,
+	free func(*resource.Database),
+) (*tables.Version, error) {
 	db, err := s.Attacher.Attach(ctx, "data", resource.File{Path: filepath.Join(s.Dir, k.File), ReadOnly: true}, free)
 	if err != nil {
 		return nil, err

@@ -32,12 +32,14 @@ func timeOf(t Time, columns []engine.Column, plain bool) (timeline, error) {
 	at := slices.IndexFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, t.Column) })
 	if at < 0 {
 		names, _ := tables.Match(columns, nil)
-		return timeline{}, fault.New("time_column", nearest.Hint(t.Column, tables.Names(names), ""), "the rows have no column %q", t.Column)
+		return timeline{}, fault.New("time_column", nearest.Hint(t.Column, tables.Names(names), ""),
+			"the rows have no column %q", t.Column)
 	}
 	out := timeline{expr: engine.Identifier(columns[at].Name), typ: columns[at].Type.String()}
 	unix := strings.HasPrefix(t.Format, "unix_")
 	wrong := func(hint string) (timeline, error) {
-		return timeline{}, fault.New("time_format", hint, "column %q is %s, which is not in the format %s", t.Column, out.typ, t.Format)
+		return timeline{}, fault.New("time_format", hint, "column %q is %s, which is not in the format %s", t.Column,
+			out.typ, t.Format)
 	}
 	switch id := columns[at].Type.ID; id {
 	case engine.Date, engine.Timestamp, engine.TimestampS, engine.TimestampMS, engine.TimestampNS, engine.TimestampTZ:
@@ -53,7 +55,8 @@ func timeOf(t Time, columns []engine.Column, plain bool) (timeline, error) {
 		}
 	default:
 		if !numeric(id) {
-			return timeline{}, fault.New("time_column", "name a column with a timestamp, a date, a number or a text", "column %q is %s, which is not a time", t.Column, out.typ)
+			return timeline{}, fault.New("time_column", "name a column with a timestamp, a date, a number or a text",
+				"column %q is %s, which is not a time", t.Column, out.typ)
 		}
 		if t.Format != "" && !unix {
 			return wrong("write unix_seconds or unix_millis")
@@ -68,7 +71,9 @@ func timeOf(t Time, columns []engine.Column, plain bool) (timeline, error) {
 // checkTimes returns an error unless later loads and the retention of an acceleration can
 // compare the times in the rows of a query, which have these columns. It reads the rows if
 // their times are texts; text runs a query for it.
-func checkTimes(a *spicepod.Acceleration, t Time, columns []engine.Column, rows string, text func(sql string) (string, error)) error {
+func checkTimes(a *spicepod.Acceleration, t Time, columns []engine.Column, rows string,
+	text func(sql string) (string, error),
+) error {
 	retention := a.RetentionCheckEnabled && a.RetentionPeriod > 0
 	if t.Column == "" || a.RefreshMode != spicepod.RefreshAppend && !retention {
 		return nil
@@ -90,12 +95,14 @@ func checkTimes(a *spicepod.Acceleration, t Time, columns []engine.Column, rows 
 		return nil
 	}
 	public := fmt.Sprintf("column %q has a text that is not a time", t.Column)
-	return fault.New("time_column", "name a column of times, or load one made of it with refresh_sql", "%s: %q", public, truncate.Runes(value, fault.MaxMessage)).WithPublic(public)
+	return fault.New("time_column", "name a column of times, or load one made of it with refresh_sql", "%s: %q", public,
+		truncate.Runes(value, fault.MaxMessage)).WithPublic(public)
 }
 
 func numeric(id engine.TypeID) bool {
 	switch id {
-	case engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.HugeInt, engine.UTinyInt, engine.USmallInt, engine.UInteger,
+	case engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.HugeInt, engine.UTinyInt, engine.USmallInt,
+		engine.UInteger,
 		engine.UBigInt, engine.UHugeInt, engine.Float, engine.Double, engine.Decimal:
 		return true
 	}
@@ -194,7 +201,8 @@ func (l *run) since(ctx context.Context, columns []engine.Column) (string, error
 	if err != nil {
 		return "", err
 	}
-	newest, err := l.text(ctx, fmt.Sprintf("SELECT CAST(CAST(%s AS %s) AS VARCHAR) FROM %s WHERE %s", t.before("max("+t.expr+")", l.Overlap), t.typ, data(l.Base.Copy), t.finite()))
+	newest, err := l.text(ctx, fmt.Sprintf("SELECT CAST(CAST(%s AS %s) AS VARCHAR) FROM %s WHERE %s",
+		t.before("max("+t.expr+")", l.Overlap), t.typ, data(l.Base.Copy), t.finite()))
 	if err != nil {
 		return "", fault.FromDuckDB(err)
 	}

@@ -40,7 +40,8 @@ func CheckRows(ctx context.Context, db *engine.DB, a *spicepod.Acceleration, t T
 	from := conflict.resolved("(" + rows + "\n)")
 	for _, x := range indexes(a, "") {
 		if x.primary {
-			missing := fmt.Sprintf("SELECT 'found' FROM %s WHERE %s IS NULL LIMIT 1", from, strings.Join(quoted(x.key), " IS NULL OR "))
+			missing := fmt.Sprintf("SELECT 'found' FROM %s WHERE %s IS NULL LIMIT 1", from,
+				strings.Join(quoted(x.key), " IS NULL OR "))
 			if found, err := text(missing); err != nil || found != "" {
 				return orFault(err, missingKey(x))
 			}
@@ -72,7 +73,8 @@ func (c conflict) resolved(from string) string {
 		order = "ASC"
 	}
 	row := engine.Identifier(engine.Hidden + "row")
-	return fmt.Sprintf("(SELECT * EXCLUDE (%[1]s) FROM (SELECT *, row_number() OVER () AS %[1]s FROM %[2]s) QUALIFY %[3]s IS NULL OR row_number() OVER (PARTITION BY %[4]s ORDER BY %[1]s %[5]s) = 1)",
+	return fmt.Sprintf("(SELECT * EXCLUDE (%[1]s) FROM (SELECT *, row_number() OVER () AS %[1]s FROM %[2]s) QUALIFY "+
+		"%[3]s IS NULL OR row_number() OVER (PARTITION BY %[4]s ORDER BY %[1]s %[5]s) = 1)",
 		row, from, strings.Join(key, " IS NULL OR "), strings.Join(key, ", "), order)
 }
 
@@ -118,15 +120,18 @@ func refusedInsert(err error) error {
 		return f
 	}
 	if strings.Contains(e.Message, "NOT NULL") {
-		return fault.New(f.Path, "leave such rows out with refresh_sql, or correct the source", "rows have no value for a key: %s", fault.FirstLines(e.Message)).WithPublic("rows have no value for a key")
+		return fault.New(f.Path, "leave such rows out with refresh_sql, or correct the source",
+			"rows have no value for a key: %s", fault.FirstLines(e.Message)).WithPublic("rows have no value for a key")
 	}
 	const public = "rows have a duplicate key"
-	return fault.New(f.Path, "set acceleration.on_conflict to drop or upsert for the key, or correct the source", "%s: %s", public, fault.FirstLines(e.Message)).WithPublic(public)
+	return fault.New(f.Path, "set acceleration.on_conflict to drop or upsert for the key, or correct the source", "%s: %s",
+		public, fault.FirstLines(e.Message)).WithPublic(public)
 }
 
 // missingKey is the fault of rows without a value for a primary key.
 func missingKey(x index) *fault.Fault {
-	return fault.New(x.path, "leave such rows out with refresh_sql, or correct the source", "rows have no value for the key (%s)", strings.Join(x.key, ", "))
+	return fault.New(x.path, "leave such rows out with refresh_sql, or correct the source",
+		"rows have no value for the key (%s)", strings.Join(x.key, ", "))
 }
 
 // differentRows is the fault of rows that on_conflict upsert_dedup does not choose from.
@@ -144,7 +149,8 @@ func duplicateKey(x index, value string) *fault.Fault {
 	if len(x.key) > 1 {
 		name = "(" + columns + ")"
 	}
-	hint := fmt.Sprintf("set acceleration.on_conflict: {%q: upsert}, which keeps the last row of a key, or drop, the first; or correct the source", name)
+	hint := fmt.Sprintf("set acceleration.on_conflict: {%q: upsert}, which keeps the last row of a key, or drop, the "+
+		"first; or correct the source", name)
 	public := "rows have a duplicate key (" + columns + ")"
 	return fault.New(x.path, hint, "%s: %s", public, truncate.Ellipsis(value, fault.MaxMessage)).WithPublic(public)
 }

@@ -102,10 +102,14 @@ func TestAppendBesideInfiniteTimes(t *testing.T) {
 			{"float32", [3]string{"1000", "1001", "1002"}, "nan"},
 			{"timestamp", [3]string{"-infinity", "2026-01-01 00:00:01", "2026-01-01 00:00:02"}, "infinity"},
 		} {
-			for _, keys := range []string{"", ", refresh_append_overlap: 1s", ", indexes: {id: unique}, on_conflict: {id: upsert}", ", indexes: {id: unique}, on_conflict: {id: drop}"} {
+			for _, keys := range []string{
+				"", ", refresh_append_overlap: 1s", ", indexes: {id: unique}, on_conflict: {id: upsert}",
+				", indexes: {id: unique}, on_conflict: {id: drop}",
+			} {
 				w.file("a.csv", fmt.Sprintf("at,v,id\n%s,1,1\n%s,0,\n", c.times[0], c.beyond))
 				w.ok("")
-				w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: " + c.typ + "}], acceleration: {" + mode + ", refresh_mode: append" + keys + "}}]\n")
+				w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: " + c.typ + "}], acceleration: {" + mode +
+					", refresh_mode: append" + keys + "}}]\n")
 				w.file("a.csv", fmt.Sprintf("at,v,id\n%s,1,1\n%s,0,\n%s,2,2\n", c.times[0], c.beyond, c.times[1]))
 				w.refreshed("t")
 				w.want("SELECT v FROM t ORDER BY v", "0, 1, 2")
@@ -124,8 +128,9 @@ func TestAppendOfDates(t *testing.T) {
 	modes(t, func(t *testing.T, w *world, mode string) {
 		for _, format := range []string{"", "time_format: date, ", "columns: [{name: at, type: utf8}], time_format: date, "} {
 			for keys, want := range map[string]string{
-				"": "1|1, 2|20, 3|3, 4|4", ", primary_key: id, on_conflict: {id: upsert}": "1|1, 2|20, 3|3, 4|4", ", primary_key: id, on_conflict: {id: drop}": "1|1, 2|2, 3|3, 4|4",
-				", primary_key: id": "1|1, 2|20, 3|3, 4|4",
+				"": "1|1, 2|20, 3|3, 4|4", ", primary_key: id, on_conflict: {id: upsert}": "1|1, 2|20, 3|3, 4|4",
+				", primary_key: id, on_conflict: {id: drop}": "1|1, 2|2, 3|3, 4|4",
+				", primary_key: id":                          "1|1, 2|20, 3|3, 4|4",
 			} {
 				w.file("a.csv", "at,id,v\n2026-01-01,1,1\n2026-01-02,2,2\n")
 				w.ok("")
@@ -144,7 +149,8 @@ func TestAppendOfDates(t *testing.T) {
 func TestAppendWithoutTimes(t *testing.T) {
 	modes(t, func(t *testing.T, w *world, mode string) {
 		w.file("a.csv", "at,v\n,1\n")
-		w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: timestamp}], acceleration: {" + mode + ", refresh_mode: append}}]\n")
+		w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: timestamp}], acceleration: {" + mode +
+			", refresh_mode: append}}]\n")
 		w.refreshed("t")
 		w.want("SELECT v FROM t", "1")
 		w.file("a.csv", "at,v\n,1\n2026-01-01 00:00:00,2\n")
@@ -159,13 +165,18 @@ func TestAppendOverlapOfOtherTimes(t *testing.T) {
 	for _, c := range []struct{ format, columns, at [3]string }{
 		{[3]string{"unix_seconds"}, [3]string{}, [3]string{"1000", "4000", "5000"}},
 		{[3]string{"unix_millis"}, [3]string{}, [3]string{"1000000", "4000000", "5000000"}},
-		{[3]string{"ISO8601"}, [3]string{", columns: [{name: at, type: utf8}]"}, [3]string{"2026-01-01T00:00:00Z", "2026-01-01T03:40:00+02:00", "2026-01-01T03:00:00+01:00"}},
+		{
+			[3]string{"ISO8601"},
+			[3]string{", columns: [{name: at, type: utf8}]"},
+			[3]string{"2026-01-01T00:00:00Z", "2026-01-01T03:40:00+02:00", "2026-01-01T03:00:00+01:00"},
+		},
 		{[3]string{"date"}, [3]string{}, [3]string{"2026-01-01", "2026-01-03", "2026-01-03"}},
 	} {
 		t.Run(c.format[0], func(t *testing.T) {
 			w := newWorld(t)
 			w.file("a.csv", fmt.Sprintf("at,v\n%s,1\n%s,2\n", c.at[0], c.at[1]))
-			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, time_format: " + c.format[0] + c.columns[0] + ", acceleration: {refresh_mode: append, refresh_append_overlap: 30m}}]\n")
+			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, time_format: " + c.format[0] + c.columns[0] +
+				", acceleration: {refresh_mode: append, refresh_append_overlap: 30m}}]\n")
 			w.file("a.csv", fmt.Sprintf("at,v\n%s,10\n%s,20\n%s,3\n", c.at[0], c.at[1], c.at[2]))
 			w.refreshed("t")
 			w.want("SELECT v FROM t ORDER BY v", "1, 3, 20")
@@ -202,7 +213,8 @@ func TestOnConflictOfLoads(t *testing.T) {
 				w.want("SELECT id, v FROM t ORDER BY id NULLS LAST, v", c.want)
 				return
 			}
-			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) || !strings.HasPrefix(problems[0].Path, "datasets[0].acceleration.") {
+			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) ||
+				!strings.HasPrefix(problems[0].Path, "datasets[0].acceleration.") {
 				t.Errorf("got %v", problems)
 			}
 		})
@@ -217,7 +229,8 @@ func TestOnConflictOfAppends(t *testing.T) {
 			{"upsert_dedup_by_row_id", "1|new, 2|two, 3|last"},
 		} {
 			w.file("a.csv", "at,id,v\n1,1,one\n2,2,two\n")
-			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {" + mode + ", refresh_mode: append, primary_key: id, indexes: {v: enabled}, on_conflict: {id: " + c.action + "}}}]\n")
+			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {" + mode +
+				", refresh_mode: append, primary_key: id, indexes: {v: enabled}, on_conflict: {id: " + c.action + "}}}]\n")
 			w.file("a.csv", "at,id,v\n3,1,new\n4,3,three\n5,3,last\n")
 			for range 2 {
 				w.refreshed("t")
@@ -241,14 +254,16 @@ func TestOnConflictOfAppends(t *testing.T) {
 func TestOverlapAndUpsert(t *testing.T) {
 	modes(t, func(t *testing.T, w *world, mode string) {
 		w.file("a.csv", "at,id,v\n1000,1,a\n2000,2,b\n3000,3,c\n")
-		w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {" + mode + ", refresh_mode: append, refresh_append_overlap: 20m, primary_key: id, on_conflict: {id: upsert}}}]\n")
+		w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {" + mode +
+			", refresh_mode: append, refresh_append_overlap: 20m, primary_key: id, on_conflict: {id: upsert}}}]\n")
 		w.file("a.csv", "at,id,v\n2500,1,moved\n2600,4,late\n500,5,older\n")
 		w.refreshed("t")
 		w.want("SELECT id, v FROM t ORDER BY id", "1|moved, 2|b, 3|c, 4|late")
 	})
 }
 
-const retained = "datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {%s, retention_check_enabled: true, retention_check_interval: 1m, %s}}]\n"
+const retained = "datasets: [{name: t, from: 'file:a.csv', time_column: at, acceleration: {%s, retention_check_enabled: true, " +
+	"retention_check_interval: 1m, %s}}]\n"
 
 func TestRetention(t *testing.T) {
 	modes(t, func(t *testing.T, w *world, mode string) {
@@ -355,7 +370,8 @@ func TestRetentionSurvivesRestart(t *testing.T) {
 func TestRetentionOfViews(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "id\n1\n2\n2\n3\n")
-	w.ok("datasets: [{name: t0, from: 'file:a.csv'}]\nviews: [{name: t, sql: SELECT id FROM t0, acceleration: {mode: file, primary_key: id, on_conflict: {id: drop}, retention_check_enabled: true, retention_check_interval: 1m, retention_sql: DELETE FROM t WHERE id = 1}}]\n")
+	w.ok("datasets: [{name: t0, from: 'file:a.csv'}]\nviews: [{name: t, sql: SELECT id FROM t0, acceleration: {mode: file, primary_key: id, on_conflict: {id: " +
+		"drop}, retention_check_enabled: true, retention_check_interval: 1m, retention_sql: DELETE FROM t WHERE id = 1}}]\n")
 	w.refreshed("t")
 	w.want("SELECT id FROM t ORDER BY id", "1, 2, 3")
 	w.checkRetention()
@@ -417,9 +433,11 @@ func TestAccelerationFaults(t *testing.T) {
 	} {
 		t.Run(c.at+" "+c.message, func(t *testing.T) {
 			w.t = t
-			problems := w.reload("datasets:\n- {name: good, from: 'file:b.csv'}\n- {name: t, from: 'file:a.csv', " + c.dataset + "acceleration: {" + c.acceleration + "}}\n")
+			problems := w.reload("datasets:\n- {name: good, from: 'file:b.csv'}\n- {name: t, from: 'file:a.csv', " + c.dataset + "acceleration: {" +
+				c.acceleration + "}}\n")
 			path := "datasets[1]." + map[bool]string{true: "acceleration." + c.at}[c.at != ""]
-			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) || !strings.HasPrefix(problems[0].Path, path) || problems[0].Line == 0 {
+			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) ||
+				!strings.HasPrefix(problems[0].Path, path) || problems[0].Line == 0 {
 				t.Errorf("got %v", problems)
 			}
 			w.want("SELECT count(*) FROM good", "1")
@@ -431,7 +449,9 @@ func TestAccelerationFaults(t *testing.T) {
 func TestPositionOfRetentionSQL(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
-	problems := w.reload("datasets:\n- name: t\n  from: file:a.csv\n  acceleration:\n    retention_sql: |\n      DELETE FROM t\n      WHERE a = 1 AND\n        a IN (SELECT a FROM elsewhere)\n")
+	problems := w.reload("datasets:\n- name: t\n  from: file:a.csv\n  acceleration:\n    retention_sql: |\n      DELETE FROM t\n      WHERE " +
+		"a = 1 AND\n        a " +
+		"IN (SELECT a FROM elsewhere)\n")
 	if len(problems) != 1 || problems[0].Line != 11 || problems[0].Column != 29 {
 		t.Errorf("got %v", problems)
 	}
@@ -574,7 +594,8 @@ func TestFileCreate(t *testing.T) {
 	}
 }
 
-const updated = "datasets: [{name: t, from: 'file:a.csv', description: %s, time_column: at, acceleration: {mode: file_update, refresh_mode: append, primary_key: at}}]\n"
+const updated = "datasets: [{name: t, from: 'file:a.csv', description: %s, time_column: at, acceleration: {mode: file_update, refresh_mode: append, " +
+	"primary_key: at}}]\n"
 
 // TestFileUpdate: the rows of the last run are appended to, though the declaration is
 // another one, and the source has more columns.

@@ -51,7 +51,10 @@ func (r *requests) version(ctx context.Context, answers []answer) (*tables.Versi
 		}
 	}()
 	last := r.d.Current()
-	l := copies.Load{Table: &r.d.Table, Source: unionOf(answers), Rows: "SELECT * FROM " + engine.Identifier(r.d.Relation.Name)}
+	l := copies.Load{
+		Table: &r.d.Table, Source: unionOf(answers),
+		Rows: "SELECT * FROM " + engine.Identifier(r.d.Relation.Name),
+	}
 	b := &batch{answers: answers}
 	if last != nil {
 		b.removed = r.surplus(answers)
@@ -180,8 +183,10 @@ func (r *requests) forget(q source.Request) {
 
 // restore finds the requests of which a version of an earlier run has the rows.
 func (r *requests) restore(ctx context.Context, v *tables.Version, now time.Time) error {
-	rows, err := tables.Texts(ctx, r.m.opts.DB, "SELECT unnest([request_path, request_query, request_body, (epoch_us(max("+source.FetchedColumn+")))::VARCHAR, "+
-		"count(*)::VARCHAR, sum(strlen(content) + strlen(request_body) + 150)::VARCHAR]) FROM "+v.Rows+" GROUP BY request_path, request_query, request_body")
+	rows, err := tables.Texts(ctx, r.m.opts.DB, "SELECT unnest([request_path, request_query, request_body, (epoch_us(max("+
+		source.FetchedColumn+")))::VARCHAR, "+
+		"count(*)::VARCHAR, sum(strlen(content) + strlen(request_body) + 150)::VARCHAR]) FROM "+v.Rows+
+		" GROUP BY request_path, request_query, request_body")
 	if err != nil {
 		return err
 	}
@@ -261,7 +266,9 @@ func (r *requests) inSQL(ctx context.Context, sql string) (list []source.Request
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
 	}
-	asks := engine.Asks(st, func(sqltree.Relation) []engine.Ask { return []engine.Ask{{Relation: r.d.Relation}} }, func(sqltree.Call) ([]engine.Ask, []engine.FunctionArg) { return nil, nil })
+	asks := engine.Asks(st, func(sqltree.Relation) []engine.Ask {
+		return []engine.Ask{{Relation: r.d.Relation}}
+	}, func(sqltree.Call) ([]engine.Ask, []engine.FunctionArg) { return nil, nil })
 	asked, err := engine.AskedOf(asks, &engine.Params{})
 	if err != nil {
 		return nil, fault.New("acceleration.refresh_sql", "ask for fewer", "%s", err)
@@ -280,7 +287,8 @@ func (r *requests) inSQL(ctx context.Context, sql string) (list []source.Request
 		}
 	}
 	if len(list) == 0 {
-		return nil, fault.New("acceleration.refresh_sql", "write a condition such as WHERE request_path = '/shows/82'", "refresh_sql asks for no request")
+		return nil, fault.New("acceleration.refresh_sql", "write a condition such as WHERE request_path = '/shows/82'",
+			"refresh_sql asks for no request")
 	}
 	return list, nil
 }

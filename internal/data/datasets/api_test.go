@@ -164,7 +164,8 @@ func TestAPIRetries(t *testing.T) {
 	w.ok(yaml)
 	w.want("SELECT count(DISTINCT id) FROM t", "250")
 	// The time stands still but for pauses, so that each request but the first waits.
-	if got := fmt.Sprint(w.clock.pauses); !strings.HasPrefix(got, "[250ms 7s 500ms 250ms") && !strings.HasPrefix(got, "[250ms 7s 250ms 500ms") || a.site.requests.Load() != 5 {
+	if got := fmt.Sprint(w.clock.pauses); !strings.HasPrefix(got, "[250ms 7s 500ms 250ms") && !strings.HasPrefix(got, "[250ms 7s 250ms 500ms") ||
+		a.site.requests.Load() != 5 {
 		t.Errorf("%d requests, paused %s", a.site.requests.Load(), got)
 	}
 	// The server is away, and comes back.
@@ -172,7 +173,8 @@ func TestAPIRetries(t *testing.T) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(503)
 	})
-	if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "503 Service Unavailable, and asks to wait 1h0m0s, which is longer than 5m0s") {
+	if err := w.refresh("t", refresh.Override{}); err == nil ||
+		!strings.Contains(err.Error(), "503 Service Unavailable, and asks to wait 1h0m0s, which is longer than 5m0s") {
 		t.Error(err)
 	}
 	w.want("SELECT count(*) FROM t", "250")
@@ -241,37 +243,74 @@ func TestAPIFaults(t *testing.T) {
 	}{
 		{"mode", "pagination: sometimes", nil, `"sometimes" is not a value of pagination; write auto, enabled, disabled`},
 		{"no effect", "pagination_next_pointer: /n", nil, "params.pagination_next_pointer has no effect with pagination: auto; set params.pagination: enabled"},
-		{"off", "pagination: disabled, pagination_max_pages: 3", nil, "params.pagination_max_pages has no effect with pagination: disabled; set params.pagination: enabled"},
+		{
+			"off", "pagination: disabled, pagination_max_pages: 3", nil,
+			"params.pagination_max_pages has no effect with pagination: disabled; set params.pagination: enabled",
+		},
 		{"pointer", "pagination: enabled, pagination_data_pointer: data", nil, `"data" is not a JSON pointer; write /key or /key/key`},
 		{"token", "pagination: enabled, pagination_token_param: c", nil, "a token without a pointer to it; set params.pagination_next_pointer to where the token is"},
-		{"both", "pagination: enabled, pagination_next_pointer: /n, pagination_query_params: 'p={page}'", nil, "params.pagination_next_pointer finds the next page, too; set one of them"},
-		{"size", "pagination: enabled, pagination_page_size: 5", nil, "a size of pages without query parameters; set params.pagination_query_params, for example page={page}&size={limit}"},
-		{"no size", "pagination: enabled, pagination_query_params: 'p={page}'", nil, "query parameters without the size of a page; set params.pagination_page_size: a page with fewer rows is the last one"},
-		{"no page", "pagination: enabled, pagination_query_params: 'p={limit}', pagination_page_size: 5", nil, "every page would be the first; write {page} or {offset} where its number goes"},
-		{"not a query", "pagination: enabled, pagination_query_params: '%zz={page}', pagination_page_size: 5", nil, `"%zz={page}" are not query parameters; write name={page}&name={limit}`},
+		{
+			"both", "pagination: enabled, pagination_next_pointer: /n, pagination_query_params: 'p={page}'",
+			nil, "params.pagination_next_pointer finds the next page, too; set one of them",
+		},
+		{
+			"size", "pagination: enabled, pagination_page_size: 5", nil,
+			"a size of pages without query parameters; set params.pagination_query_params, for example page={page}&size={limit}",
+		},
+		{
+			"no size", "pagination: enabled, pagination_query_params: 'p={page}'",
+			nil, "query parameters without the size of a page; set params.pagination_page_size: a page with fewer rows is the last one",
+		},
+		{
+			"no page", "pagination: enabled, pagination_query_params: 'p={limit}', pagination_page_size: 5",
+			nil, "every page would be the first; write {page} or {offset} where its number goes",
+		},
+		{
+			"not a query", "pagination: enabled, pagination_query_params: '%zz={page}', pagination_page_size: 5", nil,
+			`"%zz={page}" are not query parameters; write name={page}&name={limit}`,
+		},
 		{"max", "pagination: enabled, pagination_max_pages: many", nil, `"many" is not a number of pages; write a number of pages, or nolimit`},
 		{"format", "pagination: enabled, file_format: csv", nil, "pages are JSON, not csv; leave it out, or set params.pagination: disabled to read a file"},
-		{"unknown", "pagination: enabled, pagination_datapointer: /x", nil, `params.pagination_datapointer is not an option of ndjson files; did you mean "pagination_data_pointer"?`},
+		{
+			"unknown", "pagination: enabled, pagination_datapointer: /x", nil,
+			`params.pagination_datapointer is not an option of ndjson files; did you mean "pagination_data_pointer"?`,
+		},
 		{"rate", "pagination: enabled, requests_per_minute_limit: 0", nil, "0 is not a number of requests; write a number above 0, at least one in 1h0m0s"},
 		{"headers", "pagination: enabled, http_headers: 'no colon'", nil, "the first header has no name and colon; write Name: value, Name: value"},
 
 		{"401", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "the server answered 401 Unauthorized"},
-		{"html", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>sign in</html>")) }, `the answer is not JSON, but "text/html; charset=utf-8"`},
+		{"html", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) {
+			w.Write([]byte("<html>sign in</html>"))
+		}, `the answer is not JSON, but "text/html; charset=utf-8"`},
 		{"html as JSON", "pagination: enabled", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Write([]byte("<html>sign in</html>"))
 		}, `the body of the answer is not JSON, though its type is "application/json"; open the URL`},
-		{"no rows at", "pagination: enabled, pagination_data_pointer: /data/rows", send(`{"data": {}}`), "the answer has nothing at /data/rows; write the pointer to the rows, for example /data"},
+		{
+			"no rows at", "pagination: enabled, pagination_data_pointer: /data/rows", send(`{"data": {}}`),
+			"the answer has nothing at /data/rows; write the pointer to the rows, for example /data",
+		},
 		{"scalar", "pagination: enabled, pagination_data_pointer: /data", send(`{"data": 7}`), "the answer has neither an array nor an object at /data"},
-		{"next is an object", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": {}}`), "the answer has no URL or token at /next; write the pointer to a text"},
+		{
+			"next is an object", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": {}}`),
+			"the answer has no URL or token at /next; write the pointer to a text",
+		},
 		{"empty", "pagination: enabled", send(`[]`), "the API has no rows, which show its columns; set params.pagination_data_pointer if"},
-		{"other host", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "` + other.URL + `/x?page=2"}`), `the next page is at "` + other.URL + `", which is not the host of the first one`},
-		{"other scheme", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "file:///etc/passwd"}`), `the next page is at "file:", which is not the host`},
+		{
+			"other host", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "` + other.URL + `/x?page=2"}`),
+			`the next page is at "` + other.URL + `", which is not the host of the first one`,
+		},
+		{
+			"other scheme", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "file:///etc/passwd"}`),
+			`the next page is at "file:", which is not the host`,
+		},
 		{"link to other host", "", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Link", "<"+other.URL+`>; rel="next"`)
 			send("[{}]")(w, r)
 		}, "which is not the host of the first one"},
-		{"redirect", "pagination: enabled", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) }, "the server redirects to another host"},
+		{"redirect", "pagination: enabled", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusFound)
+		}, "the server redirects to another host"},
 		{"the same", "pagination: enabled, pagination_next_pointer: /next", send(`{"next": "?page=2"}`), "page 3: the next page is one that has been read"},
 		{"endless", "pagination: enabled", func(w http.ResponseWriter, r *http.Request) {
 			n, _ := strconv.Atoi(r.URL.Query().Get("n"))
@@ -300,7 +339,9 @@ func TestAPIFaults(t *testing.T) {
 			w.Header().Set("Link", fmt.Sprintf("<?page=%d>; rel=next", max(page, 1)+1))
 			send("[{}]")(w, r)
 		}, "page 3: the server answered 404 Not Found"},
-		{"slow", "pagination: enabled, client_timeout: 30ms, max_retries: 0", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "the server took longer than 30ms (params.client_timeout)"},
+		{"slow", "pagination: enabled, client_timeout: 30ms, max_retries: 0", func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+		}, "the server took longer than 30ms (params.client_timeout)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -315,7 +356,8 @@ func TestAPIFaults(t *testing.T) {
 			if !strings.Contains(params, "http_headers") {
 				params = strings.TrimPrefix(params+", http_headers: 'X-Key: ${env:API_KEY}, X-Y: z'", ", ")
 			}
-			problems := w.reload("datasets:\n- {name: t, from: '" + s.URL + "/x?key=${env:API_KEY}', params: {" + params + "}, acceleration: {}}\n- {name: good, from: 'file:good.csv'}\n")
+			problems := w.reload("datasets:\n- {name: t, from: '" + s.URL + "/x?key=${env:API_KEY}', params: {" + params +
+				"}, acceleration: {}}\n- {name: good, from: 'file:good.csv'}\n")
 			if len(problems) != 1 {
 				t.Fatal(problems)
 			}
@@ -336,7 +378,8 @@ func TestAPIFaults(t *testing.T) {
 // Declared types are those of the columns.
 func TestAPIColumns(t *testing.T) {
 	w, a := newWorld(t), newAPI(t, apiRows(3))
-	w.ok(remote(a.URL+"/link", "params: {pagination: enabled}", "columns: [{name: id, type: varchar, description: its number}]", "acceleration: {primary_key: id}"))
+	w.ok(remote(a.URL+"/link", "params: {pagination: enabled}", "columns: [{name: id, type: varchar, description: its number}]",
+		"acceleration: {primary_key: id}"))
 	w.want("SELECT DISTINCT typeof(id) || typeof(shop) || typeof(\"at\") FROM t", "VARCHARSTRUCT(city VARCHAR, open BOOLEAN)TIMESTAMP")
 }
 

@@ -81,7 +81,8 @@ func TestAzure(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.Put("lake", "trips/d.csv", "id,km\nx,5,7,8\n")
-	if _, err := w.read("FROM trips"); err == nil || strings.Contains(err.Error(), "s3://") || !strings.Contains(err.Error(), "abfs://lake@lakehouse/trips/d.csv") {
+	if _, err := w.read("FROM trips"); err == nil || strings.Contains(err.Error(), "s3://") ||
+		!strings.Contains(err.Error(), "abfs://lake@lakehouse/trips/d.csv") {
 		t.Errorf("got %v", err)
 	}
 	s.Remove("lake", "trips/d.csv")
@@ -113,18 +114,28 @@ func TestAzureFaults(t *testing.T) {
 	t.Setenv("EXPIRED", s.SAS("lake", read, time.Now().Add(-time.Hour)))
 	const good = "abfs://lake@lakehouse/r.parquet"
 	for _, c := range []struct{ name, from, params, message, hint string }{
-		{"wrong key", good, azureParams(s, "abfs_access_key", "${secrets:wrong}"), "the storage account lakehouse refuses the access key", "correct params.abfs_access_key"},
+		{
+			"wrong key", good, azureParams(s, "abfs_access_key", "${secrets:wrong}"), "the storage account lakehouse refuses the access key",
+			"correct params.abfs_access_key",
+		},
 		{"no key", good, azureParams(s, "abfs_access_key", ""), "the way to authenticate is missing", "params.abfs_access_key, abfs_sas_string"},
 		{"half a key", good, azureParams(s, "abfs_access_key", "${secrets:half}"), "the access key is not base64", "copy the whole key"},
-		{"no signature", good, azureParams(s, "abfs_access_key", "", "abfs_skip_signature", "true"), "does not permit to read this without a key", "instead of params.abfs_skip_signature"},
+		{
+			"no signature", good, azureParams(s, "abfs_access_key", "", "abfs_skip_signature", "true"), "does not permit to read this without a key",
+			"instead of params.abfs_skip_signature",
+		},
 		{"two ways", good, azureParams(s, "abfs_bearer_token", "${secrets:wrong}"), "params.abfs_access_key is another way to authenticate", "leave one of them out"},
-		{"another account", good, azureParams(s, "abfs_endpoint", strings.TrimSuffix(s.URL, azuretest.Account), "abfs_use_emulator", "true", "abfs_account", "others"), `from names the account "lakehouse"`, "the same account"},
+		{"another account", good, azureParams(s, "abfs_endpoint", strings.TrimSuffix(s.URL, azuretest.Account), "abfs_use_emulator", "true", "abfs_account",
+			"others"), `from names the account "lakehouse"`, "the same account"},
 		{"container", "abfs://laek@lakehouse/r.parquet", azureParams(s), "the storage account lakehouse has no such container", "correct the container"},
 		{"container's name", "abfs://Lake@lakehouse/r.parquet", azureParams(s), `"Lake" is not the name of a container`, "abfs://container@account"},
 		{"account", "abfs://lake/r.parquet", azureParams(s), "the name of the storage account is missing", "params.abfs_account"},
 		{"account's name", "abfs://lake@lake_house/r.parquet", azureParams(s), `"lake_house" is not the name of a storage account`, "abfs://container@account"},
 		{"object", "abfs://lake@lakehouse/q.parquet", azureParams(s), "there is no object at abfs://lake@lakehouse/q.parquet", ""},
-		{"prefix", "abfs://lake@lakehouse/trip", azureParams(s), "there is no object at abfs://lake@lakehouse/trip", "an object there is abfs://lake@lakehouse/trips/"},
+		{
+			"prefix", "abfs://lake@lakehouse/trip", azureParams(s), "there is no object at abfs://lake@lakehouse/trip",
+			"an object there is abfs://lake@lakehouse/trips/",
+		},
 		{"glob", "abfs://lake@lakehouse/trips/*.parquet", azureParams(s), "no object matches abfs://lake@lakehouse/trips/*.parquet", "an object there is abfs://"},
 		{"empty container", "abfs://empty@lakehouse/", azureParams(s), "there is no object at abfs://empty@lakehouse/", ""},
 		{"dots", "abfs://lake@lakehouse/x/../r.parquet", azureParams(s), "must not be . or ..", "write the folder itself"},
@@ -135,9 +146,15 @@ func TestAzureFaults(t *testing.T) {
 		{"endpoint", good, azureParams(s, "abfs_endpoint", "blob:9000"), "is not a URL of a store", "https://host"},
 		{"path", good, azureParams(s, "abfs_endpoint", s.URL+"/lake"), "the endpoint has a path", "from names the container"},
 		{"SAS without a signature", good, azureParams(s, "abfs_access_key", "", "abfs_sas_string", "${secrets:wrong}"), "the SAS has no signature", "sig="},
-		{"SAS without lists", good, azureParams(s, "abfs_access_key", "", "abfs_sas_string", "${secrets:no_list}"), "does not permit the SAS to read this", "permissions r and l"},
+		{
+			"SAS without lists", good, azureParams(s, "abfs_access_key", "", "abfs_sas_string", "${secrets:no_list}"), "does not permit the SAS to read this",
+			"permissions r and l",
+		},
 		{"expired SAS", good, azureParams(s, "abfs_access_key", "", "abfs_sas_string", "?${secrets:expired}"), "refuses the SAS", "correct params.abfs_sas_string"},
-		{"client secret", good, azureParams(s, "abfs_access_key", "", "abfs_client_secret", "${secrets:wrong}", "abfs_tenant_id", "t"), "params.abfs_client_secret needs params.abfs_client_id", "set params.abfs_client_id"},
+		{
+			"client secret", good, azureParams(s, "abfs_access_key", "", "abfs_client_secret", "${secrets:wrong}", "abfs_tenant_id", "t"),
+			"params.abfs_client_secret needs params.abfs_client_id", "set params.abfs_client_id",
+		},
 		{"client", good, azureParams(s, "abfs_client_id", "x"), "it is used with params.abfs_client_secret only", "set params.abfs_client_secret"},
 		{"param", good, azureParams(s, "abfs_acount", "x"), "params.abfs_acount is not an option", `"abfs_account"`},
 		{"emulator", good, azureParams(s, "abfs_use_emulator", "perhaps"), "params.abfs_use_emulator", ""},
@@ -145,11 +162,13 @@ func TestAzureFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
-			problems := w.reload("datasets:\n- {name: good, from: 'abfs://lake@lakehouse/trips/', " + azureParams(s) + "}\n- {name: bad, from: '" + c.from + "', " + c.params + "}\n")
+			problems := w.reload("datasets:\n- {name: good, from: 'abfs://lake@lakehouse/trips/', " + azureParams(s) + "}\n- {name: bad, from: '" + c.from + "', " +
+				c.params + "}\n")
 			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) {
 				t.Errorf("got %v\nwant %s; %s", problems, c.message, c.hint)
 			}
-			if text := problems.Error() + w.status("bad").Error; strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") || strings.Contains(text, azuretest.Key) || strings.Contains(text, "se=2") {
+			if text := problems.Error() + w.status("bad").Error; strings.Contains(text, "hunter2") || strings.Contains(text, "aHVudGVyMg") ||
+				strings.Contains(text, azuretest.Key) || strings.Contains(text, "se=2") {
 				t.Errorf("a secret is shown: %s", text)
 			}
 			w.want("SELECT count(*) FROM good", "3")

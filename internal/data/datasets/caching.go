@@ -32,7 +32,10 @@ const (
 
 // cachingParams are those of an acceleration for refresh_mode: caching. Spice has them by
 // these names.
-var cachingParams = []string{"caching_ttl", "caching_item_ttl", "caching_stale_while_revalidate_ttl", "caching_stale_if_error", "caching_max_size", "caching_max_items"}
+var cachingParams = []string{
+	"caching_ttl", "caching_item_ttl", "caching_stale_while_revalidate_ttl",
+	"caching_stale_if_error", "caching_max_size", "caching_max_items",
+}
 
 // Bounds of the time between two checks for rows that are too old.
 const (
@@ -50,22 +53,31 @@ func compileCaching(d *Dataset, s source.Source) (c caching, err error) {
 		switch {
 		case !strings.HasPrefix(key, "caching_"):
 		case !slices.Contains(cachingParams, key):
-			return c, fault.OfKey("acceleration.params."+key, nearest.Hint(key, cachingParams, "there are "+strings.Join(cachingParams, ", ")), "unknown param %q", key)
+			return c, fault.OfKey("acceleration.params."+key,
+				nearest.Hint(key, cachingParams, "there are "+strings.Join(cachingParams, ", ")), "unknown param %q", key)
 		case !on:
-			return c, fault.OfKey("acceleration.params."+key, "set acceleration.refresh_mode: caching", "%s has no effect with refresh_mode: %s", key, a.RefreshMode)
+			return c, fault.OfKey("acceleration.params."+key, "set acceleration.refresh_mode: caching",
+				"%s has no effect with refresh_mode: %s", key, a.RefreshMode)
 		}
 	}
 	switch {
 	case on && !requests:
-		return c, fault.New("acceleration.refresh_mode", "set params.allowed_request_paths of a dataset from http or https, or use full or append", "refresh_mode caching needs a dataset whose statements choose the requests")
+		return c, fault.New("acceleration.refresh_mode",
+			"set params.allowed_request_paths of a dataset from http or https, or use full or append",
+			"refresh_mode caching needs a dataset whose statements choose the requests")
 	case !on && requests && a.RefreshSQL == "":
-		return c, fault.New("acceleration.refresh_mode", "set refresh_mode: caching, or the requests in refresh_sql: SELECT * FROM "+d.Relation.Name+" WHERE request_path = '/…'", "refresh_mode %s does not know what to request", a.RefreshMode)
+		return c, fault.New("acceleration.refresh_mode",
+			"set refresh_mode: caching, or the requests in refresh_sql: SELECT * FROM "+d.Relation.Name+
+				" WHERE request_path = '/…'", "refresh_mode %s does not know what to request", a.RefreshMode)
 	case !on && a.SnapshotsResetExpiry == "enabled":
-		return c, fault.OfKey("acceleration.snapshots_reset_expiry_on_load", "set refresh_mode: caching, or leave it out", "snapshots_reset_expiry_on_load has no effect with refresh_mode: %s", a.RefreshMode)
+		return c, fault.OfKey("acceleration.snapshots_reset_expiry_on_load", "set refresh_mode: caching, or leave it out",
+			"snapshots_reset_expiry_on_load has no effect with refresh_mode: %s", a.RefreshMode)
 	case !on:
 		return caching{ttl: cachingTTL, maxBytes: cachingBytes, maxRows: cachingRows}, nil
 	case len(a.OnConflict) > 0:
-		return c, fault.OfKey("acceleration.on_conflict", "leave it out: an answer replaces the rows of the last one to the request", "refresh_mode caching has no on_conflict")
+		return c, fault.OfKey("acceleration.on_conflict",
+			"leave it out: an answer replaces the rows of the last one to the request",
+			"refresh_mode caching has no on_conflict")
 	}
 	if c, err = readCaching(a.Params); err != nil {
 		return c, err
@@ -74,7 +86,8 @@ func compileCaching(d *Dataset, s source.Source) (c caching, err error) {
 	if !c.staleIfError && !a.RetentionCheckEnabled {
 		c.keep = c.ttl + c.stale + c.errorTime
 		own := *a
-		own.RetentionCheckEnabled, own.RetentionPeriod, own.RetentionCheckInterval = true, c.keep, min(max(c.keep, minExpiry), maxExpiry)
+		own.RetentionCheckEnabled, own.RetentionPeriod, own.RetentionCheckInterval = true, c.keep,
+			min(max(c.keep, minExpiry), maxExpiry)
 		d.Acceleration = &own
 	}
 	d.Declared.TimeColumn = cmp.Or(d.Declared.TimeColumn, source.FetchedColumn)
@@ -104,7 +117,8 @@ func readCaching(p spicepod.Params) (c caching, err error) {
 	case "", "disabled":
 	default:
 		if c.errorTime = duration("caching_stale_if_error", 0); err != nil {
-			return c, fault.New("acceleration.params.caching_stale_if_error", "write enabled, disabled or a duration such as 10m", "%q is not a value of caching_stale_if_error", text)
+			return c, fault.New("acceleration.params.caching_stale_if_error",
+				"write enabled, disabled or a duration such as 10m", "%q is not a value of caching_stale_if_error", text)
 		}
 	}
 	c.maxBytes, c.maxRows = cachingBytes, cachingRows
@@ -130,7 +144,8 @@ func readCaching(p spicepod.Params) (c caching, err error) {
 // requests: answers are read for a second.
 func uncopied() *spicepod.Acceleration {
 	return &spicepod.Acceleration{
-		Enabled: true, Engine: spicepod.EngineDuckDB, Mode: spicepod.ModeMemory, RefreshMode: spicepod.RefreshCaching, RefreshOnStartup: spicepod.RefreshAuto,
-		Params: spicepod.Params{"caching_ttl": json.Number("1")},
+		Enabled: true, Engine: spicepod.EngineDuckDB, Mode: spicepod.ModeMemory, RefreshMode: spicepod.RefreshCaching,
+		RefreshOnStartup: spicepod.RefreshAuto,
+		Params:           spicepod.Params{"caching_ttl": json.Number("1")},
 	}
 }

@@ -17,7 +17,9 @@ func TestMySQLCatalog(t *testing.T) {
 	t.Setenv("WRONG", "hunter2")
 	w, s := newMySQL(t)
 	s.Exec("ALTER TABLE orders COMMENT 'what was bought', MODIFY amount decimal(10,2) COMMENT 'in euros'", "CREATE DATABASE sales",
-		"CREATE TABLE sales.types (a tinyint, b smallint unsigned, c mediumint unsigned, d int unsigned, e bigint unsigned, f float, g double, h decimal(12,3), i decimal(60,3), j decimal(38,2), k char(2), l date, m time, n datetime(3), o timestamp NULL, p year, q bit(1), r bit(9), s json, t enum('a'), u varbinary(3), v longblob, w point, x uuid, y longtext, z mediumint)",
+		"CREATE TABLE sales.types (a tinyint, b smallint unsigned, c mediumint unsigned, d int unsigned, e bigint unsigned, f float, g double, h decimal(12,3), "+
+			"i decimal(60,3), j decimal(38,2), k char(2), l date, m time, n datetime(3), o timestamp NULL, p year, q bit(1), r bit(9), s json, t enum('a'), "+
+			"u varbinary(3), v longblob, w point, x uuid, y longtext, z mediumint)",
 		"CREATE VIEW sales.big AS SELECT * FROM test.orders WHERE id > 50", "GRANT SELECT ON sales.* TO reader")
 	w.clock.hold = true
 	w.restart(func(o *Options) { o.Loaded = func() { w.retried <- struct{}{} } })
@@ -59,10 +61,16 @@ func TestMySQLCatalog(t *testing.T) {
 		t.Errorf("a table that is gone: got %v", err)
 	}
 	for _, c := range []struct{ name, catalog, message, hint, path string }{
-		{"password", catalog("mysql", "", "mysql_pass", "${secrets:wrong}"), "Access denied for user 'reader'", "correct params.mysql_user", "catalogs[0].params.mysql_user"},
+		{
+			"password", catalog("mysql", "", "mysql_pass", "${secrets:wrong}"), "Access denied for user 'reader'", "correct params.mysql_user",
+			"catalogs[0].params.mysql_user",
+		},
 		{"database", catalog("mysql:tset", "", "mysql_db", ""), `the server has no database "tset"`, "correct the database", "catalogs[0].from"},
 		{"two databases", catalog("mysql:tset", ""), `from names the database "tset", the params name "test"`, "leave the database out", "catalogs[0].from"},
-		{"param", catalog("mysql", "", "mysql_pas", "x"), `unknown param "mysql_pas" of a catalog from mysql`, `did you mean "mysql_pass"?`, "catalogs[0].params.mysql_pas"},
+		{
+			"param", catalog("mysql", "", "mysql_pas", "x"), `unknown param "mysql_pas" of a catalog from mysql`, `did you mean "mysql_pass"?`,
+			"catalogs[0].params.mysql_pas",
+		},
 		{"pattern", catalog("mysql", ", include: [late, 'test.*']"), `no table matches "late"`, `did you mean "test.late"?`, "catalogs[0].include[0]"},
 		{"server", catalog("mysql", "", "mysql_tcp_port", "1"), "cannot connect to the MySQL server 127.0.0.1:1", "", "catalogs[0].params"},
 	} {
@@ -87,7 +95,8 @@ func TestDuckLakeCatalog(t *testing.T) {
 	catalog := func(more string) string { return "catalogs: [{name: lake, " + more + "}]\n" }
 	sections := catalog("from: 'ducklake:sqlite:meta.sqlite'")
 	w.ok(sections)
-	w.want("SELECT \"schema\", name, state, \"from\" FROM spiced.datasets ORDER BY ALL", `lake.main|orders|listed|ducklake:main.orders, lake.more|v|listed|ducklake:more.v`)
+	w.want("SELECT \"schema\", name, state, \"from\" FROM spiced.datasets ORDER BY ALL",
+		`lake.main|orders|listed|ducklake:main.orders, lake.more|v|listed|ducklake:more.v`)
 	const columns = "SELECT list(name || ' ' || type ORDER BY position) FROM spiced.dataset_columns WHERE dataset = 'orders'"
 	listed, _ := w.read(columns)
 	w.want("FROM lake.more.v", "42")
@@ -117,8 +126,14 @@ func TestDuckLakeCatalog(t *testing.T) {
 		{"from: 'ducklake:mata.sqlite'", "does not exist", "meta.sqlite", "catalogs[0].from"},
 		{"from: 'ducklake:" + outside + "'", "outside of the data roots", "runtime.data_roots", "catalogs[0].from"},
 		{"from: 'ducklake:postgres:dbname=x'", "catalogs at postgres: are not served", "sqlite: and the path", "catalogs[0].from"},
-		{"from: 'ducklake:meta.sqlite', params: {ducklake_connection_string: x}", "from names the catalog already", "leave it out", "catalogs[0].params.ducklake_connection_string"},
-		{"from: ducklake, params: {ducklake_connection: x}", `unknown param "ducklake_connection" of a catalog from ducklake`, "ducklake_connection_string", "catalogs[0].params.ducklake_connection"},
+		{
+			"from: 'ducklake:meta.sqlite', params: {ducklake_connection_string: x}", "from names the catalog already", "leave it out",
+			"catalogs[0].params.ducklake_connection_string",
+		},
+		{
+			"from: ducklake, params: {ducklake_connection: x}", `unknown param "ducklake_connection" of a catalog from ducklake`, "ducklake_connection_string",
+			"catalogs[0].params.ducklake_connection",
+		},
 		{"from: 'ducklake:sqlite:meta.sqlite', include: [orders]", `no table matches "orders"`, `did you mean "main.orders"?`, "catalogs[0].include[0]"},
 	} {
 		wantProblem(t, w.reload(catalog(c.catalog)), "catalog lake", c.message, c.hint, c.path)

@@ -62,18 +62,42 @@ func TestCatalogFaults(t *testing.T) {
 	w.clock.hold = true
 	at := fmt.Sprintf("PostgreSQL server 127.0.0.1:%d", s.Port)
 	for _, c := range []struct{ name, catalog, message, hint, path string }{
-		{"password", "from: pg, " + pgParams(s, "pg_pass", "${secrets:wrong}"), `the ` + at + `: password authentication failed for user "reader"`, "correct params.pg_user", "catalogs[0].params.pg_user"},
-		{"unset", "from: pg, " + pgParams(s, "pg_pass", "${secrets:nothing}"), "the variable NOTHING is not set", "set it in the environment", "catalogs[0].params.pg_pass"},
+		{
+			"password", "from: pg, " + pgParams(s, "pg_pass", "${secrets:wrong}"), `the ` + at + `: password authentication failed for user "reader"`,
+			"correct params.pg_user", "catalogs[0].params.pg_user",
+		},
+		{
+			"unset", "from: pg, " + pgParams(s, "pg_pass", "${secrets:nothing}"), "the variable NOTHING is not set", "set it in the environment",
+			"catalogs[0].params.pg_pass",
+		},
 		{"server", "from: pg, " + pgParams(s, "pg_port", "1"), "cannot connect to the PostgreSQL server 127.0.0.1:1: connection refused", "", "catalogs[0].params"},
 		{"database", "from: 'postgres:tset', " + pgParams(s, "pg_db", ""), `database "tset" does not exist`, "correct params.pg_db", "catalogs[0].params"},
-		{"two databases", "from: 'postgres:tset', " + pgParams(s), `from names the database "tset", the params name "test"`, "leave the database out", "catalogs[0].from"},
-		{"param", "from: pg, " + pgParams(s, "pg_pas", "x"), `unknown param "pg_pas" of a catalog from postgres`, `did you mean "pg_pass"?`, "catalogs[0].params.pg_pas"},
-		{"connector", "from: 'file:x'", `connector "file" has no catalogs in this build`, "there are catalogs of ducklake, flightsql, mysql, postgres, spice.ai", "catalogs[0].from"},
+		{
+			"two databases", "from: 'postgres:tset', " + pgParams(s), `from names the database "tset", the params name "test"`, "leave the database out",
+			"catalogs[0].from",
+		},
+		{
+			"param", "from: pg, " + pgParams(s, "pg_pas", "x"), `unknown param "pg_pas" of a catalog from postgres`, `did you mean "pg_pass"?`,
+			"catalogs[0].params.pg_pas",
+		},
+		{
+			"connector", "from: 'file:x'", `connector "file" has no catalogs in this build`, "there are catalogs of ducklake, flightsql, mysql, postgres, spice.ai",
+			"catalogs[0].from",
+		},
 		{"pattern", "from: pg, include: [public.*, 'a[b'], " + pgParams(s), `"a[b" is not a pattern`, "for example public.*", "catalogs[0].include[1]"},
-		{"nothing matches", "from: pg, include: ['public.*', orders, 'sales.*', pubic.*, 'public.order'], " + pgParams(s), `no table matches "orders"`, `did you mean "public.orders"?`, "catalogs[0].include[1]"},
-		{"nothing is near", "from: pg, include: ['public.*', 'sales.*'], " + pgParams(s), `no table matches "sales.*"`, `it has Big Shop.Odd.Name"s, public.orders`, "catalogs[0].include[1]"},
+		{
+			"nothing matches", "from: pg, include: ['public.*', orders, 'sales.*', pubic.*, 'public.order'], " + pgParams(s), `no table matches "orders"`,
+			`did you mean "public.orders"?`, "catalogs[0].include[1]",
+		},
+		{
+			"nothing is near", "from: pg, include: ['public.*', 'sales.*'], " + pgParams(s), `no table matches "sales.*"`, `it has Big Shop.Odd.Name"s, public.orders`,
+			"catalogs[0].include[1]",
+		},
 		{"a schema is near", "from: pg, include: ['pubic.*'], " + pgParams(s), `no table matches "pubic.*"`, `did you mean "public.*"?`, "catalogs[0].include[0]"},
-		{"too many", "from: pg, include: ['{public,Big Shop}.*'], " + pgParams(s), "the catalog has more than 1 tables", "name fewer, for example public.*", "catalogs[0].include"},
+		{
+			"too many", "from: pg, include: ['{public,Big Shop}.*'], " + pgParams(s), "the catalog has more than 1 tables", "name fewer, for example public.*",
+			"catalogs[0].include",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
@@ -132,7 +156,8 @@ func TestCatalogChanges(t *testing.T) {
 	s.Exec("CREATE TABLE other (x int)", "GRANT SELECT ON other TO reader")
 	w.ok(sections)
 	s.Exec("DROP TABLE other")
-	if _, err := w.read("FROM pg.public.other"); err == nil || !strings.Contains(err.Error(), `dataset "pg.public.other" cannot be read: the database "test" of the PostgreSQL server`) ||
+	if _, err := w.read("FROM pg.public.other"); err == nil ||
+		!strings.Contains(err.Error(), `dataset "pg.public.other" cannot be read: the database "test" of the PostgreSQL server`) ||
 		!strings.Contains(err.Error(), `has no table "public.other"`) {
 		t.Errorf("a table that is gone since it was listed: got %v", err)
 	}

@@ -16,7 +16,8 @@ import (
 func TestPostgresCatalogWrites(t *testing.T) {
 	t.Setenv("PASS", pgtest.Password)
 	w, s := newPostgres(t)
-	s.Exec("CREATE TABLE items (id int PRIMARY KEY, name text NOT NULL UNIQUE, hits int DEFAULT 0)", "CREATE VIEW seen AS SELECT * FROM items", "CREATE TABLE closed (x int)",
+	s.Exec("CREATE TABLE items (id int PRIMARY KEY, name text NOT NULL UNIQUE, hits int DEFAULT 0)", "CREATE VIEW seen AS SELECT * FROM items",
+		"CREATE TABLE closed (x int)",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON items, seen TO reader", "GRANT SELECT ON closed TO reader")
 	catalogWrites(t, w, "pg.public", "catalogs: [{from: pg, name: pg, include: [public.*], "+pgParams(s)+", access: ACCESS}]\n", s.Value,
 		`"seen" is no table of the PostgreSQL server`, func() { s.Exec("GRANT INSERT, UPDATE, DELETE ON closed TO reader") })
@@ -25,7 +26,8 @@ func TestPostgresCatalogWrites(t *testing.T) {
 func TestMySQLCatalogWrites(t *testing.T) {
 	t.Setenv("PASS", mysqltest.Password)
 	w, s := newMySQL(t)
-	s.Exec("CREATE TABLE items (id int PRIMARY KEY, name varchar(20) NOT NULL UNIQUE, hits int DEFAULT 0)", "CREATE VIEW seen AS SELECT * FROM items", "CREATE TABLE closed (x int)",
+	s.Exec("CREATE TABLE items (id int PRIMARY KEY, name varchar(20) NOT NULL UNIQUE, hits int DEFAULT 0)", "CREATE VIEW seen AS SELECT * FROM items",
+		"CREATE TABLE closed (x int)",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON items TO reader", "GRANT SELECT, INSERT, UPDATE, DELETE ON seen TO reader", "GRANT SELECT ON closed TO reader")
 	catalogWrites(t, w, "my.test", "catalogs: [{from: mysql, name: my, include: [test.*], "+mysqlParams(s)+", access: ACCESS}]\n", s.Value,
 		`"seen" is no table of the MySQL server`, func() { s.Exec("GRANT INSERT, UPDATE, DELETE ON closed TO reader") })
@@ -68,7 +70,8 @@ func catalogWrites(t *testing.T, w *world, schema, sections string, value func(s
 	refused("DELETE FROM IN.seen", `table "seen" is read-only: `+view)
 	refused("INSERT INTO IN.closed VALUES (1)", `table "closed" is read-only: the user "reader" may not write to the table "closed"`)
 	w.want(in("SELECT count(*) FROM IN.seen, IN.orders"), "200")
-	w.want("SELECT name, state FROM spiced.datasets WHERE error LIKE '%cannot be written' OR error LIKE '%may not write to%' ORDER BY 1", "closed|ready, orders|ready, seen|ready")
+	w.want("SELECT name, state FROM spiced.datasets WHERE error LIKE '%cannot be written' OR error LIKE '%may not write to%' ORDER BY 1",
+		"closed|ready, orders|ready, seen|ready")
 	refused("DELETE FROM IN.orders", `may not write to the table "orders"`)
 
 	// A reload finds new privileges, and the tables that were open are written as before.

@@ -58,7 +58,9 @@ type catalog struct {
 }
 
 // list runs the listings of a catalog until ctx ends.
-func (cs *catalogs) list(ctx context.Context, c *catalog, every time.Duration, ask func(context.Context) (*source.Listing, error)) {
+func (cs *catalogs) list(ctx context.Context, c *catalog, every time.Duration,
+	ask func(context.Context) (*source.Listing, error),
+) {
 	for {
 		cs.mu.Lock()
 		done := c.queued
@@ -112,7 +114,8 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 		if !decl.From.Secret() {
 			shown = name
 		}
-		return nil, fault.New("from", "there are catalogs of "+strings.Join(have, ", "), "connector %q has no catalogs in this build", shown)
+		return nil, fault.New("from", "there are catalogs of "+strings.Join(have, ", "),
+			"connector %q has no catalogs in this build", shown)
 	}
 	include, err := source.ParsePatterns(decl.Include)
 	if err == nil && decl.Access == spicepod.AccessReadWrite {
@@ -123,7 +126,10 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 	}
 	d := source.Declaration{
 		Name: decl.Name, Params: decl.Params.With(decl.DatasetParams),
-		From: source.From{Connector: name, Target: target, Shown: decl.From.String(), Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i))},
+		From: source.From{
+			Connector: name, Target: target, Shown: decl.From.String(),
+			Dir: dirOf(pod, fmt.Sprintf("catalogs[%d]", i)), Within: pod.DependencyDir(fmt.Sprintf("catalogs[%d]", i)),
+		},
 	}
 	redact := source.Redaction(decl.From, d.Params)
 	most := cs.opts.Limits.Tables
@@ -307,12 +313,14 @@ func (cs *catalogs) close() {
 func datasetOf(c spicepod.Catalog, t source.ListedTable) spicepod.Dataset {
 	d := spicepod.Dataset{
 		From: spicepod.Text{Raw: t.From}, Name: quoted(c.Name) + "." + quoted(sqltree.Fold(t.Schema)) + "." + quoted(t.Name),
-		Access: c.Access, ReadyState: spicepod.ReadyOnLoad, Params: c.Params.With(c.DatasetParams).With(t.Params), Metadata: c.Metadata,
+		Access: c.Access, ReadyState: spicepod.ReadyOnLoad, Params: c.Params.With(c.DatasetParams).With(t.Params),
+		Metadata:     c.Metadata,
 		Acceleration: c.Acceleration,
 	}
 	if name, _ := catalogConnector(c.From); d.Acceleration == nil && kindOf(name).copied {
 		d.Acceleration = &spicepod.Acceleration{
-			Enabled: true, Engine: spicepod.EngineDuckDB, Mode: spicepod.ModeMemory, RefreshMode: spicepod.RefreshFull, RefreshRetryEnabled: true, RefreshOnStartup: spicepod.RefreshAuto,
+			Enabled: true, Engine: spicepod.EngineDuckDB, Mode: spicepod.ModeMemory, RefreshMode: spicepod.RefreshFull,
+			RefreshRetryEnabled: true, RefreshOnStartup: spicepod.RefreshAuto,
 		}
 	}
 	return d
@@ -383,7 +391,8 @@ func (m *Manager) Open(of engine.Reading) func(context.Context) error {
 		for _, d := range closed {
 			if err := m.refreshes.Open(ctx, d.Relation); err != nil {
 				f := d.redacted(err)
-				return engine.NewError(errcode.Execution, f.Hint, "dataset %q cannot be read: %s", d.Name, fault.WithoutRoots(f.Message, m.opts.Roots))
+				return engine.NewError(errcode.Execution, f.Hint, "dataset %q cannot be read: %s", d.Name,
+					fault.WithoutRoots(f.Message, m.opts.Roots))
 			}
 		}
 		return nil

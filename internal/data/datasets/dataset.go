@@ -43,7 +43,8 @@ type Dataset struct {
 func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset, error) {
 	pod, decl := in.pod, in.pod.Datasets[index]
 	d := &Dataset{Path: fmt.Sprintf("datasets[%d]", index), Declared: decl}
-	d.Kind, d.Name, d.Description, d.Described, d.Protected = "dataset", decl.Name, decl.Description, slices.Clone(decl.Columns), decl.Protected()
+	d.Kind, d.Name, d.Description, d.Described, d.Protected = "dataset", decl.Name, decl.Description,
+		slices.Clone(decl.Columns), decl.Protected()
 	d.State.Move(pod.At(d.Path))
 	d.redact = redaction(decl, filepath.Join(m.opts.StateDir, downloads))
 	d.listed = in.table(index)
@@ -73,7 +74,8 @@ func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset,
 			return d, err
 		}
 	} else if kindOf(d.from.Connector).copied {
-		return d, fault.New("", "set acceleration.enabled: true", "connector %s reads into an accelerated copy only", d.from.Connector)
+		return d, fault.New("", "set acceleration.enabled: true", "connector %s reads into an accelerated copy only",
+			d.from.Connector)
 	}
 	if d.policy, err = policy.Compile(ctx, m.opts.DB, d.Relation.Name, decl); d.Acceleration != nil {
 		d.Keys = d.policy.Keys(copies.UniqueColumns(d.Acceleration))
@@ -122,12 +124,14 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 			{a.RetentionCheckEnabled && a.RetentionPeriod > 0, "retention_period", "retention_period"},
 		} {
 			if c.is {
-				return fault.New("acceleration."+c.key, "set time_column to the column with the time of a row", "%s needs a time_column", c.name)
+				return fault.New("acceleration."+c.key, "set time_column to the column with the time of a row",
+					"%s needs a time_column", c.name)
 			}
 		}
 	}
 	if a.RefreshAppendOverlap > 0 && a.RefreshMode != spicepod.RefreshAppend {
-		return fault.New("acceleration.refresh_append_overlap", "set refresh_mode: append, or leave it out", "refresh_mode %s reads all rows again", a.RefreshMode)
+		return fault.New("acceleration.refresh_append_overlap", "set refresh_mode: append, or leave it out",
+			"refresh_mode %s reads all rows again", a.RefreshMode)
 	}
 	if err := cmp.Or(copies.Check(a), refresh.Check(a)); err != nil {
 		return err
@@ -153,7 +157,8 @@ func (d *Dataset) checkAccess() error {
 	}
 	for i, c := range d.Described {
 		if c.Type != "" {
-			return fault.New(fmt.Sprintf("columns[%d].type", i), "leave it out", "the columns of a writable table keep their types")
+			return fault.New(fmt.Sprintf("columns[%d].type", i), "leave it out",
+				"the columns of a writable table keep their types")
 		}
 	}
 	return nil
@@ -164,9 +169,11 @@ func checkWritten(connector string, accelerated bool) error {
 	const readOnly = "leave access out, or "
 	switch {
 	case !kindOf(connector).written:
-		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL or MySQL", "connector %s does not support writes", connector)
+		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL or MySQL",
+			"connector %s does not support writes", connector)
 	case accelerated:
-		return fault.New("access", readOnly+"leave acceleration out", "writes would change the source, not the accelerated copy")
+		return fault.New("access", readOnly+"leave acceleration out",
+			"writes would change the source, not the accelerated copy")
 	}
 	return nil
 }
@@ -178,7 +185,10 @@ func (d *Dataset) Install(tx *engine.Tx) error {
 	for _, sql := range d.DDL() {
 		if err := tx.Exec(sql); err != nil {
 			f := d.redacted(err)
-			return &spicepod.Problem{Position: d.State.Position(), Path: d.Path, Component: d.Component(), Message: f.Message, Hint: f.Hint}
+			return &spicepod.Problem{
+				Position: d.State.Position(), Path: d.Path, Component: d.Component(), Message: f.Message,
+				Hint: f.Hint,
+			}
 		}
 	}
 	return nil
@@ -214,7 +224,8 @@ func duckdbTypes(columns []spicepod.DatasetColumn) error {
 		if t, err := functions.ParseType(c.Type); err == nil {
 			columns[i].Type = t.SQL()
 		} else if c.Type != "" && !(typeText.MatchString(c.Type) && balanced(c.Type)) { // it may be a type of DuckDB
-			return fault.New(fmt.Sprintf("columns[%d].type", i), "write a type such as int64, utf8 or DECIMAL(10,2)", "%q is not a type", c.Type)
+			return fault.New(fmt.Sprintf("columns[%d].type", i), "write a type such as int64, utf8 or DECIMAL(10,2)",
+				"%q is not a type", c.Type)
 		}
 	}
 	return nil

@@ -62,10 +62,18 @@ func TestDocsOfConnectors(t *testing.T) {
 		fmt.Fprintf(&page, "\n%s\n", k.note)
 	}
 	page.WriteString("\n## Formats of files\n\nOptions are those of DuckDB's `read_csv`, `read_json` and `read_parquet`, by DuckDB's name or by Spice's, " +
-		"each also with the prefix of the format. A CSV file has a header unless `header: false` says otherwise, and its delimiter is a comma, or what splits the header.\n\n" +
-		"Where a file declares no types, they are detected from its values: from all rows of local files up to 16 MB, and from about 20,000 rows of others (`sample_size`). Values of local files that are probably meant otherwise are remarked, as warnings of the dataset, with what to set (files of object stores are not judged, because that would fetch them once more: try `from: file:` with a copy of one): a file without rows; numbers with `NA` or its kind, a decimal comma or thousands separators, which are text; whole numbers beyond 64 bits, which lose digits as DOUBLE; dates of which the first two numbers could be the day or the month; column names that are numbers; and files of a folder that have columns which the first one lacks. A file whose first bytes contradict its format (gzip, Parquet, ZIP, a JSON file with a byte order mark) is refused, and so is a Parquet file with decimals of more than 38 digits.\n")
+		"each also with the prefix of the format. A CSV file has a header unless `header: false` says otherwise, and its delimiter is a comma, or what " +
+		"splits the header.\n\n" +
+		"Where a file declares no types, they are detected from its values: from all rows of local files up to 16 MB, and from about 20,000 rows of others " +
+		"(`sample_size`). Values of local files that are probably meant otherwise are remarked, as warnings of the dataset, with what to set (files of " +
+		"object stores " +
+		"are not judged, because that would fetch them once more: try `from: file:` with a copy of one): a file without rows; numbers with `NA` or its kind, a " +
+		"decimal comma or thousands separators, which are text; whole numbers beyond 64 bits, which lose digits as DOUBLE; dates of which the first two numbers " +
+		"could be the day or the month; column names that are numbers; and files of a folder that have columns which the first one lacks. A file whose first bytes " +
+		"contradict its format (gzip, Parquet, ZIP, a JSON file with a byte order mark) is refused, and so is a Parquet file with decimals of more than 38 digits.\n")
 	for _, f := range fileformat.Formats() {
-		fmt.Fprintf(&page, "\n### %s\n\nExtensions: `%s`. Prefixes: `%s`.\n\n| param | other names | type |\n|---|---|---|\n", f.Name, strings.Join(f.Extensions, "`, `"), strings.Join(f.Prefixes, "`, `"))
+		fmt.Fprintf(&page, "\n### %s\n\nExtensions: `%s`. Prefixes: `%s`.\n\n| param | other names | type |\n|---|---|---|\n", f.Name,
+			strings.Join(f.Extensions, "`, `"), strings.Join(f.Prefixes, "`, `"))
 		for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 			others := ""
 			if aliases := f.Aliases[name]; len(aliases) > 0 {

@@ -29,7 +29,8 @@ func (m *Manager) Check(d *Dataset) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	if d.Acceleration != nil || d.Current().Unopened || m.loads.closed || m.watched[d] != nil || now.Sub(m.checked[d.Name]) < checkEvery {
+	if d.Acceleration != nil || d.Current().Unopened || m.loads.closed || m.watched[d] != nil ||
+		now.Sub(m.checked[d.Name]) < checkEvery {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -83,7 +84,8 @@ func (m *Manager) differs(ctx context.Context, d *Dataset, failed string) bool {
 	defer resource.Release(v.Resources...)
 	before := d.Current()
 	if before.Query != v.Query || !slices.Equal(before.Columns, v.Columns) {
-		m.opts.Log.Warn("the columns of a dataset have changed at its source", "dataset", d.Name, "before", shown(before.Columns), "now", shown(v.Columns))
+		m.opts.Log.Warn("the columns of a dataset have changed at its source", "dataset", d.Name, "before",
+			shown(before.Columns), "now", shown(v.Columns))
 	} else if failed == "" {
 		return false
 	}

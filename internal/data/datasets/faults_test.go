@@ -42,7 +42,8 @@ func TestServersEndDuringAScan(t *testing.T) {
 		renew()
 		g := gate.Open(t, strings.TrimPrefix(s.URL, "http://"))
 		params := s3Params(s, "s3_endpoint", "http://"+g.Address)
-		scanEnds(t, w, g, renew, "datasets:\n- {name: r, from: 's3://lake/r.parquet', "+params+"}\n- {name: fast, from: 's3://lake/r.parquet', "+params+", acceleration: {}}\n",
+		scanEnds(t, w, g, renew, "datasets:\n- {name: r, from: 's3://lake/r.parquet', "+params+"}\n- {name: fast, from: 's3://lake/r.parquet', "+params+
+			", acceleration: {}}\n",
 			"s3://lake/r.parquet", "the object store ")
 	})
 	t.Run("postgres", func(t *testing.T) {
@@ -64,7 +65,8 @@ func TestServersEndDuringAScan(t *testing.T) {
 		s.Table("r", arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "text", Type: arrow.BinaryTypes.String}}, nil),
 			"["+strings.Join(rows[:100_000], ",")+"]", "["+strings.Join(rows[100_000:], ",")+"]")
 		g := gate.Open(t, s.Address)
-		scanEnds(t, w, g, func() {}, "datasets: ["+strings.TrimPrefix(strings.TrimSpace(flightDataset("fast", "flightsql:r", "flightsql_endpoint: 'http://"+g.Address+"'", "")), "- ")+"]\n",
+		scanEnds(t, w, g, func() {}, "datasets: ["+
+			strings.TrimPrefix(strings.TrimSpace(flightDataset("fast", "flightsql:r", "flightsql_endpoint: 'http://"+g.Address+"'", "")), "- ")+"]\n",
 			"", "Flight SQL server "+g.Address)
 	})
 }
@@ -258,7 +260,10 @@ func TestTLSRefused(t *testing.T) {
 		{"from: '" + secure.URL + "/a.csv', params: {max_retries: 0}", "x509: certificate signed by unknown authority", "add the authority"},
 		{"from: 'https://" + plain + "/a.csv', params: {max_retries: 0}", "does not look like a TLS handshake", "write http://"},
 		{"from: 'http://" + host + "/a.csv', params: {max_retries: 0}", "the server answered 400 Bad Request", ""},
-		{"from: 's3://lake/r.parquet', " + s3Params(s, "s3_endpoint", secure.URL), "the certificate of the object store " + host + " is not valid: x509: ", "add the authority"},
+		{
+			"from: 's3://lake/r.parquet', " + s3Params(s, "s3_endpoint", secure.URL), "the certificate of the object store " + host + " is not valid: x509: ",
+			"add the authority",
+		},
 		{"from: 's3://lake/r.parquet', " + s3Params(s, "s3_endpoint", "https://"+plain), "the object store " + plain + " has no TLS", "write http://"},
 	} {
 		problems := w.reload("datasets:\n- {name: good, from: 's3://lake/trips/', " + s3Params(s) + "}\n- {name: bad, " + c.declared + "}\n")

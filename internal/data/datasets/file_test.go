@@ -75,7 +75,10 @@ func TestFormats(t *testing.T) {
 		{"hive types", "file:hive/*/*.csv", "{hive_types: {year: VARCHAR}}", "SELECT DISTINCT typeof(year) FROM t", "VARCHAR"},
 		{"format by name", "file:raw.txt", "{file_format: csv, csv_has_header: false, csv_delimiter: '|'}", "SELECT * FROM t", "1|2, 3|4"},
 		{"names", "file:raw.txt", "{file_format: csv, header: false, sep: '|', names: [x, y]}", "SELECT y FROM t", "2, 4"},
-		{"columns", "file:raw.txt", "{file_format: csv, header: false, delim: '|', columns: {x: VARCHAR, y: DOUBLE}}", "SELECT typeof(x), y FROM t LIMIT 1", "VARCHAR|2.0"},
+		{
+			"columns", "file:raw.txt", "{file_format: csv, header: false, delim: '|', columns: {x: VARCHAR, y: DOUBLE}}", "SELECT typeof(x), y FROM t LIMIT 1",
+			"VARCHAR|2.0",
+		},
 		{"all_varchar", "file:a.csv", "{all_varchar: true}", "SELECT typeof(a) FROM t LIMIT 1", "VARCHAR"},
 		{"nullstr", "file:a.csv", "{nullstr: [x]}", "SELECT b FROM t", "NULL, y"},
 		{"nullstr text", "file:a.csv", "{nullstr: x}", "SELECT b FROM t", "NULL, y"},
@@ -142,12 +145,18 @@ func TestProblems(t *testing.T) {
 		{"empty", "from: file:empty.csv", `empty.csv" is empty (write at least the line with the names of the columns to it`},
 		{"spreadsheet", "from: file:book.xlsx", `spreadsheets (.xlsx) are not read (save the sheet as CSV or Parquet)`},
 		{"no extension", "from: file:data", `does not show the format of the file (set params.file_format`},
-		{"connector", "from: oracle:t", `connector "oracle" is not served by this build (served: abfs, abfss, delta_lake, duckdb, ducklake, file, flightsql, github, gs, http, https, iceberg, mysql, postgres, s3, spice.ai, spiceai, sqlite)`},
+		{
+			"connector", "from: oracle:t",
+			`connector "oracle" is not served by this build (served: abfs, abfss, delta_lake, duckdb, ducklake, file, flightsql, github, gs, http, https, iceberg, mysql, postgres, s3, spice.ai, spiceai, sqlite)`,
+		},
 		{"connector typo", "from: fil:a.csv", `did you mean "file"?`},
 		{"no connector", "from: a.csv", `"a.csv" does not name a connector (write connector:path, for example file:a.csv)`},
 		{"format", "{from: 'file:a.csv', params: {file_format: parket}}", `file format "parket" is not served (did you mean "parquet"?`},
 		{"param", "{from: 'file:a.csv', params: {csv_delimter: ','}}", `params.csv_delimter is not an option of csv files (did you mean "csv_delimiter"?)`},
-		{"params", "{from: 'file:a.csv', params: {csv_delimter: ',', file_watcher: enabled, zzz: 1}}", `params.csv_delimter is not an option of csv files; nor are there params.file_watcher, params.zzz (did you mean "csv_delimiter"?)`},
+		{
+			"params", "{from: 'file:a.csv', params: {csv_delimter: ',', file_watcher: enabled, zzz: 1}}",
+			`params.csv_delimter is not an option of csv files; nor are there params.file_watcher, params.zzz (did you mean "csv_delimiter"?)`,
+		},
 		{"other format's param", "{from: 'file:a.csv', params: {json_format: array}}", `params.json_format is an option of json files, but the file is read as csv`},
 		{"bool", "{from: 'file:a.csv', params: {header: maybe}}", `params.header takes true or false, not "maybe"`},
 		{"int", "{from: 'file:a.csv', params: {skip: [1]}}", `params.skip takes a whole number, not a list`},
@@ -231,7 +240,8 @@ func TestLateRaggedRow(t *testing.T) {
 		t.Fatalf("got %v, want %s", problems, want)
 	}
 	w.file("late.csv", "a\n"+strings.Repeat("1\n", 30_000)+"x\n")
-	problems = w.m.Prepare(t.Context(), Request{Pod: w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}, params: {sample_size: 20480}}]\n")}).Problems
+	problems = w.m.Prepare(t.Context(),
+		Request{Pod: w.load("datasets: [{name: t, from: 'file:late.csv', acceleration: {}, params: {sample_size: 20480}}]\n")}).Problems
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, `line 30002: column "a" is read as BIGINT, but the value is "x"`) {
 		t.Fatal(problems)
 	}
@@ -246,7 +256,8 @@ func TestColumnsKeepDescriptionAndType(t *testing.T) {
 	w.want("SELECT zip FROM sales.t", "01234")
 	w.want("SELECT zip FROM spice.sales.t", "01234")
 	s := w.status("sales.t")
-	if s.Schema != "sales" || s.Description != "it's sales" || s.Columns[1] != (tables.Column{Name: "zip", Type: "VARCHAR", Description: "a 'zip'"}) || s.Format != "csv" {
+	if s.Schema != "sales" || s.Description != "it's sales" || s.Columns[1] != (tables.Column{Name: "zip", Type: "VARCHAR", Description: "a 'zip'"}) ||
+		s.Format != "csv" {
 		t.Errorf("%+v", s)
 	}
 	var comment string
@@ -323,7 +334,8 @@ func TestCommentsOfDuckDBFiles(t *testing.T) {
 	w.exec("COMMENT ON VIEW shop.main.recent IS 'the last orders'")
 	w.exec("DETACH shop")
 	for _, more := range []string{"", ", access: read_write", ", acceleration: {mode: file}"} {
-		w.ok("datasets: [{name: t, from: 'duckdb:shop.db/sales.orders', columns: [{name: owner, description: the seller}]" + more + "}, {name: recent, from: 'duckdb:shop.db/recent'}]\n")
+		w.ok("datasets: [{name: t, from: 'duckdb:shop.db/sales.orders', columns: [{name: owner, description: the seller}]" + more +
+			"}, {name: recent, from: 'duckdb:shop.db/recent'}]\n")
 		w.want("SELECT name, description FROM spiced.datasets ORDER BY 1", "recent|the last orders, t|what was bought")
 		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 't' AND description IS NOT NULL ORDER BY 1", "amount|in euros, owner|the seller")
 		w.ok("")

@@ -67,7 +67,8 @@ func TestFlightSQL(t *testing.T) {
 			if asked := s.Asked(); !slices.Contains(asked, `SELECT "id", "placed" FROM "shop"."main"."orders" WHERE "id" > 1`) {
 				t.Errorf("not all columns and rows were to be asked for: %q", asked)
 			}
-			s.Table("orders", orderSchema, append(orderRows, `[{"id": 4, "customer": "new", "placed": "2027-01-01 10:00:00Z"}, {"id": 5, "customer": "old", "placed": "2025-01-01 10:00:00Z"}]`)...)
+			s.Table("orders", orderSchema,
+				append(orderRows, `[{"id": 4, "customer": "new", "placed": "2027-01-01 10:00:00Z"}, {"id": 5, "customer": "old", "placed": "2025-01-01 10:00:00Z"}]`)...)
 			for _, name := range []string{"orders", "newest"} {
 				if err := w.refresh(name, refresh.Override{}); err != nil {
 					t.Error(err)
@@ -77,7 +78,8 @@ func TestFlightSQL(t *testing.T) {
 			w.want("SELECT list(id ORDER BY id) FROM newest", "[1, 2, 3, 4]")
 
 			s.Break(errors.New("the disk of the server is full"))
-			if err := w.refresh("orders", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "the Flight SQL server "+s.Address+": the disk of the server is full") {
+			if err := w.refresh("orders", refresh.Override{}); err == nil ||
+				!strings.Contains(err.Error(), "the Flight SQL server "+s.Address+": the disk of the server is full") {
 				t.Errorf("got %v", err)
 			}
 			s.Break(nil)
@@ -88,7 +90,8 @@ func TestFlightSQL(t *testing.T) {
 			}
 			w.want("FROM orders", "7|x")
 			s.Stop()
-			if err := w.refresh("orders", refresh.Override{}); err == nil || !strings.Contains(err.Error(), "cannot reach the Flight SQL server "+s.Address+": connection refused") {
+			if err := w.refresh("orders", refresh.Override{}); err == nil ||
+				!strings.Contains(err.Error(), "cannot reach the Flight SQL server "+s.Address+": connection refused") {
 				t.Errorf("got %v", err)
 			}
 			w.want("FROM orders", "7|x")
@@ -145,17 +148,35 @@ func TestFlightSQLFaults(t *testing.T) {
 	good := endpoint + ", flightsql_username: ada, flightsql_password: '${secrets:flight_pass}'"
 	w.file("no.pem", "no certificate")
 	for _, c := range []struct{ name, from, params, message, hint string }{
-		{"password", "flightsql:orders", endpoint + ", flightsql_username: ada, flightsql_password: '${secrets:wrong}'", at + ": sign in", "correct params.flightsql_username"},
+		{
+			"password", "flightsql:orders", endpoint + ", flightsql_username: ada, flightsql_password: '${secrets:wrong}'", at + ": sign in",
+			"correct params.flightsql_username",
+		},
 		{"no user", "flightsql:orders", endpoint, at + ": sign in", "correct params.flightsql_username"},
 		{"table", "flightsql:order", good, at + `: there is no table "order"`, ""},
 		{"no columns", "flightsql:empty", good, at + ` says no columns of "empty"`, ""},
 		{"port", "flightsql:orders", "flightsql_endpoint: 'http://" + silent.Addr().String() + "'", "connection refused", ""},
 		{"host", "flightsql:orders", "flightsql_endpoint: 'http://nowhere.invalid:50051'", "cannot reach the Flight SQL server nowhere.invalid:50051: ", ""},
-		{"TLS to a server without", "flightsql:orders", "flightsql_endpoint: 'https://" + s.Address + "'", "cannot reach " + at + ": tls: first record does not look like a TLS handshake", ""},
-		{"no TLS to a server with", "flightsql:orders", "flightsql_endpoint: 'http://" + secure.Address + "'", "cannot reach the Flight SQL server " + secure.Address, ""},
-		{"certificate", "flightsql:orders", "flightsql_endpoint: 'https://" + secure.Address + "'", "certificate signed by unknown authority", "flightsql_tls_ca_certificate_file"},
-		{"file of the certificate", "flightsql:orders", "flightsql_endpoint: 'https://" + secure.Address + "', flightsql_tls_ca_certificate_file: nothing.pem", `cannot read the certificate "nothing.pem": no such file`, ""},
-		{"no certificate", "flightsql:orders", "flightsql_endpoint: 'https://" + secure.Address + "', flightsql_tls_ca_certificate_file: no.pem", "the file has no certificate", "PEM"},
+		{
+			"TLS to a server without", "flightsql:orders", "flightsql_endpoint: 'https://" + s.Address + "'",
+			"cannot reach " + at + ": tls: first record does not look like a TLS handshake", "",
+		},
+		{
+			"no TLS to a server with", "flightsql:orders", "flightsql_endpoint: 'http://" + secure.Address + "'",
+			"cannot reach the Flight SQL server " + secure.Address, "",
+		},
+		{
+			"certificate", "flightsql:orders", "flightsql_endpoint: 'https://" + secure.Address + "'", "certificate signed by unknown authority",
+			"flightsql_tls_ca_certificate_file",
+		},
+		{
+			"file of the certificate", "flightsql:orders", "flightsql_endpoint: 'https://" + secure.Address + "', flightsql_tls_ca_certificate_file: nothing.pem",
+			`cannot read the certificate "nothing.pem": no such file`, "",
+		},
+		{
+			"no certificate", "flightsql:orders", "flightsql_endpoint: 'https://" + secure.Address + "', flightsql_tls_ca_certificate_file: no.pem",
+			"the file has no certificate", "PEM",
+		},
 		{"endpoint", "flightsql:orders", "flightsql_endpoint: 'localhost:50051'", `is not `, "write https://host:port"},
 		{"scheme", "flightsql:orders", "flightsql_endpoint: 'ftp://localhost:50051'", `"ftp" is not a scheme`, "write https://host:port"},
 		{"path", "flightsql:orders", "flightsql_endpoint: 'http://localhost:50051/orders'", "is not the URL", "write https://host:port"},
@@ -165,9 +186,15 @@ func TestFlightSQLFaults(t *testing.T) {
 		{"param", "flightsql:orders", good + ", flightsql_pasword: x", `unknown param "flightsql_pasword"`, `"flightsql_password"`},
 		{"no endpoint of Spice", "spice.ai/orders", "spiceai_api_key: '${secrets:wrong}'", "the endpoint of the runtime is missing", "params.spiceai_region"},
 		{"two endpoints", "spice.ai:http://" + s.Address, "spiceai_endpoint: 'http://localhost:1'", "from has the endpoint", "one of them"},
-		{"two keys", "spice.ai/orders", "spiceai_endpoint: 'http://localhost:1', spiceai_api_key: x, spiceai_token: y", "spiceai_api_key is set as well", "leave it out"},
+		{
+			"two keys", "spice.ai/orders", "spiceai_endpoint: 'http://localhost:1', spiceai_api_key: x, spiceai_token: y", "spiceai_api_key is set as well",
+			"leave it out",
+		},
 		{"path of Spice", "spice.ai/a/b/c", "spiceai_endpoint: 'http://localhost:1'", "is not a dataset of a runtime", "spice.ai/org/app/datasets/table"},
-		{"key of Spice", "spice.ai/orders", "spiceai_endpoint: 'http://" + s.Address + "', spiceai_api_key: '${secrets:wrong}'", "sign in", "correct params.spiceai_api_key"},
+		{
+			"key of Spice", "spice.ai/orders", "spiceai_endpoint: 'http://" + s.Address + "', spiceai_api_key: '${secrets:wrong}'", "sign in",
+			"correct params.spiceai_api_key",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
@@ -183,7 +210,8 @@ func TestFlightSQLFaults(t *testing.T) {
 	}
 	w.t = t
 	problems := w.reload("datasets: [{name: live, from: 'flightsql:orders', params: {" + good + "}}]\n")
-	if len(problems) != 1 || problems[0].Message != "connector flightsql reads into an accelerated copy only" || problems[0].Hint != "set acceleration.enabled: true" {
+	if len(problems) != 1 || problems[0].Message != "connector flightsql reads into an accelerated copy only" ||
+		problems[0].Hint != "set acceleration.enabled: true" {
 		t.Errorf("got %v", problems)
 	}
 }

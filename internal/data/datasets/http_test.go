@@ -152,7 +152,9 @@ func TestHTTPFailures(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte("a\n"))
 		}, "", "unexpected EOF", 3},
-		{"redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "params: {max_retries: 0}", "more than 5 redirects", 6},
+		{"redirects", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		}, "params: {max_retries: 0}", "more than 5 redirects", 6},
 	}
 	defer close(release)
 	for _, c := range cases {

@@ -70,7 +70,10 @@ func TestChecksAgreeWithLoads(t *testing.T) {
 		"primary_key: id, indexes: {name: unique}, on_conflict: {id: drop}", "primary_key: id, refresh_sql: \"SELECT * FROM %s WHERE region = 'EU'\"",
 		"primary_key: nope", "indexes: {name: unique}, refresh_mode: append",
 	}
-	policies := []string{"", "row_filter: \"region = 'EU'\"", "column_mask: {name: \"'x'\"}", "column_mask: {id: \"0\"}", "row_filter: \"id > 1\", column_mask: {region: \"'?'\"}"}
+	policies := []string{
+		"", "row_filter: \"region = 'EU'\"", "column_mask: {name: \"'x'\"}", "column_mask: {id: \"0\"}",
+		"row_filter: \"id > 1\", column_mask: {region: \"'?'\"}",
+	}
 	var pod strings.Builder
 	pod.WriteString("datasets:\n")
 	for i, from := range sources {
@@ -78,7 +81,8 @@ func TestChecksAgreeWithLoads(t *testing.T) {
 			for k, policy := range policies {
 				name := fmt.Sprintf("d_%d_%d_%d", i, j, k)
 				from := fmt.Sprintf(from, kinds[(i+j+k)%len(kinds)]) // each kind of rows with each key and source
-				fmt.Fprintf(&pod, "  - {name: %s, from: '%s', time_column: id, acceleration: {enabled: true, %s}, %s}\n", name, from, strings.ReplaceAll(key, "%s", name), policy)
+				fmt.Fprintf(&pod, "  - {name: %s, from: '%s', time_column: id, acceleration: {enabled: true, %s}, %s}\n", name, from,
+					strings.ReplaceAll(key, "%s", name), policy)
 			}
 		}
 	}
@@ -88,7 +92,10 @@ func TestChecksAgreeWithLoads(t *testing.T) {
 	if loaded != checked {
 		t.Errorf("%s", firstDifference(loaded, checked))
 	}
-	for _, want := range []string{"rows have a duplicate key (id): 3 ", "rows have a duplicate key (name, region): c, EU", "rows have no value for the key (id)", "different rows have the same (id)"} {
+	for _, want := range []string{
+		"rows have a duplicate key (id): 3 ", "rows have a duplicate key (name, region): c, EU", "rows have no value for the key (id)",
+		"different rows have the same (id)",
+	} {
 		if !strings.Contains(loaded, want) {
 			t.Errorf("no dataset has the fault %q", want)
 		}

@@ -149,7 +149,10 @@ func TestLakesInS3(t *testing.T) {
 			t.Setenv("LAKE_SECRET", s.Secret)
 			t.Setenv("WRONG", "hunter2")
 			s.Bucket("lake")
-			environment := []string{"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=" + s.Key, "AWS_SECRET_ACCESS_KEY=" + s.Secret, "AWS_REGION=us-east-1", "LAKE_STATE=" + t.TempDir()}
+			environment := []string{
+				"AWS_ENDPOINT_URL=" + s.URL, "AWS_ACCESS_KEY_ID=" + s.Key, "AWS_SECRET_ACCESS_KEY=" + s.Secret, "AWS_REGION=us-east-1",
+				"LAKE_STATE=" + t.TempDir(),
+			}
 			written := laketest.Write(t, l.function, "s3://lake/data/orders", environment...)
 			prefix := map[string]string{"delta_lake": "delta_lake_aws", "iceberg": "iceberg_s3"}[l.connector]
 			params := func(key, secret, endpoint string) string {
@@ -170,10 +173,16 @@ func TestLakesInS3(t *testing.T) {
 				{"bucket", "s3://laek/data/orders", right, `has no bucket "laek"`, "correct the bucket, or params." + prefix + "_endpoint"},
 				{"bucket's name", "s3://a/data/orders", right, `"a" is not the name of a bucket`, l.connector + ":s3://bucket/table/"},
 				{"dots", "s3://lake/x/../data/orders", right, "must not be empty, . or ..", "write the folder itself"},
-				{"secret", "s3://lake/data/orders", params(s.Key, "${secrets:wrong}", s.URL), "The request signature we calculated does not match", "correct params." + prefix + "_access_key_id and params." + prefix + "_secret"},
+				{
+					"secret", "s3://lake/data/orders", params(s.Key, "${secrets:wrong}", s.URL), "The request signature we calculated does not match",
+					"correct params." + prefix + "_access_key_id and params." + prefix + "_secret",
+				},
 				{"half a key", "s3://lake/data/orders", "params: {" + prefix + "_access_key_id: x}", "a key has two parts", prefix + "_secret_access_key"},
 				{"http", "s3://lake/data/orders", params(s.Key, "x", "http://minio.example.com"), "sends keys and data in the clear", prefix + "_allow_http: true"},
-				{"host", "s3://lake/data/orders", params(s.Key, "x", "nowhere.invalid"), "there is no host of that name", "correct params." + prefix + "_endpoint or params." + prefix + "_region"},
+				{
+					"host", "s3://lake/data/orders", params(s.Key, "x", "nowhere.invalid"), "there is no host of that name",
+					"correct params." + prefix + "_endpoint or params." + prefix + "_region",
+				},
 				{"param", "s3://lake/data/orders", "params: {" + prefix + "_acces_key_id: x}", prefix + "_acces_key_id", prefix + "_access_key_id"},
 				{"scheme", "gs://lake/data/orders", right, "tables at gs:// are not served", "s3://bucket/table/"},
 			} {
@@ -249,7 +258,10 @@ func TestLakesInAzure(t *testing.T) {
 				{at + "/data/ä orders", params("no base64!", s.URL), "the access key is not base64", "copy the whole key"},
 				{at + "/data/ä orders", params("x", "http://azure.example.com"), "sends keys and data in the clear", prefix + "_allow_http: true"},
 				{at + "/data/ä orders", "params: {" + prefix + "_client_id: x}", "it is used with params." + prefix + "_client_secret only", ""},
-				{at + "/data/ä orders", "params: {" + prefix + "_endpoint: '" + s.URL + "'}", "the way to authenticate is missing", "set one of params." + prefix + "_account_key, " + prefix + "_sas_key, "},
+				{
+					at + "/data/ä orders", "params: {" + prefix + "_endpoint: '" + s.URL + "'}", "the way to authenticate is missing",
+					"set one of params." + prefix + "_account_key, " + prefix + "_sas_key, ",
+				},
 				{at + "/data/ä orders", "params: {" + prefix + "_acount_key: x}", prefix + "_acount_key", prefix + "_account_key"},
 			}
 			bad := pod
@@ -310,7 +322,8 @@ func TestLakeFaults(t *testing.T) {
 			{"https://example.com/v1/namespaces/a/tables/b", "tables at https:// are not served", "s3://bucket/table/"},
 		} {
 			problems := w.reload("datasets: [{name: good, from: 'file:good.csv'}, {name: bad, from: '" + l.connector + ":" + c.from + "'}]")
-			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) || strings.Contains(problems.Error(), "127.0.0.1") {
+			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) ||
+				strings.Contains(problems.Error(), "127.0.0.1") {
 				t.Errorf("%s: got %v", c.from, problems)
 			}
 			w.want("FROM good", "1")
@@ -343,7 +356,10 @@ func TestIcebergMetadataPath(t *testing.T) {
 	w.ok("datasets: [{name: all, from: 'iceberg:n/t'}, {name: old, from: 'iceberg:n/t', params: {metadata_path: '" + third[0] + "'}}]")
 	w.want("SELECT count(*) FROM old", "50")
 	w.want("SELECT count(*) FROM \"all\" WHERE z IS NOT NULL", "25")
-	for path, message := range map[string]string{"v9.metadata.json": `the table has no metadata file "v9.metadata.json"`, "/etc/passwd": "is not the name of a file *.metadata.json"} {
+	for path, message := range map[string]string{
+		"v9.metadata.json": `the table has no metadata file "v9.metadata.json"`,
+		"/etc/passwd":      "is not the name of a file *.metadata.json",
+	} {
 		problems := w.reload("datasets: [{name: old, from: 'iceberg:n/t', params: {metadata_path: '" + path + "'}}]")
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, message) {
 			t.Errorf("%s: got %v", path, problems)
@@ -387,7 +403,8 @@ func TestHostileTables(t *testing.T) {
 		{"other bucket", add("s3://lake/other.parquet", ""), nil, "HTTP 404"},
 		{"link to a file", add("link.parquet", ""), link(filepath.Join(w.dir, "other.parquet"), "link.parquet"), "HTTP 403"},
 		{"link to a folder", add("link/other.parquet", ""), link(outside, "link"), "HTTP 403"},
-		{"vector", add("link.parquet", `,"deletionVector":{"storageType":"p","pathOrInlineDv":"file://`+filepath.Join(w.dir, "other.parquet")+`","offset":1,"sizeInBytes":40,"cardinality":2}`), nil, "no dataset reads there"},
+		{"vector", add("link.parquet", `,"deletionVector":{"storageType":"p","pathOrInlineDv":"file://`+filepath.Join(w.dir, "other.parquet")+
+			`","offset":1,"sizeInBytes":40,"cardinality":2}`), nil, "no dataset reads there"},
 		{"link to the log", "", link(filepath.Join(outside, "table/_delta_log"), "_delta_log"), "cannot read the folder: path escapes"},
 		{"link to a commit", "", link("/etc/passwd", "_delta_log/00000000000000000000.json"), "has no folder _delta_log with files"},
 		{"pipe", "", func(table string) error {
@@ -397,7 +414,10 @@ func TestHostileTables(t *testing.T) {
 		{"missing commit", add("x.parquet", ""), func(table string) error {
 			return os.Remove(filepath.Join(table, "_delta_log/00000000000000000000.json"))
 		}, "No table metadata or protocol found"},
-		{"newer protocol", `{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["futureFeature"],"writerFeatures":["futureFeature"]}}`, nil, "futureFeature"},
+		{
+			"newer protocol", `{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["futureFeature"],"writerFeatures":["futureFeature"]}}`, nil,
+			"futureFeature",
+		},
 		{"column of the name", `{"metaData":{"id":"1","format":{"provider":"parquet","options":{}},"schemaString":"{\"type\":\"struct\",\"fields\":[{\"name\":\"__file\",\"type\":\"string\",\"nullable\":true,\"metadata\":{}}]}","partitionColumns":[],"configuration":{}}}`, nil, "__file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -423,7 +443,8 @@ func TestHostileTables(t *testing.T) {
 				rows, err := w.read("FROM bad")
 				text = fmt.Sprint(rows, err)
 			}
-			if !strings.Contains(text, c.message) || strings.Contains(text, outsideRow) || strings.Contains(text, "root:") || strings.Contains(text, "127.0.0.1") || strings.Contains(text, "delta_kernel") {
+			if !strings.Contains(text, c.message) || strings.Contains(text, outsideRow) || strings.Contains(text, "root:") || strings.Contains(text, "127.0.0.1") ||
+				strings.Contains(text, "delta_kernel") {
 				t.Errorf("got %s\nwant %s", text, c.message)
 			}
 			w.want("SELECT list(id ORDER BY id) FROM good", "[1, 2]")

@@ -75,7 +75,9 @@ func (m *Manager) castColumns(ctx context.Context, d *Dataset, out *source.Opene
 // uncast returns the columns that are read with the type that the source says.
 func (d *Dataset) uncast(columns []engine.Column) []engine.Column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c engine.Column) bool {
-		return slices.ContainsFunc(d.Described, func(x spicepod.DatasetColumn) bool { return x.Type != "" && strings.EqualFold(x.Name, c.Name) })
+		return slices.ContainsFunc(d.Described, func(x spicepod.DatasetColumn) bool {
+			return x.Type != "" && strings.EqualFold(x.Name, c.Name)
+		})
 	})
 }
 
@@ -93,8 +95,9 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 	switch {
 	case d.Acceleration == nil:
 		v = &tables.Version{
-			Query: src.Query, Base: src.Base, Writer: src.Writer, ReadOnly: d.readOnly(src.ReadOnly), Written: src.Written, Changing: src.Written || src.Changing,
-			Files: d.from.Connector != "duckdb", Resources: src.Resources,
+			Query: src.Query, Base: src.Base, Writer: src.Writer, ReadOnly: d.readOnly(src.ReadOnly), Written: src.Written,
+			Changing: src.Written || src.Changing,
+			Files:    d.from.Connector != "duckdb", Resources: src.Resources,
 		}
 		if v.Writer != nil {
 			v.Base = engine.StandIn(d.Relation)
@@ -238,7 +241,8 @@ func (m *Manager) plan(ctx context.Context, d *Dataset, o refresh.Override, sour
 	a := d.Acceleration
 	l := copies.Load{
 		Table: &d.Table, Source: source, Rows: "SELECT * FROM " + engine.Identifier(d.Relation.Name),
-		Time: d.time(), Window: a.Window(), Untimed: a.RefreshDataWindow == 0, Needs: &sqltree.Filter{Whole: true, Plain: true},
+		Time: d.time(), Window: a.Window(), Untimed: a.RefreshDataWindow == 0,
+		Needs: &sqltree.Filter{Whole: true, Plain: true},
 	}
 	if cmp.Or(o.RefreshMode, a.RefreshMode) == spicepod.RefreshAppend {
 		l.Append, l.Overlap, l.Base = true, a.RefreshAppendOverlap, d.Current()

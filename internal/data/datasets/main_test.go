@@ -155,7 +155,8 @@ func (w *world) relations() []engine.Relation {
 	for _, v := range w.views {
 		out = append(out, v.Relation)
 	}
-	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"}, engine.Relation{Schema: "spiced", Name: "dataset_constraints"})
+	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"},
+		engine.Relation{Schema: "spiced", Name: "dataset_constraints"})
 }
 
 // file writes a file in the folder.

@@ -1,7 +1,9 @@
 // Package datasets prepares and publishes the datasets of a Spicepod. It keeps
 // their data across generations.
 //
-//	m, err := datasets.NewManager(datasets.Options{DB: db, Roots: roots, StateDir: dir, Log: log, Publish: publish, Retry: reload})
+//	m, err := datasets.NewManager(datasets.Options{
+//		DB: db, Roots: roots, StateDir: dir, Log: log, Publish: publish, Retry: reload,
+//	})
 //	defer m.Close()
 //	p := m.Prepare(ctx, datasets.Request{Pod: pod}) // opens sources and loads copies
 //	err = db.Publish(ctx, catalog, func(tx *engine.Tx) error {
@@ -126,7 +128,8 @@ func NewManager(opts Options) (*Manager, error) {
 	}
 	attacher, roots := resource.NewAttacher(opts.DB, opts.Log), source.NewRoots(opts.Roots)
 	store, err1 := copies.Open(copies.Options{
-		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files, Clock: opts.Clock, Log: opts.Log,
+		DB: opts.DB, Attacher: attacher, Dir: filepath.Join(opts.StateDir, "accelerated"), Files: opts.Files,
+		Clock: opts.Clock, Log: opts.Log,
 	})
 	progress := &load.Reporter{Clock: opts.Clock, Report: opts.Progress}
 	cache, err2 := fetch.Open(filepath.Join(opts.StateDir, downloads), opts.Limits.Cache, opts.Log)
@@ -134,7 +137,10 @@ func NewManager(opts Options) (*Manager, error) {
 		return nil, err
 	}
 	objects := objectstore.New(opts.DB.Exec, opts.Log)
-	connectors, err := openConnectors(parts{Options: opts, attacher: attacher, roots: roots, progress: progress, objects: objects, cache: cache})
+	connectors, err := openConnectors(parts{
+		Options: opts, attacher: attacher, roots: roots, progress: progress,
+		objects: objects, cache: cache,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +148,15 @@ func NewManager(opts Options) (*Manager, error) {
 		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,
 		catalogs: &catalogs{opts: opts, connectors: connectors},
 		snapshots: snapshots.New(snapshots.Options{
-			DB: opts.DB, Copies: store, Dir: store.Dir, MaxBytes: opts.Limits.Download, Clock: opts.Clock, Progress: progress, Log: opts.Log, Ended: snapshotEnded(opts),
+			DB: opts.DB, Copies: store, Dir: store.Dir, MaxBytes: opts.Limits.Download, Clock: opts.Clock, Progress: progress,
+			Log: opts.Log, Ended: snapshotEnded(opts),
 		}),
-		refreshes: refresh.New(refresh.Options{DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish, Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry}),
-		live:      map[string]*served{}, failed: map[string]Status{}, loads: &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}, requests: newBackground()},
+		refreshes: refresh.New(refresh.Options{
+			DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish,
+			Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry,
+		}),
+		live: map[string]*served{}, failed: map[string]Status{},
+		loads:   &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}, requests: newBackground()},
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil
 }

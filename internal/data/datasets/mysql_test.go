@@ -32,7 +32,8 @@ func newMySQL(t *testing.T) (*world, *mysqltest.Server) {
 	t.Helper()
 	w := newMySQLWorld(t)
 	s := mysqltest.Start(t)
-	s.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer varchar(20), amount decimal(10,2), at timestamp NULL, owner text, KEY customer (customer), KEY at (at))",
+	s.Exec("CREATE TABLE orders (id bigint PRIMARY KEY, customer varchar(20), amount decimal(10,2), at timestamp NULL, owner text, KEY customer "+
+		"(customer), KEY at (at))",
 		"INSERT INTO orders SELECT seq, CONCAT('c', seq % 10), seq * 1.5, '2026-01-01' + INTERVAL seq DAY, IF(seq % 2 = 0, 'ann', 'bob') FROM seq_1_to_100",
 		"CREATE DATABASE `Big Shop`", "CREATE TABLE `Big Shop`.`Odd.Name's` (x int)", "INSERT INTO `Big Shop`.`Odd.Name's` VALUES (7)",
 		"CREATE TABLE hidden (x int)", "GRANT SELECT ON test.orders TO reader", "GRANT SELECT ON `Big Shop`.* TO reader")
@@ -41,7 +42,10 @@ func newMySQL(t *testing.T) (*world, *mysqltest.Server) {
 
 // mysqlParams are the params of a dataset of the server, with others in place of some.
 func mysqlParams(s *mysqltest.Server, others ...string) string {
-	return paramsOf(map[string]string{"mysql_host": "127.0.0.1", "mysql_tcp_port": fmt.Sprint(s.Port), "mysql_db": "test", "mysql_user": mysqltest.Reader, "mysql_pass": "${secrets:pass}"}, others)
+	return paramsOf(map[string]string{
+		"mysql_host": "127.0.0.1", "mysql_tcp_port": fmt.Sprint(s.Port), "mysql_db": "test", "mysql_user": mysqltest.Reader,
+		"mysql_pass": "${secrets:pass}",
+	}, others)
 }
 
 func TestMySQL(t *testing.T) {
@@ -56,7 +60,8 @@ func TestMySQL(t *testing.T) {
 - {name: fast, from: 'mysql:orders', ` + mysqlParams(s) + `, acceleration: {primary_key: id, refresh_sql: "SELECT * FROM fast WHERE id <= 50"}}
 - {name: newest, from: 'mysql:orders', time_column: at, ` + mysqlParams(s) + `, acceleration: {refresh_mode: append}}
 - {name: own, from: 'mysql:orders', ` + mysqlParams(s) + `, row_filter: "owner = ctx('user_id')", column_mask: {amount: 'NULL'}}
-- {name: url, from: 'mysql:orders', params: {mysql_connection_string: 'mysql://reader:${secrets:pass_in_url}@127.0.0.1:` + fmt.Sprint(s.Port) + `/test?sslmode=required'}}
+- {name: url, from: 'mysql:orders', params: {mysql_connection_string: 'mysql://reader:${secrets:pass_in_url}@127.0.0.1:` +
+		fmt.Sprint(s.Port) + `/test?sslmode=required'}}
 `
 	w.ok(sections)
 	w.want("SELECT count(*), sum(amount), min(\"at\") FROM orders", "100|7575.00|2026-01-02 00:00:00")
@@ -73,7 +78,8 @@ func TestMySQL(t *testing.T) {
 	for _, more := range []string{"", ", acceleration: {}"} {
 		w.ok("datasets: [{name: commented, from: 'mysql:orders', " + mysqlParams(s) + more + ", columns: [{name: owner, description: the seller}]}]")
 		w.want("SELECT description FROM spiced.datasets WHERE name = 'commented'", "what was bought")
-		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 'commented' AND description IS NOT NULL ORDER BY 1", "amount|in euros, owner|the seller")
+		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 'commented' AND description IS NOT NULL ORDER BY 1",
+			"amount|in euros, owner|the seller")
 	}
 	w.ok(sections)
 
@@ -127,7 +133,8 @@ func TestMySQLFaults(t *testing.T) {
 	t.Setenv("PASS", mysqltest.Password)
 	t.Setenv("WRONG", "hunter2")
 	w, s := newMySQL(t)
-	s.Exec("CREATE VIEW broken AS SELECT * FROM hidden", "DROP TABLE hidden", "GRANT SELECT ON broken TO reader", "CREATE TABLE odd (`a``b` int)", "GRANT SELECT ON odd TO reader")
+	s.Exec("CREATE VIEW broken AS SELECT * FROM hidden", "DROP TABLE hidden", "GRANT SELECT ON broken TO reader", "CREATE TABLE odd (`a``b` int)",
+		"GRANT SELECT ON odd TO reader")
 	at := fmt.Sprintf("MySQL server 127.0.0.1:%d", s.Port)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // connects, and says nothing
 	if err != nil {
@@ -137,11 +144,20 @@ func TestMySQLFaults(t *testing.T) {
 	_, silentPort, _ := net.SplitHostPort(silent.Addr().String())
 	const good = "mysql:orders"
 	for _, c := range []struct{ name, from, params, message, hint string }{
-		{"password", good, mysqlParams(s, "mysql_pass", "${secrets:wrong}"), "the " + at + ": Access denied for user 'reader'@'127.0.0.1' (using password: YES)", "correct params.mysql_user and params.mysql_pass"},
+		{
+			"password", good, mysqlParams(s, "mysql_pass", "${secrets:wrong}"), "the " + at + ": Access denied for user 'reader'@'127.0.0.1' (using password: YES)",
+			"correct params.mysql_user and params.mysql_pass",
+		},
 		{"no password", good, mysqlParams(s, "mysql_pass", ""), "Access denied for user 'reader'@'127.0.0.1' (using password: NO)", "correct params.mysql_user"},
 		{"database", good, mysqlParams(s, "mysql_db", "tset"), "the " + at + ": Access denied for user 'reader'@'%' to database 'tset'", "correct params.mysql_db"},
-		{"table", "mysql:order", mysqlParams(s), `the database "test" of the ` + at + ` has no table "order" that the user "reader" may read`, `did you mean "orders"?`},
-		{"table of another database", "mysql:nowhere.orders", mysqlParams(s), `the database "nowhere" of the ` + at + ` has no table "orders"`, "can read no table there"},
+		{
+			"table", "mysql:order", mysqlParams(s), `the database "test" of the ` + at + ` has no table "order" that the user "reader" may read`,
+			`did you mean "orders"?`,
+		},
+		{
+			"table of another database", "mysql:nowhere.orders", mysqlParams(s), `the database "nowhere" of the ` + at + ` has no table "orders"`,
+			"can read no table there",
+		},
 		{"privilege", "mysql:hidden", mysqlParams(s), `has no table "hidden" that the user "reader" may read`, "it has broken, odd, orders"},
 		{"broken view", "mysql:broken", mysqlParams(s), "references invalid table(s)", ""},
 		{"column", "mysql:odd", mysqlParams(s), "the name of the column \"a`b\" has a character", "a view without it"},
@@ -168,7 +184,8 @@ func TestMySQLFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
-			problems := w.reload("datasets:\n- {name: bad, from: '" + strings.ReplaceAll(c.from, "'", "''") + "', " + c.params + "}\n- {name: good, from: 'mysql:orders', " + mysqlParams(s) + "}\n")
+			problems := w.reload("datasets:\n- {name: bad, from: '" + strings.ReplaceAll(c.from, "'", "''") + "', " + c.params +
+				"}\n- {name: good, from: 'mysql:orders', " + mysqlParams(s) + "}\n")
 			if len(problems) != 1 || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) {
 				t.Errorf("got %v; want %s; %s", problems, c.message, c.hint)
 			}
@@ -186,7 +203,8 @@ func TestMySQLFaults(t *testing.T) {
 func TestMySQLWithoutExtension(t *testing.T) {
 	w := newWorld(t)
 	problems := w.reload("datasets: [{name: t, from: 'mysql:t', params: {mysql_user: u, mysql_db: d}}]\n")
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "extension mysql_scanner, which is only loaded at a start") || problems[0].Hint != "restart spiced" {
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "extension mysql_scanner, which is only loaded at a start") ||
+		problems[0].Hint != "restart spiced" {
 		t.Error(problems)
 	}
 }

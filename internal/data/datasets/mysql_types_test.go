@@ -48,8 +48,16 @@ func TestMySQLTypes(t *testing.T) {
 		{"binary(3)", "BLOB", []string{"0x00ff10"}, map[string]string{"0x00ff10": `\x00\xFF\x10`}},
 		{"varbinary(10)", "BLOB", []string{"0x00ff10", "0x61", "0x4100"}, map[string]string{"0x00ff10": `\x00\xFF\x10`, "0x61": "a", "0x4100": `A\x00`}},
 		{"longblob", "BLOB", []string{"0x00ff10"}, map[string]string{"0x00ff10": `\x00\xFF\x10`}},
-		{"date", "DATE", []string{"2026-02-28", "0001-01-01", "9999-12-31", "0000-00-00", "2026-00-00"}, map[string]string{"0000-00-00": "NULL", "2026-00-00": "NULL"}},
-		{"datetime", "TIMESTAMP", []string{"2026-02-28 12:34:56", "1000-01-01 00:00:00", "9999-12-31 23:59:59", "0000-00-00 00:00:00"}, map[string]string{"0000-00-00 00:00:00": "NULL"}},
+		{
+			"date", "DATE",
+			[]string{"2026-02-28", "0001-01-01", "9999-12-31", "0000-00-00", "2026-00-00"},
+			map[string]string{"0000-00-00": "NULL", "2026-00-00": "NULL"},
+		},
+		{
+			"datetime", "TIMESTAMP",
+			[]string{"2026-02-28 12:34:56", "1000-01-01 00:00:00", "9999-12-31 23:59:59", "0000-00-00 00:00:00"},
+			map[string]string{"0000-00-00 00:00:00": "NULL"},
+		},
 		{"datetime(6)", "TIMESTAMP", []string{"2026-02-28 12:34:56.789012", "2026-02-28 00:00:00.000001"}, nil},
 		{"timestamp NULL", "TIMESTAMP", []string{"2026-02-28 12:34:56", "1970-01-01 00:00:01", "2038-01-19 03:14:07"}, nil},
 		{"timestamp(3) NULL", "TIMESTAMP", []string{"2026-02-28 12:34:56.789"}, nil},
@@ -71,7 +79,8 @@ func TestMySQLTypes(t *testing.T) {
 				statements = append(statements, fmt.Sprintf("INSERT INTO %s VALUES (%d, %s)", table, id, mysqlValue(c.declared, v)))
 			}
 			s.Exec(append(statements, "GRANT SELECT ON "+table+" TO reader")...)
-			if problems := w.reload("datasets:\n- {name: t, from: 'mysql:" + table + "', " + mysqlParams(s) + "}\n- {name: copied, from: 'mysql:" + table + "', " + mysqlParams(s) + ", acceleration: {}}\n"); len(problems) > 0 {
+			if problems := w.reload("datasets:\n- {name: t, from: 'mysql:" + table + "', " + mysqlParams(s) + "}\n- {name: copied, from: 'mysql:" + table + "', " +
+				mysqlParams(s) + ", acceleration: {}}\n"); len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			if got, err := w.read("SELECT DISTINCT typeof(v) FROM t"); got != c.duckdb {
@@ -105,7 +114,9 @@ func TestMySQLTypes(t *testing.T) {
 				}
 				var theirs, ours []string
 				for _, operator := range []string{"=", "<>", "<", ">="} {
-					theirs = append(theirs, fmt.Sprintf("(SELECT GROUP_CONCAT(id ORDER BY id) FROM %[1]s WHERE %[2]s %[3]s (SELECT %[2]s FROM %[1]s WHERE id = %[4]d) AND v NOT LIKE '%%-00-00%%')", table, comparable, operator, id))
+					theirs = append(theirs,
+						fmt.Sprintf("(SELECT GROUP_CONCAT(id ORDER BY id) FROM %[1]s WHERE %[2]s %[3]s (SELECT %[2]s FROM %[1]s WHERE id = %[4]d) AND v NOT LIKE '%%-00-00%%')",
+							table, comparable, operator, id))
 					ours = append(ours, fmt.Sprintf("(SELECT string_agg(id, ',' ORDER BY id) FROM t WHERE v %s %s)", operator, engine.Literal(want)))
 				}
 				client := strings.ReplaceAll(s.Value("SELECT "+strings.Join(theirs, ", ")), "\t", "|")
@@ -113,7 +124,10 @@ func TestMySQLTypes(t *testing.T) {
 					t.Errorf("= <> < >= %.80s: got %s, %v; the server's client has %s", want, got, err, client)
 				}
 				// Conditions that may be sent to the server select what DuckDB selects.
-				conditions := []string{"v = $", "v <> $", "v < $", "v >= $", "v IN ($, $)", "v IN ($, NULL)", "v NOT IN ($)", "v BETWEEN $ AND $", "v IS NOT NULL", "v = $ OR v IS NULL", "v = $ OR id = 1", "v IS DISTINCT FROM $"}
+				conditions := []string{
+					"v = $", "v <> $", "v < $", "v >= $", "v IN ($, $)", "v IN ($, NULL)", "v NOT IN ($)", "v BETWEEN $ AND $", "v IS NOT NULL",
+					"v = $ OR v IS NULL", "v = $ OR id = 1", "v IS DISTINCT FROM $",
+				}
 				if c.duckdb == "VARCHAR" {
 					conditions = append(conditions, "v LIKE $ || '%'", "starts_with(v, $)", "contains(v, $)", "v ILIKE $", "lower(v) = lower($)", "suffix(v, $)")
 				}
@@ -121,8 +135,10 @@ func TestMySQLTypes(t *testing.T) {
 			}
 			w.sameConditions([]string{"v = 'none'"}, "")
 			w.sameRows(
-				"SELECT min(v), max(v), count(v), count(DISTINCT v) FROM $t", "SELECT v, count(*) FROM $t GROUP BY v ORDER BY v", "SELECT id FROM $t ORDER BY v, id", "SELECT id FROM $t ORDER BY v DESC, id LIMIT 2",
-				"SELECT id FROM $t ORDER BY v NULLS FIRST, id LIMIT 1", "SELECT v FROM $t ORDER BY v LIMIT 1 OFFSET 1", "SELECT count(*) FROM $t a JOIN $t b USING (v)", "SELECT id FROM $t WHERE v IS NULL",
+				"SELECT min(v), max(v), count(v), count(DISTINCT v) FROM $t", "SELECT v, count(*) FROM $t GROUP BY v ORDER BY v", "SELECT id FROM $t ORDER BY v, id",
+				"SELECT id FROM $t ORDER BY v DESC, id LIMIT 2",
+				"SELECT id FROM $t ORDER BY v NULLS FIRST, id LIMIT 1", "SELECT v FROM $t ORDER BY v LIMIT 1 OFFSET 1", "SELECT count(*) FROM $t a JOIN $t b USING (v)",
+				"SELECT id FROM $t WHERE v IS NULL",
 			)
 		})
 	}

@@ -15,12 +15,15 @@ func TestFlightSQLConditions(t *testing.T) {
 	for _, o := range []flighttest.Options{{}, {NoClauses: true}, {LateErrors: true}, {NoSchema: true, LateErrors: true}} {
 		w, s := newWorld(t), startFlight(t, o)
 		params := "flightsql_endpoint: 'http://" + s.Address + "'"
-		w.ok("datasets:\n" + flightDataset("few", "flightsql:orders", params, ", refresh_sql: \"SELECT id, customer FROM few WHERE id BETWEEN 2 AND 7 AND customer = 'Émile' AND length(customer) > 2 LIMIT 5\"") +
+		w.ok("datasets:\n" + flightDataset("few", "flightsql:orders", params,
+			", refresh_sql: \"SELECT id, customer FROM few WHERE id BETWEEN 2 AND 7 AND customer = 'Émile' AND length(customer) > 2 LIMIT 5\"") +
 			flightDataset("first", "flightsql:orders", params, ", refresh_sql: 'SELECT id FROM first LIMIT 2'") +
 			"- {name: newest, from: 'flightsql:orders', time_column: id, params: {" + params + "}, acceleration: {enabled: true, refresh_mode: append}}\n" +
 			"- {name: lately, from: 'flightsql:orders', time_column: placed, params: {" + params + "}, acceleration: {enabled: true, refresh_data_window: 12h}}\n" +
-			"- {name: kept, from: 'flightsql:orders', time_column: placed, params: {" + params + "}, acceleration: {enabled: true, retention_period: 12h, retention_check_enabled: true, retention_check_interval: 1h}}\n" +
-			"- {name: doubles, from: 'flightsql:orders', columns: [{name: id, type: double}], params: {" + params + "}, acceleration: {enabled: true, refresh_sql: \"SELECT id FROM doubles WHERE id > 1\"}}\n")
+			"- {name: kept, from: 'flightsql:orders', time_column: placed, params: {" + params +
+			"}, acceleration: {enabled: true, retention_period: 12h, retention_check_enabled: true, retention_check_interval: 1h}}\n" +
+			"- {name: doubles, from: 'flightsql:orders', columns: [{name: id, type: double}], params: {" + params +
+			"}, acceleration: {enabled: true, refresh_sql: \"SELECT id FROM doubles WHERE id > 1\"}}\n")
 		w.want("FROM few", "3|Émile")
 		w.want("SELECT count(*) FROM first", "2")
 		w.want("SELECT id FROM lately", "3") // the time is 2026-01-02 03:04:05

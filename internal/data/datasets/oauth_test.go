@@ -105,8 +105,14 @@ func TestOAuth(t *testing.T) {
 		{"client credentials", clientCredentials + ", auth_scopes: 'read  write'", "", "", "me:s3cr3t%2F1 grant_type=client_credentials&scope=read+write"},
 		{"in the body", clientCredentials + ", auth_client_auth: body", "", "", ": client_id=me&client_secret=s3cr3t%2F1&grant_type=client_credentials"},
 		{"own header", clientCredentials + ", auth_header_name: x-access-token", "", "X-Access-Token", "me:s3cr3t%2F1 grant_type=client_credentials"},
-		{"refresh token", "http_auth_refresh_token: '${env:OAUTH_REFRESH}', http_auth_client_id: me, http_auth_client_secret: '${env:OAUTH_SECRET}'", "s3cr3t-refresh-0", "", "me:s3cr3t%2F1 grant_type=refresh_token&refresh_token=s3cr3t-refresh-0"},
-		{"public client", "http_auth_refresh_token: '${env:OAUTH_REFRESH}', http_auth_client_id: me", "s3cr3t-refresh-0", "", ": client_id=me&grant_type=refresh_token&refresh_token=s3cr3t-refresh-0"},
+		{
+			"refresh token", "http_auth_refresh_token: '${env:OAUTH_REFRESH}', http_auth_client_id: me, http_auth_client_secret: '${env:OAUTH_SECRET}'",
+			"s3cr3t-refresh-0", "", "me:s3cr3t%2F1 grant_type=refresh_token&refresh_token=s3cr3t-refresh-0",
+		},
+		{
+			"public client", "http_auth_refresh_token: '${env:OAUTH_REFRESH}', http_auth_client_id: me", "s3cr3t-refresh-0",
+			"", ": client_id=me&grant_type=refresh_token&refresh_token=s3cr3t-refresh-0",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, i := newWorld(t), newIssuer(t)
@@ -166,8 +172,14 @@ func TestOAuthFaults(t *testing.T) {
 	}{
 		{"500", "", answer(500, "s3cr3t"), false, "answers HTTP 500, without a token", 3},
 		{"429", "", answer(429, ""), false, "answers HTTP 429, without a token", 3},
-		{"401", "", answer(401, `{"error": "invalid_client", "error_description": "s3cr3t"}`), false, "issues no token: invalid_client; correct params.http_auth_client_id", 1},
-		{"a token that needs a proof", "", answer(200, `{"access_token": "s3cr3t-other", "token_type": "DPoP"}`), false, "answers with a token of the type dpop; use an endpoint that issues Bearer tokens", 1},
+		{
+			"401", "", answer(401, `{"error": "invalid_client", "error_description": "s3cr3t"}`), false,
+			"issues no token: invalid_client; correct params.http_auth_client_id", 1,
+		},
+		{
+			"a token that needs a proof", "", answer(200, `{"access_token": "s3cr3t-other", "token_type": "DPoP"}`), false,
+			"answers with a token of the type dpop; use an endpoint that issues Bearer tokens", 1,
+		},
 		{"garbage", "", answer(200, "<html>s3cr3t</html>"), false, "answers HTTP 200, without a token", 1},
 		{"redirect", "", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://localhost:1/", http.StatusTemporaryRedirect)
@@ -176,14 +188,29 @@ func TestOAuthFaults(t *testing.T) {
 			_ = r.ParseForm() // only then the server notices that the client has gone
 			<-r.Context().Done()
 		}, false, "took longer than 50ms (params.client_timeout)", 1},
-		{"a token that is not accepted", "", answer(200, `{"access_token": "s3cr3t-other"}`), true, "the server answered 401 Unauthorized to a new access token; correct the scopes, or the permissions of the client", 4},
+		{
+			"a token that is not accepted", "", answer(200, `{"access_token": "s3cr3t-other"}`), true,
+			"the server answered 401 Unauthorized to a new access token; correct the scopes, or the permissions of the client", 4,
+		},
 		{"a token that has expired", "", answer(200, `{"access_token": "s3cr3t-other", "expires_in": -1}`), true, "401 Unauthorized to a new access token", 4},
 
-		{"no URL", "auth_grant_type: client_credentials", nil, false, "params.auth_grant_type has no effect without the URL of the token endpoint; set params.auth_token_url", 0},
-		{"http", "auth_token_url: 'http://auth.example.com/token', " + clientCredentials, nil, false, "http://auth.example.com sends secrets in the clear; write https://", 0},
+		{
+			"no URL", "auth_grant_type: client_credentials", nil, false,
+			"params.auth_grant_type has no effect without the URL of the token endpoint; set params.auth_token_url", 0,
+		},
+		{
+			"http", "auth_token_url: 'http://auth.example.com/token', " + clientCredentials, nil, false,
+			"http://auth.example.com sends secrets in the clear; write https://", 0,
+		},
 		{"not a URL", "auth_token_url: 'file:///token', " + clientCredentials, nil, false, "the text is not the URL of a token endpoint", 0},
-		{"no refresh token", "http_auth_client_id: me", nil, false, "the refresh token is missing; set params.http_auth_refresh_token, or params.auth_grant_type: client_credentials", 0},
-		{"a refresh token", clientCredentials + ", http_auth_refresh_token: '${env:OAUTH_SECRET}'", nil, false, "there is no refresh token with auth_grant_type: client_credentials", 0},
+		{
+			"no refresh token", "http_auth_client_id: me", nil, false,
+			"the refresh token is missing; set params.http_auth_refresh_token, or params.auth_grant_type: client_credentials", 0,
+		},
+		{
+			"a refresh token", clientCredentials + ", http_auth_refresh_token: '${env:OAUTH_SECRET}'", nil, false,
+			"there is no refresh token with auth_grant_type: client_credentials", 0,
+		},
 		{"no ID", "auth_grant_type: client_credentials", nil, false, "the ID of the client is missing; set params.http_auth_client_id", 0},
 		{"no secret", "auth_grant_type: client_credentials, http_auth_client_id: me", nil, false, "the secret of the client is missing", 0},
 		{"grant", "auth_grant_type: password", nil, false, `"password" is not a value of auth_grant_type; write refresh_token, client_credentials`, 0},
@@ -270,7 +297,8 @@ func TestOAuthTokensStayWithTheirHost(t *testing.T) {
 func TestOAuthRequests(t *testing.T) {
 	t.Setenv("OAUTH_SECRET", "s3cr3t")
 	w, i := newWorld(t), newIssuer(t)
-	w.ok(remote(i.URL, "params: {auth_token_url: '"+i.URL+"/token', request_query_filters: enabled, "+clientCredentials+"}", "acceleration: {refresh_mode: caching, refresh_sql: \"SELECT * FROM t WHERE request_query IN ('a=1', 'a=2', 'a=3')\"}"))
+	w.ok(remote(i.URL, "params: {auth_token_url: '"+i.URL+"/token', request_query_filters: enabled, "+clientCredentials+"}",
+		"acceleration: {refresh_mode: caching, refresh_sql: \"SELECT * FROM t WHERE request_query IN ('a=1', 'a=2', 'a=3')\"}"))
 	w.want("SELECT count(*), max(content->>'$.token') FROM t", "3|1")
 	if i.issued != 1 {
 		t.Errorf("%d tokens", i.issued)
@@ -315,9 +343,11 @@ func TestConnections(t *testing.T) {
 		"retry_backoff_method: random": `"random" is not a value of retry_backoff_method; write exponential, fibonacci, linear`,
 		"retry_max_duration: 0s":       "0s is not a value of retry_max_duration",
 		"http_tls_client_key: x":       "a client's certificate needs a key, and a key its certificate; set params.http_tls_client_certificate",
-		"http_tls_client_certificate_file: gone.pem, http_tls_client_key_file: gone.pem":              `cannot read "gone.pem": no such file or directory`,
-		"http_tls_client_certificate: x, http_tls_client_key: y":                                      "the client's certificate and key cannot be used; write a certificate and its key, in PEM",
-		"http_tls_client_certificate_file: a, http_tls_client_certificate: x, http_tls_client_key: y": "the client's certificate is given as a file and as a text; leave it out",
+		"http_tls_client_certificate_file: gone.pem, http_tls_client_key_file: gone.pem": `cannot read "gone.pem": no such file or directory`,
+		"http_tls_client_certificate: x, http_tls_client_key: y": "the client's certificate and key cannot be used; write " +
+			"a certificate and its key, in PEM",
+		"http_tls_client_certificate_file: a, http_tls_client_certificate: x, http_tls_client_key: y": "the client's certificate is given as a file and " +
+			"as a text; leave it out",
 	} {
 		problems := w.reload(remote("http://127.0.0.1:1/x.csv", "params: {"+params+"}"))
 		if len(problems) != 1 || !strings.Contains(problems[0].Message+"; "+problems[0].Hint, want) {

@@ -44,7 +44,8 @@ func (w *world) scanned(query string) (rows int) {
 func TestPartitionBy(t *testing.T) {
 	const rows = 2_000_000
 	w := newWorld(t)
-	w.exec(fmt.Sprintf("COPY (SELECT i AS id, (i * 7919 %% 40)::INTEGER AS region, TIMESTAMP '2020-01-01' + INTERVAL (i * 7919 %% 1440) HOUR AS made FROM range(%d) t(i)) TO '%s/rows.parquet'", rows, w.dir))
+	w.exec(fmt.Sprintf("COPY (SELECT i AS id, (i * 7919 %% 40)::INTEGER AS region, TIMESTAMP '2020-01-01' + INTERVAL (i * 7919 %% 1440) HOUR AS made "+
+		"FROM range(%d) t(i)) TO '%s/rows.parquet'", rows, w.dir))
 	for _, c := range []struct {
 		by, where, want string
 		most            int
@@ -72,7 +73,8 @@ func TestPartitionByWithKeys(t *testing.T) {
 	for _, mode := range []string{"memory", "file"} {
 		w := newWorld(t)
 		w.file("rows.csv", "id,kind,n\n1,b,1\n2,a,1\n1,a,2\n3,c,1\n")
-		w.ok("datasets:\n- {name: t, from: 'file:rows.csv', time_column: n, acceleration: {mode: " + mode + ", partition_by: [kind], primary_key: id, on_conflict: {id: upsert}, refresh_mode: append}}\n" +
+		w.ok("datasets:\n- {name: t, from: 'file:rows.csv', time_column: n, acceleration: {mode: " + mode +
+			", partition_by: [kind], primary_key: id, on_conflict: {id: upsert}, refresh_mode: append}}\n" +
 			"- {name: d, from: 'file:rows.csv', acceleration: {mode: " + mode + ", partition_by: [kind], primary_key: id, on_conflict: {id: drop}}}\n")
 		w.want("SELECT * FROM t ORDER BY id", "1|a|2, 2|a|1, 3|c|1")
 		w.want("SELECT * FROM d ORDER BY id", "1|b|1, 2|a|1, 3|c|1")
@@ -112,7 +114,8 @@ func TestPartitionByFaults(t *testing.T) {
 		"[" + strings.Repeat("id, ", 16) + "id]": "it has 17 expressions; the limit is 16",
 	} {
 		problems := w.reload("datasets:\n- {name: o, from: 'file:other.csv'}\n- {name: t, from: 'file:rows.csv', acceleration: {partition_by: " + by + "}}\n")
-		if len(problems) != 1 || !strings.Contains(strings.ToLower(problems[0].Message+"; "+problems[0].Hint), strings.ToLower(want)) || !strings.Contains(problems[0].Path, "partition_by") {
+		if len(problems) != 1 || !strings.Contains(strings.ToLower(problems[0].Message+"; "+problems[0].Hint), strings.ToLower(want)) ||
+			!strings.Contains(problems[0].Path, "partition_by") {
 			t.Errorf("%s: got %v, want %s", by, problems, want)
 		}
 	}

@@ -98,7 +98,8 @@ func TestMaskedEnumsAreText(t *testing.T) {
 `)
 			w.wantAs("ann", "SELECT mood, open FROM moods", "ok|ok")
 			w.wantAs("bob", "SELECT mood, list, pair, open FROM moods", "NULL|NULL|NULL|ok")
-			w.wantAs("bob", "SELECT typeof(mood), typeof(list), typeof(pair), typeof(map) FROM moods", "VARCHAR|VARCHAR[]|STRUCT(m VARCHAR, n TINYINT)|MAP(VARCHAR, INTEGER)")
+			w.wantAs("bob", "SELECT typeof(mood), typeof(list), typeof(pair), typeof(map) FROM moods",
+				"VARCHAR|VARCHAR[]|STRUCT(m VARCHAR, n TINYINT)|MAP(VARCHAR, INTEGER)")
 			if got, err := w.readIn(t.Context(), "SELECT enum_range(mood) FROM moods"); err == nil {
 				t.Errorf("the values of the type: %s", got)
 			}
@@ -303,7 +304,9 @@ func TestKeysUseTheIndex(t *testing.T) {
 		fmt.Fprintf(&text, "%d,%s,c%d,%d\n", i, []string{"ann", "bob"}[i%2], i, i)
 	}
 	w.file("t.csv", text.String())
-	w.ok("datasets: [{name: t, from: 'file:t.csv', row_filter: owner = 'ann', column_mask: {pay: pay + 1}, acceleration: {primary_key: id, indexes: {code: unique, pay: enabled}}}]")
+	w.ok("datasets: [{name: t, from: 'file:t.csv', row_filter: owner = 'ann', column_mask: {pay: pay + 1}, acceleration: {primary_key: id, indexes: " +
+		"{code: unique, " +
+		"pay: enabled}}}]")
 	stage, err := w.db.Stage(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +356,10 @@ func TestIndexesThroughTheView(t *testing.T) {
 		fmt.Fprintf(&text, "n%d,%d,%d,c%d\n", i%7, i, i, i)
 	}
 	w.file("t.csv", text.String())
-	for more, column := range map[string]string{"primary_key: id": "id", "indexes: {code: unique}": "code", "indexes: {id: enabled, '(pay, code)': enabled}": "id", "mode: file, primary_key: (id)": "id"} {
+	for more, column := range map[string]string{
+		"primary_key: id": "id", "indexes: {code: unique}": "code", "indexes: {id: enabled, '(pay, code)': enabled}": "id",
+		"mode: file, primary_key: (id)": "id",
+	} {
 		w.ok("datasets: [{name: t, from: 'file:t.csv', acceleration: {" + more + "}}]")
 		value := map[string]string{"id": "4", "code": "'c4'"}[column]
 		stage, err := w.db.Stage(t.Context())
@@ -361,7 +367,10 @@ func TestIndexesThroughTheView(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := ""
-		err = stage.Query("EXPLAIN ANALYZE SELECT * FROM t WHERE "+column+" = "+value, func(c *engine.Chunk) error { plan += string(c.Column(1).Bytes(0)); return nil })
+		err = stage.Query("EXPLAIN ANALYZE SELECT * FROM t WHERE "+column+" = "+value, func(c *engine.Chunk) error {
+			plan += string(c.Column(1).Bytes(0))
+			return nil
+		})
 		stage.Close()
 		if err != nil || !strings.Contains(plan, "Index Scan") {
 			t.Errorf("%s: %v\n%s", more, err, plan)
@@ -375,17 +384,21 @@ func TestTypesOfKeys(t *testing.T) {
 	w := newWorld(t)
 	w.file("t.csv", "i\n1\n2\n")
 	for expression, typ := range map[string]string{
-		"i > 1": "", "i::TINYINT": "", "i::UBIGINT": "", "i::HUGEINT": "", "i::UHUGEINT": "", "i::DECIMAL(9, 2)": "", "i::DECIMAL(38, 2)": "", "i::FLOAT": "", "i::DOUBLE": "",
-		"i::VARCHAR": "", "i::VARCHAR::BLOB": "", "DATE '2026-01-01' + i::INTEGER": "", "TIME '10:00:00' + to_seconds(i)": "", "TIMESTAMP '2026-01-01' + to_seconds(i)": "",
+		"i > 1": "", "i::TINYINT": "", "i::UBIGINT": "", "i::HUGEINT": "", "i::UHUGEINT": "", "i::DECIMAL(9, 2)": "", "i::DECIMAL(38, 2)": "", "i::FLOAT": "",
+		"i::DOUBLE":  "",
+		"i::VARCHAR": "", "i::VARCHAR::BLOB": "", "DATE '2026-01-01' + i::INTEGER": "", "TIME '10:00:00' + to_seconds(i)": "",
+		"TIMESTAMP '2026-01-01' + to_seconds(i)":   "",
 		"TIMESTAMPTZ '2026-01-01' + to_seconds(i)": "", "uuid()": "", "('e' || i)::ENUM('e1', 'e2')": "", "i::INTEGER::BIT": "", "i::VARCHAR::JSON": "",
 		"to_seconds(i)": "INTERVAL", "[i]": "BIGINT[]", "[i, i]::BIGINT[2]": "BIGINT[2]", "{'a': i}": "STRUCT", "MAP {'a': i}": "MAP",
 	} {
 		for _, key := range []string{"primary_key: k", "indexes: {'(n, k)': enabled}", "indexes: {k: unique}"} {
-			problems := w.reload("datasets: [{name: t, from: 'file:t.csv', acceleration: {refresh_sql: \"SELECT " + expression + " AS k, i AS n FROM t\", " + key + "}}]")
+			problems := w.reload("datasets: [{name: t, from: 'file:t.csv', acceleration: {refresh_sql: \"SELECT " + expression + " AS k, i AS n FROM t\", " +
+				key + "}}]")
 			switch {
 			case typ == "" && len(problems) > 0:
 				t.Errorf("%s, %s: %v", expression, key, problems)
-			case typ != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, "column \"k\" is "+typ) || !strings.Contains(problems[0].Path, "acceleration.")):
+			case typ != "" && (len(problems) != 1 || !strings.Contains(problems[0].Message, "column \"k\" is "+typ) ||
+				!strings.Contains(problems[0].Path, "acceleration.")):
 				t.Errorf("%s, %s: %v", expression, key, problems)
 			}
 		}

@@ -17,8 +17,10 @@ func TestPostgresConnectionsInUse(t *testing.T) {
 	w, s := newPostgres(t)
 	w.ok("datasets: [{name: b, from: 'postgres:orders', " + pgParams(s, "connection_pool_size", "4") + "}]")
 	w.want("SELECT count(*) FROM b JOIN b AS c USING (id)", "100")
-	_, err := w.read("SELECT count(*) FROM b JOIN b AS c USING (id) JOIN b AS d USING (id) JOIN b AS e USING (id) JOIN b AS f USING (id) JOIN b AS g USING (id) JOIN b AS h USING (id)")
-	if e := engine.AsError(err); err == nil || e.Code != errcode.Busy || !strings.HasPrefix(e.Message, "all 4 connections to 127.0.0.1:") || e.Hint != "try again later, or raise params.connection_pool_size" {
+	_, err := w.read("SELECT count(*) FROM b JOIN b AS c USING (id) JOIN b AS d USING (id) JOIN b AS e USING (id) JOIN b AS f USING (id) JOIN b AS g USING (id) " +
+		"JOIN b AS h USING (id)")
+	if e := engine.AsError(err); err == nil || e.Code != errcode.Busy || !strings.HasPrefix(e.Message, "all 4 connections to 127.0.0.1:") ||
+		e.Hint != "try again later, or raise params.connection_pool_size" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -64,7 +66,8 @@ func (w *world) notSent() {
 	w.t.Helper()
 	for _, operator := range []string{"IS DISTINCT FROM", "IS NOT DISTINCT FROM"} {
 		_, err := w.read("SELECT count(*) FROM orders WHERE id " + operator + " 5 OR id < 3")
-		if e := engine.AsError(err); err == nil || e.Code != errcode.Argument || !strings.Contains(e.Message, "cannot send IS [NOT] DISTINCT FROM within OR") || !strings.Contains(e.Hint, "write x = 5") {
+		if e := engine.AsError(err); err == nil || e.Code != errcode.Argument || !strings.Contains(e.Message, "cannot send IS [NOT] DISTINCT FROM within OR") ||
+			!strings.Contains(e.Hint, "write x = 5") {
 			w.t.Errorf("%s: got %v", operator, err)
 		}
 	}

@@ -25,7 +25,10 @@ func newPostgres(t *testing.T) (*world, *pgtest.Server) {
 
 // pgParams are the params of a dataset of the server, with others in place of some.
 func pgParams(s *pgtest.Server, others ...string) string {
-	return paramsOf(map[string]string{"pg_host": "127.0.0.1", "pg_port": fmt.Sprint(s.Port), "pg_db": "test", "pg_user": pgtest.Reader, "pg_pass": "${secrets:pass}"}, others)
+	return paramsOf(map[string]string{
+		"pg_host": "127.0.0.1", "pg_port": fmt.Sprint(s.Port), "pg_db": "test", "pg_user": pgtest.Reader,
+		"pg_pass": "${secrets:pass}",
+	}, others)
 }
 
 func TestPostgres(t *testing.T) {
@@ -56,7 +59,8 @@ func TestPostgres(t *testing.T) {
 	for _, more := range []string{"", ", acceleration: {}"} {
 		w.ok("datasets: [{name: commented, from: 'postgres:orders', " + pgParams(s) + more + ", columns: [{name: owner, description: the seller}]}]")
 		w.want("SELECT description FROM spiced.datasets WHERE name = 'commented'", "what was bought")
-		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 'commented' AND description IS NOT NULL ORDER BY 1", "amount|in euros, owner|the seller")
+		w.want("SELECT name, description FROM spiced.dataset_columns WHERE dataset = 'commented' AND description IS NOT NULL ORDER BY 1",
+			"amount|in euros, owner|the seller")
 	}
 	w.ok(sections)
 
@@ -90,7 +94,10 @@ func TestPostgresFaults(t *testing.T) {
 	at := fmt.Sprintf("PostgreSQL server 127.0.0.1:%d", s.Port)
 	const good = "postgres:orders"
 	for _, c := range []struct{ name, from, params, message, hint string }{
-		{"password", good, pgParams(s, "pg_pass", "${secrets:wrong}"), `password authentication failed for user "reader"`, "correct params.pg_user and params.pg_pass"},
+		{
+			"password", good, pgParams(s, "pg_pass", "${secrets:wrong}"), `password authentication failed for user "reader"`,
+			"correct params.pg_user and params.pg_pass",
+		},
 		{"database", good, pgParams(s, "pg_db", "tset"), `the ` + at + `: database "tset" does not exist`, "correct params.pg_db"},
 		{"table", "postgres:order", pgParams(s), `the database "test" of the ` + at + ` has no table "order"`, `did you mean "orders"?`},
 		{"table in a schema", "postgres:nowhere.orders", pgParams(s), `has no table "nowhere.orders"`, `it has Big Shop."Odd.Name""s", `},
@@ -100,7 +107,10 @@ func TestPostgresFaults(t *testing.T) {
 		{"port out of range", good, pgParams(s, "pg_port", "70000"), "70000 is not a port", ""},
 		{"certificate", good, pgParams(s, "pg_sslmode", "verify-full"), "the certificate of the " + at + " is not valid: x509: ", "pg_sslrootcert"},
 		{"file of the certificate", good, pgParams(s, "pg_sslmode", "verify-full", "pg_sslrootcert", "nothing.crt"), "unable to read CA file", ""},
-		{"negative scale", "postgres:rounded", pgParams(s), `column "n" of the table "rounded" has the type numeric(10,-2), whose values DuckDB's extension misreads`, "read a view of the server that casts it"},
+		{
+			"negative scale", "postgres:rounded", pgParams(s), `column "n" of the table "rounded" has the type numeric(10,-2), whose values DuckDB's extension misreads`,
+			"read a view of the server that casts it",
+		},
 		{"scale beyond the digits", "postgres:small", pgParams(s), `has the type numeric(3,5)[], whose`, "read a view"},
 		{"domain", "postgres:domains", pgParams(s), `has the type numeric(2,-3), whose`, "read a view"},
 		{"mode", good, pgParams(s, "pg_sslmode", "strict"), `"strict" is not a mode`, "verify-full"},

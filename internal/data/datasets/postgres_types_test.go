@@ -38,7 +38,11 @@ func TestPostgresTypes(t *testing.T) {
 		{"time", "TIME", []string{"00:00:00", "23:59:59.999999"}, nil},
 		{"timestamp", "TIMESTAMP", []string{"2026-02-28 12:34:56.789012", "0001-01-01 00:00:00", "infinity", "-infinity"}, nil},
 		{"timestamptz", "TIMESTAMP WITH TIME ZONE", []string{"2026-02-28 12:34:56.789012+00", "1970-01-01 00:00:00+00"}, nil},
-		{"interval", "INTERVAL", []string{"1 year 2 mons 3 days 04:05:06.7"}, map[string]string{"1 year 2 mons 3 days 04:05:06.7": "1 year 2 months 3 days 04:05:06.7"}},
+		{
+			"interval", "INTERVAL",
+			[]string{"1 year 2 mons 3 days 04:05:06.7"},
+			map[string]string{"1 year 2 mons 3 days 04:05:06.7": "1 year 2 months 3 days 04:05:06.7"},
+		},
 		{"uuid", "UUID", []string{"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"}, nil},
 		{"json", "VARCHAR", []string{`{"a": [1, null]}`}, nil},
 		{"jsonb", "VARCHAR", []string{`{"a":[1,null]}`, "null", "1"}, nil},
@@ -69,7 +73,8 @@ func TestPostgresTypes(t *testing.T) {
 				s.Exec(fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s')", table, id, strings.ReplaceAll(v, "'", "''")))
 			}
 			s.Exec("GRANT SELECT ON " + table + " TO reader")
-			if problems := w.reload("datasets:\n- {name: t, from: 'postgres:" + table + "', " + pgParams(s) + "}\n- {name: copied, from: 'postgres:" + table + "', " + pgParams(s) + ", acceleration: {}}\n"); len(problems) > 0 {
+			if problems := w.reload("datasets:\n- {name: t, from: 'postgres:" + table + "', " + pgParams(s) + "}\n- {name: copied, from: 'postgres:" + table + "', " +
+				pgParams(s) + ", acceleration: {}}\n"); len(problems) > 0 {
 				t.Fatal(problems)
 			}
 			got, err := w.read("SELECT DISTINCT typeof(v) FROM t")
@@ -100,10 +105,12 @@ func TestPostgresLosses(t *testing.T) {
 	t.Setenv("PASS", pgtest.Password)
 	w := newWorld(t, exttest.Find(t, "postgres_scanner"))
 	s := pgtest.Start(t)
-	s.Exec("CREATE TABLE losses (n numeric, c char(5))", "INSERT INTO losses VALUES ('NaN', 'a'), ('Infinity', 'b'), ('-Infinity', 'c')", "GRANT SELECT ON losses TO reader",
+	s.Exec("CREATE TABLE losses (n numeric, c char(5))", "INSERT INTO losses VALUES ('NaN', 'a'), ('Infinity', 'b'), ('-Infinity', 'c')",
+		"GRANT SELECT ON losses TO reader",
 		"CREATE TABLE times (id int, at timestamp)", "INSERT INTO times VALUES (1, NULL), (2, '2099-01-01'), (3, '2020-01-01')", "GRANT SELECT ON times TO reader")
 	w.ok("datasets:\n- {name: t, from: 'postgres:losses', " + pgParams(s) + ", acceleration: {}}\n" +
-		"- {name: kept, from: 'postgres:times', time_column: at, " + pgParams(s) + ", acceleration: {retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m}}\n")
+		"- {name: kept, from: 'postgres:times', time_column: at, " + pgParams(s) +
+		", acceleration: {retention_period: 1h, retention_check_enabled: true, retention_check_interval: 10m}}\n")
 	w.want("SELECT n, c, length(c) FROM t ORDER BY c", "0.0|a|1, 0.0|b|1, 0.0|c|1")
 	w.want("SELECT id FROM kept ORDER BY id", "1, 2")
 }

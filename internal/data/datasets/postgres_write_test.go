@@ -48,7 +48,8 @@ func newWritten(t *testing.T) (*world, *pgtest.Server) {
 	s.Exec("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')")
 	for _, name := range []string{"shop", "twin"} {
 		s.Exec(fmt.Sprintf(shopTable, name), "GRANT SELECT, INSERT, UPDATE, DELETE ON "+name+" TO reader",
-			"CREATE FUNCTION "+name+"_upper() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF NEW.code IS NOT NULL THEN NEW.code := upper(NEW.code); END IF; RETURN NEW; END'",
+			"CREATE FUNCTION "+name+
+				"_upper() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF NEW.code IS NOT NULL THEN NEW.code := upper(NEW.code); END IF; RETURN NEW; END'",
 			"CREATE TRIGGER up BEFORE INSERT OR UPDATE ON "+name+" FOR EACH ROW EXECUTE FUNCTION "+name+"_upper()")
 	}
 	w.ok(shopDataset(s))
@@ -56,7 +57,8 @@ func newWritten(t *testing.T) (*world, *pgtest.Server) {
 }
 
 func shopDataset(s *pgtest.Server) string {
-	return "datasets:\n- {name: shop, from: 'postgres:shop', access: read_write, " + pgParams(s) + "}\n- {name: same, from: 'postgres:shop', " + pgParams(s) + "}\n"
+	return "datasets:\n- {name: shop, from: 'postgres:shop', access: read_write, " + pgParams(s) + "}\n- {name: same, from: 'postgres:shop', " +
+		pgParams(s) + "}\n"
 }
 
 // rowsOf returns the result of a write as text; one without RETURNING is its count.
@@ -97,7 +99,8 @@ func (w *world) rowsOf(ctx context.Context, sql string, params ...any) (string, 
 // onServer runs a statement on the server itself, with the same form of result.
 func onServer(t *testing.T, s *pgtest.Server, sql string, params ...any) (string, error) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), fmt.Sprintf("host=127.0.0.1 port=%d dbname=test user=reader password='%s' sslmode=disable", s.Port, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(pgtest.Password)))
+	c, err := pgx.Connect(t.Context(), fmt.Sprintf("host=127.0.0.1 port=%d dbname=test user=reader password='%s' sslmode=disable", s.Port,
+		strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(pgtest.Password)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,16 +155,24 @@ func TestPostgresWrites(t *testing.T) {
 		"INSERT INTO %s (code, name, price) VALUES ('a', 'one', 1.25), ('b', 'two', 2.005) RETURNING id, code, CAST(price AS VARCHAR)",
 		"INSERT INTO %s (code, exact) VALUES ('c', 12345678901234567890.123456789012345678), ('d', 0.1)",
 		"INSERT INTO %s (code, tags, data, raw, mood) VALUES ('e', ARRAY['x', NULL, 'a \"b\" \\ {c}, NULL'], '{\"k\": [1, 2.50]}', CAST('abc' AS BYTEA), 'happy')",
-		"INSERT INTO %s (code, at, day, uid, span, flag) VALUES ('f', TIMESTAMPTZ '2026-02-28 12:34:56.789012+05:30', DATE '2024-02-29', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', INTERVAL '14 months -3 days 04:05:06.5', true) RETURNING CAST(uid AS VARCHAR), flag::VARCHAR, day::VARCHAR",
+		"INSERT INTO %s (code, at, day, uid, span, flag) VALUES ('f', TIMESTAMPTZ '2026-02-28 12:34:56.789012+05:30', DATE '2024-02-29', " +
+			"'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', INTERVAL '14 months -3 days 04:05:06.5', true) RETURNING CAST(uid AS VARCHAR), flag::VARCHAR, day::VARCHAR",
 		"INSERT INTO %s (code, day, at) VALUES ('g', CAST('infinity' AS DATE), CAST('-infinity' AS TIMESTAMPTZ))",
 		"INSERT INTO %s (id, code) SELECT 100 + id, 'h' || id FROM %s WHERE id <= 3 RETURNING id",
 		"INSERT INTO %s (code) VALUES ('a') ON CONFLICT DO NOTHING RETURNING id",
 		"INSERT INTO %s (code) VALUES ('A'), ('z') ON CONFLICT (code) DO NOTHING",
-		"INSERT INTO %s AS o (code, name, hits) VALUES ('A', 'again', 5) ON CONFLICT (code) DO UPDATE SET name = excluded.name, hits = o.hits + excluded.hits + 1 RETURNING hits, doubled, name",
-		"INSERT INTO %s AS o (code, hits) VALUES ('A', 1), ('Y', 2) ON CONFLICT (code) DO UPDATE SET hits = o.hits * 2 - 1, name = 'up' || excluded.code, price = 7.129 RETURNING code, hits, name, price::VARCHAR",
-		"INSERT INTO %s AS o (code, hits) VALUES ('A', 1), ('Y', 100) ON CONFLICT (code) DO UPDATE SET hits = excluded.hits, at = NULL, exact = DEFAULT WHERE o.hits < excluded.hits AND o.name IS NOT NULL RETURNING code",
-		"INSERT INTO %s AS o (code, hits) VALUES ('Y', 1) ON CONFLICT (code) DO UPDATE SET hits = greatest(o.hits, excluded.hits, 3), data = coalesce(excluded.data, o.data, '{}'), mood = 'sad' RETURNING hits, mood",
-		"INSERT INTO %s AS o (id, code, hits) VALUES (1, 'first', 1) ON CONFLICT (id) DO UPDATE SET hits = (o.hits + 2) * 3, day = DATE '2026-01-01', flag = NOT (o.hits = 0 OR o.name IS NULL), code = excluded.code",
+		"INSERT INTO %s AS o (code, name, hits) VALUES ('A', 'again', 5) ON CONFLICT (code) DO UPDATE SET name = excluded.name, hits = o.hits + excluded.hits + " +
+			"1 RETURNING hits, doubled, name",
+		"INSERT INTO %s AS o (code, hits) VALUES ('A', 1), ('Y', 2) ON CONFLICT (code) DO UPDATE SET hits = o.hits * 2 - 1, name = 'up' || excluded.code, price " +
+			"= 7.129 RETURNING code, hits, name, price::VARCHAR",
+		"INSERT INTO %s AS o (code, hits) VALUES ('A', 1), ('Y', 100) ON CONFLICT (code) DO UPDATE SET hits = excluded.hits, at = NULL, exact = DEFAULT " +
+			"WHERE o.hits " +
+			"< excluded.hits AND o.name IS NOT NULL RETURNING code",
+		"INSERT INTO %s AS o (code, hits) VALUES ('Y', 1) ON CONFLICT (code) DO UPDATE SET hits = greatest(o.hits, excluded.hits, 3), data " +
+			"= coalesce(excluded.data, " +
+			"o.data, '{}'), mood = 'sad' RETURNING hits, mood",
+		"INSERT INTO %s AS o (id, code, hits) VALUES (1, 'first', 1) ON CONFLICT (id) DO UPDATE SET hits = (o.hits + 2) * 3, day = DATE '2026-01-01', flag = NOT " +
+			"(o.hits = 0 OR o.name IS NULL), code = excluded.code",
 		"INSERT INTO %s (id, hits) VALUES (1, 1), (1, 2) ON CONFLICT (id) DO UPDATE SET hits = excluded.hits",
 		"UPDATE %s SET hits = hits + 1, name = upper(name) WHERE id >= 3 AND code IS NOT NULL RETURNING hits",
 		"UPDATE %s AS o SET price = o.price * 2, tags = NULL, exact = exact WHERE o.price > 1 RETURNING o.price::VARCHAR, o.id",
@@ -196,7 +207,8 @@ func TestPostgresWrites(t *testing.T) {
 		if got, want := content("shop"), content("twin"); got != want {
 			t.Fatalf("%s: the rows are\n%s\nwant\n%s", text("shop"), got, want)
 		}
-		w.want("SELECT count(*), sum(hits) FROM same", strings.ReplaceAll(s.Value("SELECT count(*) || '|' || coalesce(sum(hits)::text, 'NULL') FROM twin"), ", ", "|"))
+		w.want("SELECT count(*), sum(hits) FROM same",
+			strings.ReplaceAll(s.Value("SELECT count(*) || '|' || coalesce(sum(hits)::text, 'NULL') FROM twin"), ", ", "|"))
 	}
 }
 
@@ -205,7 +217,8 @@ func TestPostgresWriteFaults(t *testing.T) {
 	w, s := newWritten(t)
 	s.Exec("CREATE TABLE nokey (x int, y text)", "INSERT INTO nokey VALUES (1, 'a')", "GRANT SELECT, INSERT, UPDATE ON nokey TO reader",
 		"CREATE TABLE point (id int PRIMARY KEY, at point)", "INSERT INTO point VALUES (1)", "GRANT SELECT, INSERT ON point TO reader")
-	w.ok(shopDataset(s) + "- {name: nokey, from: 'postgres:nokey', access: read_write, " + pgParams(s) + "}\n- {name: point, from: 'postgres:point', access: read_write, " + pgParams(s) + "}\n")
+	w.ok(shopDataset(s) + "- {name: nokey, from: 'postgres:nokey', access: read_write, " + pgParams(s) +
+		"}\n- {name: point, from: 'postgres:point', access: read_write, " + pgParams(s) + "}\n")
 	w.mustChange("INSERT INTO shop (code, hits) VALUES ('a', 1)")
 	w.mustChange("INSERT INTO nokey VALUES (2, 'b')")
 	for _, c := range []struct{ sql, state, message, hint string }{
@@ -222,19 +235,37 @@ func TestPostgresWriteFaults(t *testing.T) {
 		{"INSERT INTO shop (code) VALUES ('x') RETURNING CAST(code AS INTEGER)", "22P02", "Could not convert string 'X' to INT32", ""},
 		{"UPDATE shop SET code = code RETURNING CAST(code AS INTEGER)", "22P02", "Could not convert string 'A' to INT32", ""},
 		{"INSERT INTO shop (code) VALUES ('q') ON CONFLICT (name) DO NOTHING", "42P10", "not referenced by a UNIQUE", ""},
-		{"INSERT INTO shop (code) VALUES ('a') ON CONFLICT (code) DO UPDATE SET name = upper(excluded.name)", "42501", "DO UPDATE cannot compute this for a table that is not DuckDB's", "compute others in the query of the INSERT"},
-		{"INSERT INTO shop AS o (code) VALUES ('a') ON CONFLICT (code) DO UPDATE SET hits = o.hits / 2", "42501", "DO UPDATE cannot compute this", "constants, + - * ||"},
-		{"INSERT INTO shop AS o (code) VALUES ('a') ON CONFLICT (code) DO UPDATE SET hits = CASE WHEN o.hits = 1 THEN 2 END", "42501", "DO UPDATE cannot compute this", ""},
+		{
+			"INSERT INTO shop (code) VALUES ('a') ON CONFLICT (code) DO UPDATE SET name = upper(excluded.name)", "42501",
+			"DO UPDATE cannot compute this for a table that is not DuckDB's", "compute others in the query of the INSERT",
+		},
+		{
+			"INSERT INTO shop AS o (code) VALUES ('a') ON CONFLICT (code) DO UPDATE SET hits = o.hits / 2", "42501", "DO UPDATE cannot compute this",
+			"constants, + - * ||",
+		},
+		{
+			"INSERT INTO shop AS o (code) VALUES ('a') ON CONFLICT (code) DO UPDATE SET hits = CASE WHEN o.hits = 1 THEN 2 END", "42501",
+			"DO UPDATE cannot compute this", "",
+		},
 		{"INSERT INTO shop BY NAME SELECT 'x' AS code", "42501", "INSERT … BY NAME is refused for table \"shop\"", "list the columns"},
 		{"UPDATE nokey SET y = 'z'", "42501", "table \"nokey\" has no key by which rows can be changed", "add a primary key"},
 		{"DELETE FROM nokey", "42501", "table \"nokey\" has no key by which rows can be changed", "add a primary key"},
 		{"DELETE FROM shop WHERE random() < 0.5", "42501", "a condition that changes with each evaluation is refused", "select the keys first"},
 		{"DELETE FROM point", "42501", "permission denied for table point", "grant it to the user reader of the dataset"},
-		{"INSERT INTO point VALUES (1, {'x': 1, 'y': 2})", "42501", "column \"at\" of table \"point\" has the type STRUCT(x DOUBLE, y DOUBLE), which cannot be written", "leave the column out"},
+		{
+			"INSERT INTO point VALUES (1, {'x': 1, 'y': 2})", "42501",
+			"column \"at\" of table \"point\" has the type STRUCT(x DOUBLE, y DOUBLE), which cannot be written", "leave the column out",
+		},
 		{"INSERT INTO same (code) VALUES ('b')", "42501", "table \"same\" is read-only", "access: read_write"},
-		{"INSERT INTO shop (code) SELECT range::VARCHAR FROM range(100001)", "54000", "writes more than 100000 rows to a table that is not DuckDB's; nothing was written", "write fewer rows at once"},
+		{
+			"INSERT INTO shop (code) SELECT range::VARCHAR FROM range(100001)", "54000",
+			"writes more than 100000 rows to a table that is not DuckDB's; nothing was written", "write fewer rows at once",
+		},
 		{"INSERT INTO shop (code) SELECT repeat('x', 1000000) || range FROM range(100)", "54000", "writes more than 67108864 bytes", "write fewer rows at once"},
-		{"INSERT INTO shop (code) SELECT range::VARCHAR FROM range(16385) RETURNING id", "54000", "RETURNING gives more than 16384 rows; nothing was written", "leave RETURNING out"},
+		{
+			"INSERT INTO shop (code) SELECT range::VARCHAR FROM range(16385) RETURNING id", "54000", "RETURNING gives more than 16384 rows; nothing was written",
+			"leave RETURNING out",
+		},
 		{"TRUNCATE shop", "42501", "TRUNCATE statements are refused", ""},
 	} {
 		_, err := w.rowsOf(t.Context(), c.sql)
@@ -265,7 +296,8 @@ func TestPostgresWriteDeclarations(t *testing.T) {
 		{"from: 'postgres:shop', columns: [{name: hits, type: int64}]", "columns[0].type", "keep their types", "leave it out"},
 	} {
 		problems := w.reload("datasets: [{name: bad, access: read_write, " + c.decl + ", " + pgParams(s) + "}]")
-		if len(problems) != 1 || problems[0].Path != "datasets[0]."+c.path || !strings.Contains(problems[0].Message, c.message) || !strings.Contains(problems[0].Hint, c.hint) {
+		if len(problems) != 1 || problems[0].Path != "datasets[0]."+c.path || !strings.Contains(problems[0].Message, c.message) ||
+			!strings.Contains(problems[0].Hint, c.hint) {
 			t.Errorf("%s: got %v; %s", c.decl, problems, problems[0].Hint)
 		}
 	}
@@ -366,7 +398,10 @@ func TestPostgresWrittenTypes(t *testing.T) {
 		{"integer[]", "[]", "{}", []any{}},
 		{"text[]", "['a', 'b \"c\"', NULL, 'NULL', '']", `{a,"b \"c\"",NULL,"NULL",""}`, []any{"a", `b "c"`, nil, "NULL", ""}},
 		{"numeric(20,5)[]", "[123456789012345.12345]", "{123456789012345.12345}", []any{"123456789012345.12345"}},
-		{"numeric[]", "[0.10, 12345678901234567890.123456789]", "{0.100000000,12345678901234567890.123456789}", []any{"0.100000000", "12345678901234567890.123456789"}},
+		{
+			"numeric[]", "[0.10, 12345678901234567890.123456789]", "{0.100000000,12345678901234567890.123456789}",
+			[]any{"0.100000000", "12345678901234567890.123456789"},
+		},
 		{"integer[][]", "[[1, 2], [3, NULL]]", "{{1,2},{3,NULL}}", nil},
 		{"timestamptz[]", "[TIMESTAMPTZ '2026-07-01 12:00:00+00']", `{"2026-07-01 12:00:00+00"}`, []any{"2026-07-01 12:00:00+00"}},
 		{"bytea[]", "[CAST('\\x01' AS BLOB), NULL]", `{"\\x01",NULL}`, nil},
@@ -380,7 +415,8 @@ func TestPostgresWrittenTypes(t *testing.T) {
 	sections := "datasets:\n"
 	for i, c := range cases {
 		name := fmt.Sprintf("v%d", i)
-		s.Exec("CREATE TABLE "+name+" (id int PRIMARY KEY, v "+c.typ+")", "GRANT SELECT, INSERT, UPDATE ON "+name+" TO reader", "INSERT INTO "+name+" VALUES (0, NULL)")
+		s.Exec("CREATE TABLE "+name+" (id int PRIMARY KEY, v "+c.typ+")", "GRANT SELECT, INSERT, UPDATE ON "+name+" TO reader",
+			"INSERT INTO "+name+" VALUES (0, NULL)")
 		sections += "- {name: " + name + ", from: 'postgres:" + name + "', access: read_write, " + pgParams(s) + "}\n"
 	}
 	w.ok(sections)
@@ -401,7 +437,8 @@ func TestPostgresWrittenTypes(t *testing.T) {
 			t.Errorf("%s %s: UPDATE: %v", c.typ, c.sql, err)
 		}
 		if c.param != nil {
-			if _, err := w.rowsOf(t.Context(), "INSERT INTO "+name+" AS o (id, v) VALUES (2, ?), (3, NULL) ON CONFLICT (id) DO UPDATE SET v = ?", c.param, c.param); err != nil {
+			if _, err := w.rowsOf(t.Context(), "INSERT INTO "+name+" AS o (id, v) VALUES (2, ?), (3, NULL) ON CONFLICT (id) DO UPDATE SET v = ?", c.param,
+				c.param); err != nil {
 				t.Errorf("%s %v: %v", c.typ, c.param, err)
 			}
 			if _, err := w.rowsOf(t.Context(), "INSERT INTO "+name+" (id) VALUES (3) ON CONFLICT (id) DO UPDATE SET v = $1", c.param); err != nil {

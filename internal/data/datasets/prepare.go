@@ -131,7 +131,8 @@ func (m *Manager) checkUnique(pod *spicepod.Pod, d *Dataset, index int, seen map
 	}
 	key := tables.Key(d.Relation)
 	if first, ok := seen[key]; ok {
-		return fault.New("name", "rename one of them", "the dataset at %s has the same name", pod.At(fmt.Sprintf("datasets[%d]", first)))
+		return fault.New("name", "rename one of them", "the dataset at %s has the same name",
+			pod.At(fmt.Sprintf("datasets[%d]", first)))
 	}
 	seen[key] = index
 	return nil
@@ -170,7 +171,8 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		warning.Warning, warning.Retry = true, true
 		stale = &warning
 	}
-	if before != nil && before.Current().Query == v.Query && slices.Equal(before.Columns(), v.Columns) && before.SameWriter(v) {
+	if before != nil && before.Current().Query == v.Query && slices.Equal(before.Columns(), v.Columns) &&
+		before.SameWriter(v) {
 		resource.Release(v.Resources...)
 		before.State.Loaded(v)
 		return before, stale, nil

@@ -213,7 +213,8 @@ func TestRefreshErrors(t *testing.T) {
 func TestRefreshSQL(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a,b\n1,x\n2,y\n3,z\n")
-	w.ok("datasets: [{name: sales.t, from: 'file:a.csv', acceleration: {refresh_sql: 'WITH k AS (SELECT 1 AS m) SELECT t.a, b FROM sales.t, k WHERE a > m; -- new'}}]\n")
+	w.ok("datasets: [{name: sales.t, from: 'file:a.csv', acceleration: {refresh_sql: 'WITH k AS (SELECT 1 AS m) SELECT t.a, b FROM sales.t, k WHERE " +
+		"a > m; -- new'}}]\n")
 	w.want("SELECT * FROM sales.t", "2|y, 3|z")
 	if err := w.refresh("sales.t", refresh.Override{RefreshSQL: "FROM t WHERE a = 1"}); err != nil {
 		t.Fatal(err)
@@ -370,7 +371,8 @@ func TestReloadReusesData(t *testing.T) {
 	w.ok("")
 	w.drain()
 	var n string
-	_ = tables.Query(t.Context(), w.db, "SELECT count(*)::VARCHAR FROM duckdb_databases() WHERE database_name LIKE 'load%' OR database_name LIKE 'data%'", chunkText(&n))
+	_ = tables.Query(t.Context(), w.db, "SELECT count(*)::VARCHAR FROM duckdb_databases() WHERE database_name LIKE 'load%' OR database_name LIKE 'data%'",
+		chunkText(&n))
 	if n != "0" {
 		t.Errorf("%s databases are still attached", n)
 	}
@@ -494,7 +496,8 @@ func TestAppendRefusesTextsThatAreNoTimes(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t)
 			w.file("a.csv", "at,v\n2026-01-02T10:00:00Z,1\n2026-01-03T10:00:00Z,2\n")
-			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: utf8}], acceleration: {mode: " + mode + ", refresh_mode: append}}]\n")
+			w.ok("datasets: [{name: t, from: 'file:a.csv', time_column: at, columns: [{name: at, type: utf8}], acceleration: {mode: " + mode +
+				", refresh_mode: append}}]\n")
 			w.file("a.csv", "at,v\n2026-01-02T10:00:00Z,1\n2026-01-03T10:00:00Z,2\nunknown,3\n")
 			if err := w.refresh("t", refresh.Override{}); err == nil || !strings.Contains(err.Error(), `column "at" has a text that is not a time: "unknown"`) {
 				t.Errorf("got %v", err)

@@ -78,9 +78,18 @@ func TestRemarks(t *testing.T) {
 		{"null.csv", "x,y\nnull,1\n3,2\n\n4,NULL\n", "the text null", "", ""},
 		{"comma.csv", "n;p\na;1,5\nb;1.002,25\n", "numbers with a decimal comma", `params: {csv_decimal_separator: ",", csv_thousands: "."}`, "a,1.5;b,1002.25"},
 		{"thousands.csv", "n,p\na,\"1,500\"\nb,12\n", "numbers with thousands separators", `params: {csv_thousands: ","}`, "a,1500;b,12"},
-		{"digits.csv", "id,v\n12345678901234567891,1\n5,2\n", "whole numbers beyond 64 bits", "columns: [{name: id, type: 'decimal(38,0)'}]", "12345678901234567891,1;5,2"},
-		{"digits.ndjson", "{\"id\":99999999999999999999999,\"b\":true}\n{\"id\":5,\"b\":false}\n", "whole numbers beyond 64 bits", "columns: [{name: id, type: utf8}]", "99999999999999999999999,true;5,false"},
-		{"dates.csv", "d\n01/02/2024\n03/04/2024\n", "are read with the day first (set params.csv_date_format: \"%d/%m/%Y\", or to \"%m/%d/%Y\" if", `params: {csv_date_format: "%m/%d/%Y"}`, "2024-01-02;2024-03-04"},
+		{
+			"digits.csv", "id,v\n12345678901234567891,1\n5,2\n", "whole numbers beyond 64 bits", "columns: [{name: id, type: 'decimal(38,0)'}]",
+			"12345678901234567891,1;5,2",
+		},
+		{
+			"digits.ndjson", "{\"id\":99999999999999999999999,\"b\":true}\n{\"id\":5,\"b\":false}\n", "whole numbers beyond 64 bits",
+			"columns: [{name: id, type: utf8}]", "99999999999999999999999,true;5,false",
+		},
+		{
+			"dates.csv", "d\n01/02/2024\n03/04/2024\n", "are read with the day first (set params.csv_date_format: \"%d/%m/%Y\", or to \"%m/%d/%Y\" if",
+			`params: {csv_date_format: "%m/%d/%Y"}`, "2024-01-02;2024-03-04",
+		},
 		{"numbers.csv", "1,2\n3,4\n5,6\n", "the names of all columns of file", "params: {csv_has_header: false}", "1,2;3,4;5,6"},
 		{"json.csv", `[{"a":1},{"a":2}]` + "\n[1,2]\n", "begins like JSON", "", ""},
 
@@ -98,7 +107,8 @@ func TestRemarks(t *testing.T) {
 		switch {
 		case problems.HasErrors() || c.want == "" && len(problems) > 0:
 			t.Errorf("%s: %v", c.file, problems)
-		case c.want != "" && (len(problems) == 0 || !strings.Contains(problems[0].Error(), c.want) || !strings.Contains(problems[0].Message, c.file) || problems[0].Hint == ""):
+		case c.want != "" && (len(problems) == 0 || !strings.Contains(problems[0].Error(), c.want) || !strings.Contains(problems[0].Message, c.file) ||
+			problems[0].Hint == ""):
 			t.Errorf("%s: got %v, want %s", c.file, problems, c.want)
 		}
 		if c.remedy != "" {
@@ -135,7 +145,8 @@ func TestOtherColumns(t *testing.T) {
 	w.exec("COPY (SELECT 1 AS a) TO '" + filepath.Join(w.dir, "p/1.parquet") + "'")
 	w.exec("COPY (SELECT 2 AS a, 3 AS b) TO '" + filepath.Join(w.dir, "p/2.parquet") + "'")
 	problems := w.reload("datasets: [{name: t, from: 'file:p/'}]\n")
-	if len(problems) != 1 || problems[0].Severity != spicepod.Warning || !strings.Contains(problems[0].Error(), `p/2.parquet" has columns that the first file lacks: b (set params.union_by_name: true`) {
+	if len(problems) != 1 || problems[0].Severity != spicepod.Warning ||
+		!strings.Contains(problems[0].Error(), `p/2.parquet" has columns that the first file lacks: b (set params.union_by_name: true`) {
 		t.Errorf("got %v", problems)
 	}
 	w.ok("datasets: [{name: t, from: 'file:p/', params: {union_by_name: true}}]\n")

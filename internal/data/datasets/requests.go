@@ -77,7 +77,10 @@ type batch struct {
 
 // newRequests returns the requests of a dataset.
 func newRequests(m *Manager, d *Dataset, s source.Requester, c caching) *requests {
-	return &requests{caching: c, m: m, d: d, source: s, slots: make(chan struct{}, requestsAtOnce), known: map[string]map[source.Request]*request{}}
+	return &requests{
+		caching: c, m: m, d: d, source: s, slots: make(chan struct{}, requestsAtOnce),
+		known: map[string]map[source.Request]*request{},
+	}
 }
 
 // asked returns the requests that a statement waits for. again says that it has waited.
@@ -125,7 +128,10 @@ func (r *requests) servesAfterError(have *request, now time.Time) bool {
 
 // requestOf returns the request with values, and "" for those that are not given.
 func requestOf(values map[string]string) source.Request {
-	return source.Request{Path: values["request_path"], Query: strings.TrimPrefix(values["request_query"], "?"), Body: values["request_body"]}
+	return source.Request{
+		Path: values["request_path"], Query: strings.TrimPrefix(values["request_query"], "?"),
+		Body: values["request_body"],
+	}
 }
 
 // matching returns the known requests with values.
@@ -223,7 +229,8 @@ func (r *requests) fetch(ctx context.Context, q source.Request) (answer, error) 
 	opened, fetched, err := r.source.Fetch(ctx, q)
 	if err == nil && fetched.Bytes > r.maxBytes {
 		resource.Release(opened.Resources...)
-		err = fault.New("acceleration.params.caching_max_size", "raise it", "the answer has %d bytes, more than caching_max_size", fetched.Bytes)
+		err = fault.New("acceleration.params.caching_max_size", "raise it",
+			"the answer has %d bytes, more than caching_max_size", fetched.Bytes)
 	}
 	if err != nil {
 		return answer{}, r.d.redacted(err)
@@ -296,7 +303,8 @@ func ask(m *Manager, asked []engine.Asked, again bool) func(context.Context) err
 			}
 			if w.f.err != nil && !errors.Is(w.f.err, refresh.ErrReplaced) && !w.of.servesOld(w.f.Request) {
 				f := w.of.d.redacted(w.f.err)
-				return engine.NewError(errcode.Execution, f.Hint, "dataset %q cannot be read: %s", w.of.d.Name, fault.WithoutRoots(f.Message, m.opts.Roots))
+				return engine.NewError(errcode.Execution, f.Hint, "dataset %q cannot be read: %s", w.of.d.Name,
+					fault.WithoutRoots(f.Message, m.opts.Roots))
 			}
 		}
 		return nil

@@ -32,7 +32,9 @@ func echo(t *testing.T) *site {
 
 // asking declares a dataset t of which statements choose the requests.
 func asking(url, params string, acceleration ...string) string {
-	text := "datasets:\n- name: t\n  from: " + url + "/v1\n  params: {allowed_request_paths: '/shows/*, /deep/**, /v[1-3]/list', request_query_filters: enabled, request_body_filters: enabled" + params + "}\n"
+	text := "datasets:\n- name: t\n  from: " + url +
+		"/v1\n  params: {allowed_request_paths: '/shows/*, /deep/**, /v[1-3]/list', request_query_filters: enabled, " +
+		"request_body_filters: enabled" + params + "}\n"
 	if len(acceleration) > 0 {
 		text += "  acceleration: {refresh_mode: caching, " + strings.Join(acceleration, ", ") + "}\n"
 	}
@@ -75,7 +77,8 @@ func TestRequests(t *testing.T) {
 		w.want(numbers+c.where, c.want)
 	}
 	w.want("SELECT count(*) FROM t WHERE request_path = '/v2/list'", "2")
-	w.want(`SELECT content->>'$.at' FROM t WHERE request_query LIKE 'q=%' OR request_body = '{}' ORDER BY ALL`, "GET /v1/shows/8?q=a%20b&c=%C3%A9, POST /v1/shows/9")
+	w.want(`SELECT content->>'$.at' FROM t WHERE request_query LIKE 'q=%' OR request_body = '{}' ORDER BY ALL`,
+		"GET /v1/shows/8?q=a%20b&c=%C3%A9, POST /v1/shows/9")
 	rows, err := w.db.Query(t.Context(), engine.Request{
 		SQL: "SELECT count(*) FROM t WHERE request_path = '/shows/' || $id", Params: engine.Params{Named: map[string]any{"id": json.Number("20")}},
 	})
@@ -269,7 +272,8 @@ func TestRequestsOfRefreshes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	full := asking(s.URL, "") + "  acceleration: {refresh_sql: \"SELECT content->>'$.n' AS n FROM t WHERE request_path = '/shows/5' OR request_path = '/shows/6'\"}\n"
+	full := asking(s.URL, "") +
+		"  acceleration: {refresh_sql: \"SELECT content->>'$.n' AS n FROM t WHERE request_path = '/shows/5' OR request_path = '/shows/6'\"}\n"
 	w.ok(full)
 	w.want("SELECT n FROM t ORDER BY ALL", "12, 13")
 	if err := w.refresh("t", refresh.Override{}); err != nil {
@@ -281,7 +285,8 @@ func TestRequestsOfRefreshes(t *testing.T) {
 func TestRequestsRefused(t *testing.T) {
 	w, s := newWorld(t), echo(t)
 	w.ok(asking(s.URL, ", max_request_query_length: 10, max_request_body_bytes: 5", "params: {caching_ttl: 10s}") +
-		"- {name: closed, from: '" + s.URL + "', params: {request_query_filters: enabled}}\n- {name: paths, from: '" + s.URL + "', params: {allowed_request_paths: /a}}\n")
+		"- {name: closed, from: '" + s.URL + "', params: {request_query_filters: enabled}}\n- {name: paths, from: '" + s.URL +
+		"', params: {allowed_request_paths: /a}}\n")
 	long := strings.Repeat("x", 3000)
 	for _, c := range []struct{ from, want, hint string }{
 		{"t WHERE request_path = '/other'", `dataset "t": request_path "/other" is not allowed`, "request one of /shows/*, /deep/**, /v[1-3]/list"},
@@ -300,7 +305,8 @@ func TestRequestsRefused(t *testing.T) {
 		{"closed WHERE request_path = '/x'", "the dataset allows no paths", "set params.allowed_request_paths"},
 		{"paths WHERE request_path = '/a' AND request_query = 'q=1'", "request_query is not allowed by the dataset", "request_query_filters: enabled"},
 		{"paths WHERE request_path = '/a' AND request_body = 'q=1'", "request_body is not allowed by the dataset", "request_body_filters: enabled"},
-		{"t WHERE request_path IN ('/shows/1', '/shows/2', '/shows/3', '/shows/4', '/shows/5', '/shows/6', '/shows/7', '/shows/8') AND request_query IN ('1','2','3','4','5','6','7')", "more than 50 requests", "ask for fewer"},
+		{"t WHERE request_path IN ('/shows/1', '/shows/2', '/shows/3', '/shows/4', '/shows/5', '/shows/6', '/shows/7', '/shows/8') AND request_query IN " +
+			"('1','2','3','4','5','6','7')", "more than 50 requests", "ask for fewer"},
 	} {
 		_, err := w.read("SELECT * FROM " + c.from)
 		wantText(t, err, c.want)
@@ -321,28 +327,58 @@ func declaredAs(url string, more ...string) string {
 func TestRequestFaults(t *testing.T) {
 	w, s := newWorld(t), echo(t)
 	for _, c := range []struct{ name, text, message, hint, path string }{
-		{"pattern", declaredAs(s.URL, "params: {allowed_request_paths: 'a/*'}"), `"a/*" is not a pattern of paths`, "write paths such as /shows/*", "params.allowed_request_paths"},
+		{
+			"pattern", declaredAs(s.URL, "params: {allowed_request_paths: 'a/*'}"), `"a/*" is not a pattern of paths`, "write paths such as /shows/*",
+			"params.allowed_request_paths",
+		},
 		{"climbs", declaredAs(s.URL, "params: {allowed_request_paths: '/a/../b'}"), "is not a pattern of paths", "", "params.allowed_request_paths"},
 		{"set", declaredAs(s.URL, "params: {allowed_request_paths: '/a[b'}"), "is not a pattern of paths", "", "params.allowed_request_paths"},
-		{"word", declaredAs(s.URL, "params: {request_query_filters: yes}"), "is not a value of request_query_filters", "write disabled, enabled", "params.request_query_filters"},
-		{"length alone", declaredAs(s.URL, "params: {allowed_request_paths: /a, max_request_query_length: 10}"), "has no effect with request_query_filters: disabled", "set params.request_query_filters: enabled", "params.max_request_query_length"},
+		{
+			"word", declaredAs(s.URL, "params: {request_query_filters: yes}"), "is not a value of request_query_filters", "write disabled, enabled",
+			"params.request_query_filters",
+		},
+		{
+			"length alone", declaredAs(s.URL, "params: {allowed_request_paths: /a, max_request_query_length: 10}"), "has no effect with request_query_filters: disabled",
+			"set params.request_query_filters: enabled", "params.max_request_query_length",
+		},
 		{"length", asking(s.URL, ", max_request_query_length: 5000"), "5000 is not a length", "write a number from 1 to 4096", "params.max_request_query_length"},
 		{"format", asking(s.URL, ", file_format: csv"), "answers to requests of statements are JSON, not csv", "leave it out", "params.file_format"},
 		{"unknown", asking(s.URL, ", delim: x"), `unknown param "delim"`, "", "params.delim"},
 		{"ttl", asking(s.URL, "", "params: {caching_ttl: soon}"), "caching_ttl takes a duration", "", "acceleration.params.caching_ttl"},
 		{"negative", asking(s.URL, "", "params: {caching_ttl: -5s}"), "caching_ttl", "", "acceleration.params.caching_ttl"},
-		{"error", asking(s.URL, "", "params: {caching_stale_if_error: maybe}"), `"maybe" is not a value of caching_stale_if_error`, "write enabled, disabled or a duration", "acceleration.params.caching_stale_if_error"},
+		{
+			"error", asking(s.URL, "", "params: {caching_stale_if_error: maybe}"), `"maybe" is not a value of caching_stale_if_error`,
+			"write enabled, disabled or a duration", "acceleration.params.caching_stale_if_error",
+		},
 		{"size", asking(s.URL, "", "params: {caching_max_size: big}"), "caching_max_size takes a size", "", "acceleration.params.caching_max_size"},
 		{"items", asking(s.URL, "", "params: {caching_max_items: 0}"), "caching_max_items must be at least 1", "", "acceleration.params.caching_max_items"},
 		{"near", asking(s.URL, "", "params: {caching_tll: 5s}"), `unknown param "caching_tll"`, "caching_ttl", "acceleration.params.caching_tll"},
-		{"other mode", declaredAs(s.URL+"/x.csv", "acceleration: {params: {caching_ttl: 5s}}"), "caching_ttl has no effect with refresh_mode: full", "set acceleration.refresh_mode: caching", "acceleration.params.caching_ttl"},
-		{"a file", declaredAs(s.URL+"/x.csv", "acceleration: {refresh_mode: caching}"), "refresh_mode caching needs a dataset whose statements choose the requests", "allowed_request_paths", "acceleration.refresh_mode"},
+		{
+			"other mode", declaredAs(s.URL+"/x.csv", "acceleration: {params: {caching_ttl: 5s}}"), "caching_ttl has no effect with refresh_mode: full",
+			"set acceleration.refresh_mode: caching", "acceleration.params.caching_ttl",
+		},
+		{
+			"a file", declaredAs(s.URL+"/x.csv", "acceleration: {refresh_mode: caching}"), "refresh_mode caching needs a dataset whose statements choose the requests",
+			"allowed_request_paths", "acceleration.refresh_mode",
+		},
 		{"full", asking(s.URL, "") + "  acceleration: {}\n", "refresh_mode full does not know what to request", "refresh_mode: caching", "acceleration.refresh_mode"},
 		{"on_conflict", asking(s.URL, "", "primary_key: content, on_conflict: {content: drop}"), "has no on_conflict", "leave it out", "acceleration.on_conflict"},
-		{"expiry", declaredAs(s.URL+"/x.csv", "acceleration: {snapshots_reset_expiry_on_load: enabled}"), "has no effect with refresh_mode: full", "refresh_mode: caching", "acceleration.snapshots_reset_expiry_on_load"},
-		{"nothing in refresh_sql", asking(s.URL, "", "refresh_sql: SELECT * FROM t"), "refresh_sql asks for no request", "WHERE request_path", "acceleration.refresh_sql"},
-		{"refused in refresh_sql", asking(s.URL, "", "refresh_sql: \"SELECT * FROM t WHERE request_path = '/x'\""), `request_path "/x" is not allowed`, "", "acceleration.refresh_sql"},
-		{"larger than all", asking(s.URL, "", "refresh_sql: \"SELECT * FROM t WHERE request_path = '/shows/1'\", params: {caching_max_size: 10}"), "more than caching_max_size", "raise it", "caching_max_size"},
+		{
+			"expiry", declaredAs(s.URL+"/x.csv", "acceleration: {snapshots_reset_expiry_on_load: enabled}"), "has no effect with refresh_mode: full",
+			"refresh_mode: caching", "acceleration.snapshots_reset_expiry_on_load",
+		},
+		{
+			"nothing in refresh_sql", asking(s.URL, "", "refresh_sql: SELECT * FROM t"), "refresh_sql asks for no request", "WHERE request_path",
+			"acceleration.refresh_sql",
+		},
+		{
+			"refused in refresh_sql", asking(s.URL, "", "refresh_sql: \"SELECT * FROM t WHERE request_path = '/x'\""), `request_path "/x" is not allowed`,
+			"", "acceleration.refresh_sql",
+		},
+		{
+			"larger than all", asking(s.URL, "", "refresh_sql: \"SELECT * FROM t WHERE request_path = '/shows/1'\", params: {caching_max_size: 10}"),
+			"more than caching_max_size", "raise it", "caching_max_size",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t

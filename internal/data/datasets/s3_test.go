@@ -74,7 +74,10 @@ func TestS3Faults(t *testing.T) {
 	w, s := newS3(t)
 	const good = "s3://lake/r.parquet"
 	for _, c := range []struct{ name, from, params, message, hint string }{
-		{"secret", good, s3Params(s, "s3_secret", "${secrets:wrong}"), "the object store " + strings.TrimPrefix(s.URL, "http://") + ": The request signature we calculated does not match", "params.s3_key"},
+		{
+			"secret", good, s3Params(s, "s3_secret", "${secrets:wrong}"),
+			"the object store " + strings.TrimPrefix(s.URL, "http://") + ": The request signature we calculated does not match", "params.s3_key",
+		},
 		{"key", good, s3Params(s, "s3_key", "AKIANOBODY"), "does not exist in our records", "params.s3_key"},
 		{"bucket", "s3://laek/r.parquet", s3Params(s), `has no bucket "laek"`, "correct the bucket"},
 		{"bucket's name", "s3://a/r.parquet", s3Params(s), `"a" is not the name of a bucket`, "s3://bucket/"},
@@ -121,7 +124,8 @@ func TestS3ParamsChange(t *testing.T) {
 			w.want("SELECT count(*) FROM "+name, "3")
 		}
 	}
-	if problems := w.reload("datasets:\n- {name: trips, from: 's3://lake/trips/', " + s3Params(s, "s3_key", "AKIANOBODY") + "}" + other + s3Params(s) + "}\n"); len(problems) != 1 || !strings.Contains(problems[0].Message, "does not exist in our records") {
+	if problems := w.reload("datasets:\n- {name: trips, from: 's3://lake/trips/', " + s3Params(s, "s3_key", "AKIANOBODY") + "}" + other + s3Params(s) +
+		"}\n"); len(problems) != 1 || !strings.Contains(problems[0].Message, "does not exist in our records") {
 		t.Errorf("got %v", problems)
 	}
 	w.want("SELECT count(*) FROM other", "3")
@@ -160,7 +164,10 @@ func TestGCS(t *testing.T) {
 	w.want("SELECT max(id) FROM fast", "4")
 
 	for _, c := range []struct{ name, from, params, message, hint string }{
-		{"secret", "gs://lake/trips/", gcsParams(s, "s3_secret", "${secrets:wrong}"), "The request signature we calculated does not match", "correct params.gcs_key and params.gcs_secret"},
+		{
+			"secret", "gs://lake/trips/", gcsParams(s, "s3_secret", "${secrets:wrong}"), "The request signature we calculated does not match",
+			"correct params.gcs_key and params.gcs_secret",
+		},
 		{"bucket", "gs://laek/trips/", gcsParams(s), `has no bucket "laek"`, "correct the bucket, or params.gcs_endpoint"},
 		{"bucket's name", "gs://a/", gcsParams(s), `"a" is not the name of a bucket`, "write gs://bucket/folder/"},
 		{"object", "gs://lake/q.parquet", gcsParams(s), "there is no object at gs://lake/q.parquet", ""},

@@ -12,8 +12,9 @@ func TestReferencesAreNotPrinted(t *testing.T) {
 	const secret = `LEAKED "pass\word`
 	t.Setenv("LEAK", secret)
 	targets := map[string]string{
-		"abfs": "abfs://c@account.dfs.core.windows.net/f.csv", "duckdb": "duckdb:shop.db/t", "file": "file:a.csv", "flightsql": "flightsql:t", "github": "github:github.com/a/b/issues",
-		"gs": "gs://bucket/f.csv", "https": "https://127.0.0.1:1/a.csv", "s3": "s3://bucket/f.csv", "spice.ai": "spice.ai/t",
+		"abfs": "abfs://c@account.dfs.core.windows.net/f.csv", "duckdb": "duckdb:shop.db/t", "file": "file:a.csv", "flightsql": "flightsql:t",
+		"github": "github:github.com/a/b/issues",
+		"gs":     "gs://bucket/f.csv", "https": "https://127.0.0.1:1/a.csv", "s3": "s3://bucket/f.csv", "spice.ai": "spice.ai/t",
 	}
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
@@ -27,7 +28,8 @@ func TestReferencesAreNotPrinted(t *testing.T) {
 		for _, p := range k.params {
 			declared = append(declared, fmt.Sprintf("from: '%s', params: {%s: 'http://ada:${env:LEAK}@127.0.0.1:1/'}", from, p.Name))
 		}
-		froms = append(froms, fmt.Sprintf("from: '%s:${env:LEAK}.x.y.z'", name), fmt.Sprintf("from: '%s:http://x:${env:LEAK}@/'", name), fmt.Sprintf("from: '%s://x:${env:LEAK}@/'", name))
+		froms = append(froms, fmt.Sprintf("from: '%s:${env:LEAK}.x.y.z'", name), fmt.Sprintf("from: '%s:http://x:${env:LEAK}@/'", name),
+			fmt.Sprintf("from: '%s://x:${env:LEAK}@/'", name))
 	}
 	faults := 0
 	for _, d := range append(declared, froms...) {

@@ -160,7 +160,9 @@ func outdated(all map[string]*served, changed map[engine.Relation]bool) []engine
 	for again := true; again; {
 		again = false
 		for _, s := range all {
-			if s.view != nil && !changed[s.Relation] && slices.ContainsFunc(s.view.Uses.Relations, func(r engine.Relation) bool { return changed[r] }) {
+			if s.view != nil && !changed[s.Relation] && slices.ContainsFunc(s.view.Uses.Relations, func(r engine.Relation) bool {
+				return changed[r]
+			}) {
 				changed[s.Relation], again = true, true
 			}
 		}

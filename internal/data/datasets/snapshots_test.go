@@ -74,7 +74,9 @@ func TestSnapshots(t *testing.T) {
 			w.ok(pod)
 			w.want("FROM t ORDER BY id", "1|a, 2|b")
 			w.want("SELECT last_refresh, last_snapshot FROM spiced.datasets", "2026-01-02 03:04:05|NULL")
-			if due := w.m.live["public.t"].State.Due(func(ended time.Time, _ float64) time.Time { return ended }); !due.Equal(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
+			if due := w.m.live["public.t"].State.Due(func(ended time.Time, _ float64) time.Time {
+				return ended
+			}); !due.Equal(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
 				t.Errorf("the next refresh counts from %s", due)
 			}
 			if got := s.requests.Load(); got != requests {
@@ -153,7 +155,8 @@ func TestSnapshotsOfAppend(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t)
 			w.file("x.csv", "id,at\n1,2026-01-01 00:00:00\n2,2026-01-02 00:00:00\n")
-			pod := "snapshots: {location: store}\ndatasets: [{name: t, from: 'file:x.csv', time_column: AT, acceleration: {mode: " + mode + ", refresh_mode: append, snapshots: enabled}}]\n"
+			pod := "snapshots: {location: store}\ndatasets: [{name: t, from: 'file:x.csv', time_column: AT, acceleration: {mode: " + mode +
+				", refresh_mode: append, snapshots: enabled}}]\n"
 			w.ok(pod)
 			names := w.written(filepath.Join(w.dir, folderOfT))
 			text, err := os.ReadFile(filepath.Join(w.dir, folderOfT, names[0]))
@@ -181,7 +184,10 @@ func TestSnapshotsOfAppend(t *testing.T) {
 func TestSnapshotsAreTrimmed(t *testing.T) {
 	w := newWorld(t)
 	folder := filepath.Join(w.dir, folderOfT)
-	for _, name := range []string{"20250101T000000.000Z-00000000.parquet", "20250101T000000.000Z-00000001.json.part", "20250101T000000.000Z-00000002.json", "notes.txt", "20990101T000000.000Z-00000000.parquet"} {
+	for _, name := range []string{
+		"20250101T000000.000Z-00000000.parquet", "20250101T000000.000Z-00000001.json.part", "20250101T000000.000Z-00000002.json",
+		"notes.txt", "20990101T000000.000Z-00000000.parquet",
+	} {
 		w.file(folderOfT+"/"+name, "x")
 	}
 	for i := range 4 {
@@ -291,17 +297,26 @@ func TestSnapshotsThatCannotBeLoaded(t *testing.T) {
 		{"empty manifest", func([]byte) []byte { return []byte{} }, nil, false, "the manifest is not JSON of a snapshot"},
 		{"half a manifest", func(b []byte) []byte { return b[:len(b)/2] }, nil, false, "the manifest is not JSON of a snapshot"},
 		{"large manifest", func(b []byte) []byte { return append(b, make([]byte, 5<<20)...) }, nil, false, "the object is larger than it should be"},
-		{"later format", edit(func(m map[string]any) { m["format"], m["new"] = 2, true }), nil, true, "it has format 2, and this release reads format 1; upgrade spiced"},
+		{
+			"later format", edit(func(m map[string]any) { m["format"], m["new"] = 2, true }), nil,
+			true, "it has format 2, and this release reads format 1; upgrade spiced",
+		},
 		{"no format", edit(func(m map[string]any) { m["format"] = 0 }), nil, false, "values that none has"},
 		{"no time", edit(func(m map[string]any) { delete(m, "refreshed") }), nil, false, "values that none has"},
 		{"another field", edit(func(m map[string]any) { m["file"] = "../../other/x.parquet" }), nil, false, "the manifest is not JSON of a snapshot"},
-		{"foreign", edit(func(m map[string]any) { m["declaration"], m["dataset"] = "x", "orders" }), nil, true, `it is of another declaration, or of another dataset: of \"orders\"`},
+		{
+			"foreign", edit(func(m map[string]any) { m["declaration"], m["dataset"] = "x", "orders" }), nil, true,
+			`it is of another declaration, or of another dataset: of \"orders\"`,
+		},
 		{"huge", edit(func(m map[string]any) { m["bytes"] = 1 << 40 }), nil, true, "it has 1099511627776 bytes, and at most 8589934592 are loaded"},
 		{"row count", edit(func(m map[string]any) { m["rows"] = 3 }), nil, false, "it has 2 rows, and its manifest says 3"},
 		{"type", edit(func(m map[string]any) { column(m, 0)["type"] = map[string]any{"name": "BIGINT) AS x, (SELECT 1"} }), nil, false, "there is no type"},
 		{"column", edit(func(m map[string]any) { column(m, 1)["name"] = `b" FROM read_text('/etc/passwd') --` }), nil, false, "this column cannot be referenced"},
 		{"no columns", edit(func(m map[string]any) { m["columns"] = []any{} }), nil, false, "the manifest has 0 columns"},
-		{"no value of the type", edit(func(m map[string]any) { column(m, 1)["type"] = map[string]any{"name": "DATE"} }), nil, false, "DuckDB's error may contain rows that callers must not see"},
+		{
+			"no value of the type", edit(func(m map[string]any) { column(m, 1)["type"] = map[string]any{"name": "DATE"} }), nil, false,
+			"DuckDB's error may contain rows that callers must not see",
+		},
 		{"key", edit(func(m map[string]any) { column(m, 0)["name"], column(m, 1)["name"] = "b", "id" }), nil, false, ""},
 	} {
 		behaviours := []string{"warn"}
@@ -343,12 +358,14 @@ func TestSnapshotsThatCannotBeLoaded(t *testing.T) {
 				w.move()
 				problems := w.reload(pod)
 				w.written("")
-				if log := w.log.String(); !strings.Contains(log, "cannot load a snapshot") || !strings.Contains(log, c.warning) || strings.Contains(log, w.state) && c.warning != "" {
+				if log := w.log.String(); !strings.Contains(log, "cannot load a snapshot") || !strings.Contains(log, c.warning) ||
+					strings.Contains(log, w.state) && c.warning != "" {
 					t.Errorf("got %s", log)
 				}
 				switch {
 				case on == "retry" && !c.unusable:
-					if len(problems) != 1 || !strings.Contains(problems[0].Message, "the newest snapshot cannot be loaded: ") || !strings.Contains(problems[0].Hint, "to warn or fallback") {
+					if len(problems) != 1 || !strings.Contains(problems[0].Message, "the newest snapshot cannot be loaded: ") ||
+						!strings.Contains(problems[0].Hint, "to warn or fallback") {
 						t.Errorf("got %v", problems)
 					}
 					os.Remove(filepath.Join(w.dir, folderOfT, names[2]))
@@ -434,11 +451,13 @@ func TestSnapshotsOfOthers(t *testing.T) {
 var snapshotTypes = []string{
 	"-1::TINYINT", "255::UTINYINT", "-1::SMALLINT", "1::USMALLINT", "1::INTEGER", "1::UINTEGER", "18446744073709551615::UBIGINT", "(-9223372036854775808)::BIGINT",
 	"170141183460469231731687303715884105727::HUGEINT", "340282366920938463463374607431768211455::UHUGEINT", "'NaN'::FLOAT", "'-inf'::DOUBLE",
-	"1.25::DECIMAL(5,2)", "12345678901234567890123456789012345.678::DECIMAL(38,3)", "true", "'it''s ü'", "''", "'\\x00\\xFF'::BLOB", "'101'::BIT", "gen_random_uuid()",
+	"1.25::DECIMAL(5,2)", "12345678901234567890123456789012345.678::DECIMAL(38,3)", "true", "'it''s ü'", "''", "'\\x00\\xFF'::BLOB", "'101'::BIT",
+	"gen_random_uuid()",
 	"'infinity'::DATE", "'0044-03-15 (BC)'::DATE", "TIME '24:00:00'", "'01:02:03.123456789'::TIME_NS", "'01:02:03.123456+02'::TIMETZ",
 	"'-infinity'::TIMESTAMP", "TIMESTAMP '2020-01-01 01:02:03.123456'", "TIMESTAMP_S '2020-01-01 01:02:03'", "TIMESTAMP_MS '2020-01-01 01:02:03.123'",
 	"TIMESTAMP_NS '2020-01-01 01:02:03.123456789'", "TIMESTAMPTZ '2020-01-01 01:02:03.123456+02'", "INTERVAL '-1 month 2 days -3.123456 seconds'",
-	"'b''s'::ENUM('a', 'b''s')", "['a', NULL, 'b']", "[]::INTEGER[]", "[1, 2]::INTEGER[2]", "[[1], NULL]", "{'a': 1, 'B c': {'d': ['x']}}", "MAP {'k': [1.5], 'l': NULL}",
+	"'b''s'::ENUM('a', 'b''s')", "['a', NULL, 'b']", "[]::INTEGER[]", "[1, 2]::INTEGER[2]", "[[1], NULL]", "{'a': 1, 'B c': {'d': ['x']}}",
+	"MAP {'k': [1.5], 'l': NULL}",
 	"[TIMESTAMP_S '2020-01-01 01:02:03']", "{'e': 'a'::ENUM('a')}", "'{\"a\": 1}'::JSON", "NULL::DECIMAL(9,1)",
 }
 
@@ -478,7 +497,8 @@ datasets:
 
 	w.ok("snapshots: {location: store}\ndatasets: [{name: u, from: 'duckdb:u', params: {duckdb_open: x.db}, acceleration: {snapshots: enabled}}]\n")
 	w.written("")
-	if got := w.status("u").Error; !strings.HasPrefix(got, `the snapshot could not be written: column "c" is UNION(a INTEGER), of which a Parquet file does not have all values; cast it in refresh_sql`) {
+	if got := w.status("u").Error; !strings.HasPrefix(got,
+		`the snapshot could not be written: column "c" is UNION(a INTEGER), of which a Parquet file does not have all values; cast it in refresh_sql`) {
 		t.Errorf("got %s", got)
 	}
 	w.want("SELECT count(*) FROM u", "1")
@@ -517,23 +537,44 @@ func TestSnapshotFaults(t *testing.T) {
 		return pod("snapshots: {location: '"+location+"', params: {"+params+"}}", "snapshots: enabled")
 	}
 	for _, c := range []struct{ name, pod, path, message, hint string }{
-		{"no location", pod("", "snapshots: enabled"), "datasets[0].acceleration.snapshots", "the Spicepod has no location for snapshots", "snapshots: { location: … }"},
-		{"file_create", pod("snapshots: {location: s}", "snapshots: enabled, mode: file_create"), "datasets[0].acceleration.snapshots", "mode file_create loads the source at each start", "snapshots: create_only, or mode: file"},
-		{"always", pod("snapshots: {location: s}", "snapshots: bootstrap_only, refresh_on_startup: always"), "datasets[0].acceleration.snapshots", "refresh_on_startup always loads the source", "create_only"},
-		{"view", "snapshots: {location: s}\ndatasets: [{name: t, from: 'file:x.csv'}]\nviews: [{name: v, sql: SELECT 1 AS a, acceleration: {snapshots: enabled}}]\n", "views[0].acceleration.snapshots", "a view has no snapshots", "leave it out"},
+		{
+			"no location", pod("", "snapshots: enabled"), "datasets[0].acceleration.snapshots", "the Spicepod has no location for snapshots",
+			"snapshots: { location: … }",
+		},
+		{
+			"file_create", pod("snapshots: {location: s}", "snapshots: enabled, mode: file_create"), "datasets[0].acceleration.snapshots",
+			"mode file_create loads the source at each start", "snapshots: create_only, or mode: file",
+		},
+		{
+			"always", pod("snapshots: {location: s}", "snapshots: bootstrap_only, refresh_on_startup: always"), "datasets[0].acceleration.snapshots",
+			"refresh_on_startup always loads the source", "create_only",
+		},
+		{
+			"view", "snapshots: {location: s}\ndatasets: [{name: t, from: 'file:x.csv'}]\nviews: [{name: v, sql: SELECT 1 AS a, acceleration: {snapshots: enabled}}]\n",
+			"views[0].acceleration.snapshots", "a view has no snapshots", "leave it out",
+		},
 		{"scheme", s3("ftp://bucket/x/", ""), "snapshots.location", `snapshots cannot be stored at "ftp://bucket/x/"`, "write s3://bucket/folder/"},
 		{"bucket of gs", s3("gs://b/x", ""), "snapshots.location", "does not name a bucket", "write gs://bucket/folder/"},
 		{"param of gs", s3("gs://bucket/x/", "s3_key: x"), "snapshots.params.s3_key", `unknown param "s3_key" of snapshots in a bucket`, "gcs_key"},
 		{"container", s3("abfs://B@account/x/", "abfs_skip_signature: true"), "snapshots.location", "is not the name of a container", "abfs://container"},
-		{"dots in a container", s3("abfss://lake@account/x/../y", "abfs_skip_signature: true"), "snapshots.location", "must not have a part that is empty, . or ..", ""},
+		{
+			"dots in a container", s3("abfss://lake@account/x/../y", "abfs_skip_signature: true"), "snapshots.location",
+			"must not have a part that is empty, . or ..", "",
+		},
 		{"account without a key", s3("abfss://lake@account/x", ""), "snapshots.params", "the way to authenticate is missing", "params.abfs_access_key"},
-		{"param of a container", s3("abfs://lake@account/x/", "gcs_key: x"), "snapshots.params.gcs_key", `unknown param "gcs_key" of snapshots in a container`, "abfs_access_key"},
+		{
+			"param of a container", s3("abfs://lake@account/x/", "gcs_key: x"), "snapshots.params.gcs_key", `unknown param "gcs_key" of snapshots in a container`,
+			"abfs_access_key",
+		},
 		{"bucket", s3("s3://b/x", ""), "snapshots.location", "does not name a bucket", "write s3://bucket/folder/"},
 		{"dots", s3("s3://bucket/x/../y", ""), "snapshots.location", "must not have a part that is empty, . or ..", ""},
 		{"empty", pod("snapshots: {enabled: true}", "snapshots: enabled"), "snapshots", "the section has no location", "or set enabled: false"},
 		{"empty file://", s3("file://", ""), "snapshots.location", "the location is empty", ""},
 		{"param", s3("s3://bucket/x/", "s3_scret: x"), "snapshots.params.s3_scret", `unknown param "s3_scret" of snapshots in a bucket`, `"s3_secret"`},
-		{"param of a folder", s3("store", "s3_key: x"), "snapshots.params.s3_key", "of snapshots in a folder", "leave it out: params are those of s3://, gs:// and abfs://"},
+		{
+			"param of a folder", s3("store", "s3_key: x"), "snapshots.params.s3_key", "of snapshots in a folder",
+			"leave it out: params are those of s3://, gs:// and abfs://",
+		},
 		{"half a key", s3("s3://bucket/x/", "s3_secret: '${secrets:S3_SECRET}'"), "snapshots.params", "a key has two parts", "params.s3_key"},
 		{"clear", s3("s3://bucket/x/", "s3_endpoint: 'http://minio.example.com'"), "snapshots.params.s3_endpoint", "sends keys and data in the clear", "allow_http"},
 		{"reference", s3("s3://bucket/x/", "s3_key: '${secrets:NOT_SET_HERE}', s3_secret: x"), "snapshots.params.s3_key", "NOT_SET_HERE", ""},
@@ -608,7 +649,8 @@ func TestSnapshotsInS3(t *testing.T) {
 	site := newSite(t, serve("id,name\n1,a\n2,b\n"))
 	pod := func(on string, others ...string) string {
 		return "snapshots: {location: 's3://lake/snap', bootstrap_on_failure_behavior: " + on + ", " + s3Params(s, others...) + "}\n" +
-			"datasets: [{name: t, from: '" + strings.Replace(site.URL, "http://", "http://user:hunter2@", 1) + "/x.csv', params: {http_headers: 'Authorization: ${secrets:TOKEN}'}, acceleration: {mode: file, snapshots: enabled}}]\n"
+			"datasets: [{name: t, from: '" + strings.Replace(site.URL, "http://", "http://user:hunter2@", 1) +
+			"/x.csv', params: {http_headers: 'Authorization: ${secrets:TOKEN}'}, acceleration: {mode: file, snapshots: enabled}}]\n"
 	}
 	w.ok(pod("warn"))
 	w.m.snapshots.Wait()
@@ -652,7 +694,8 @@ func TestSnapshotsInS3(t *testing.T) {
 	w.m.snapshots.Wait()
 	w.want("SELECT count(*) FROM t", "3")
 	const down = "cannot connect to the object store "
-	if got := w.status("t").Error; !strings.HasPrefix(got, "the snapshot could not be written: "+down) || !strings.Contains(got, "connection refused; start it, or correct snapshots.params.s3_endpoint") {
+	if got := w.status("t").Error; !strings.HasPrefix(got, "the snapshot could not be written: "+down) ||
+		!strings.Contains(got, "connection refused; start it, or correct snapshots.params.s3_endpoint") {
 		t.Errorf("got %s", got)
 	}
 

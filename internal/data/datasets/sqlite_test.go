@@ -83,7 +83,8 @@ func TestSQLiteMixedColumn(t *testing.T) {
 	w.file("mixed.db", string(file))
 	w.ok("datasets: [{name: mixed, from: 'sqlite:mixed.db'}]")
 	_, err = w.read("SELECT sum(x) FROM mixed")
-	if e := engine.AsError(err); err == nil || !strings.HasSuffix(e.Message, `found "abc" of type "text" instead`) || !strings.Contains(e.Hint, "WHERE typeof(x) <> 'real'") {
+	if e := engine.AsError(err); err == nil || !strings.HasSuffix(e.Message, `found "abc" of type "text" instead`) ||
+		!strings.Contains(e.Hint, "WHERE typeof(x) <> 'real'") {
 		t.Errorf("got %v", err)
 	}
 	w.want("SELECT sum(id) FROM mixed", "3")

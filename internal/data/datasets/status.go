@@ -115,7 +115,8 @@ func (l *Load) status() Status {
 	p := l.Progress()
 	st.Loading = &p
 	for _, c := range d.Described {
-		st.Columns = append(st.Columns, tables.Column{Name: c.Name, Type: cmp.Or(c.Type, "VARCHAR"), Description: c.Description})
+		st.Columns = append(st.Columns,
+			tables.Column{Name: c.Name, Type: cmp.Or(c.Type, "VARCHAR"), Description: c.Description})
 	}
 	return st
 }
@@ -124,7 +125,8 @@ func (s *served) status() Status {
 	v := s.Current()
 	st := Status{
 		Schema: s.Relation.Schema, Name: s.Relation.Name, Kind: s.Kind, Declared: s.Name, Description: s.About(),
-		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Base: v.Base, Acceleration: s.Acceleration, Position: s.State.Position(), Snapshot: s.State.LastSnapshot(),
+		Format: v.Format, State: Ready, Stats: s.Stats(), Columns: v.Columns, Base: v.Base, Acceleration: s.Acceleration,
+		Position: s.State.Position(), Snapshot: s.State.LastSnapshot(),
 	}
 	if s.dataset != nil {
 		st.From = s.dataset.from.Shown
@@ -161,7 +163,8 @@ func Tables() []string {
 			`state VARCHAR, "rows" BIGINT, "columns" INTEGER, last_refresh TIMESTAMP, last_snapshot TIMESTAMP, error VARCHAR, "file" VARCHAR, line INTEGER)`,
 		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ColumnsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
 			`position INTEGER, "name" VARCHAR, type VARCHAR, description VARCHAR)`,
-		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ConstraintsTable) + ` ("schema" VARCHAR, dataset VARCHAR, ` +
+		"CREATE OR REPLACE TABLE " + engine.Qualified(engine.System, ConstraintsTable) +
+			` ("schema" VARCHAR, dataset VARCHAR, ` +
 			`"name" VARCHAR, kind VARCHAR, "columns" VARCHAR[])`,
 	}
 }
@@ -265,8 +268,11 @@ func base(schema, name, table string) string {
 func constraintsOf(bases []string) string {
 	quoted := func(column string) string { return `'"' || replace(` + column + `, '"', '""') || '"'` }
 	return "INSERT INTO " + engine.Qualified(engine.System, ConstraintsTable) +
-		" SELECT b.s, b.n, CASE c.database_name WHEN '" + engine.CatalogName + "' THEN b.n || substr(c.constraint_name, length(c.table_name) + 1) ELSE c.constraint_name END, c.constraint_type, c.constraint_column_names FROM (VALUES " + strings.Join(bases, ", ") + ") AS b(s, n, base)" +
-		" JOIN duckdb_constraints() AS c ON b.base = " + quoted("c.database_name") + " || '.' || " + quoted("c.schema_name") + " || '.' || " + quoted("c.table_name") +
+		" SELECT b.s, b.n, CASE c.database_name WHEN '" + engine.CatalogName +
+		"' THEN b.n || substr(c.constraint_name, length(c.table_name) + 1) ELSE c.constraint_name END, c.constraint_type, " +
+		"c.constraint_column_names FROM (VALUES " + strings.Join(bases, ", ") + ") AS b(s, n, base)" +
+		" JOIN duckdb_constraints() AS c ON b.base = " + quoted("c.database_name") + " || '.' || " + quoted("c.schema_name") +
+		" || '.' || " + quoted("c.table_name") +
 		" WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'NOT NULL')"
 }
 

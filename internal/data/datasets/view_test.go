@@ -43,7 +43,10 @@ views:
 func TestViewUsesFunctions(t *testing.T) {
 	w := newWorld(t)
 	pod := w.load("views: [{name: v, sql: \"SELECT twice('3') AS x, TWICE(a) FROM t, rows_of('u')\"}]\n")
-	names := engine.NewCatalog(engine.Contents{Relations: []engine.Relation{{Schema: "public", Name: "t"}, {Schema: "public", Name: "u"}}, Functions: []*engine.Function{
+	names := engine.NewCatalog(engine.Contents{Relations: []engine.Relation{
+		{Schema: "public", Name: "t"},
+		{Schema: "public", Name: "u"},
+	}, Functions: []*engine.Function{
 		{Name: "twice", Signature: "twice(x int64) → int64", Args: []engine.FunctionArg{{Name: "x", Type: "BIGINT", Numeric: true}}},
 		{Name: "rows_of", Signature: "rows_of(u)", Table: true, Args: []engine.FunctionArg{{Name: "u", Table: true}}},
 	}})
@@ -70,8 +73,14 @@ func TestViewProblems(t *testing.T) {
 	cases := []struct{ view, want string }{
 		{"name: v\n    sql: |\n      SELECT *\n      FROM tt", `9:12: view v: table "tt" is not declared in the Spicepod`},
 		{"name: v\n    sql: |\n      SELECT a,\n        nope FROM t", `9:9: view v: Referenced column "nope" not found`},
-		{"name: v\n    sql: |\n      SELECT (WITH w AS (SELECT lenth(b) AS n)\n        SELECT (SELECT n FROM (FROM w) WHERE b = 'x')) FROM t", "8:33: view v: Scalar Function with name lenth does not exist"},
-		{"name: v\n    sql: |\n      SELECT (WITH w AS (SELECT random() AS r, a)\n        SELECT (SELECT r FROM (FROM w) WHERE b = 'x')) FROM t", "8:20: view v: DuckDB may return the values of other rows for the CTE w"},
+		{
+			"name: v\n    sql: |\n      SELECT (WITH w AS (SELECT lenth(b) AS n)\n        SELECT (SELECT n FROM (FROM w) WHERE b = 'x')) FROM t",
+			"8:33: view v: Scalar Function with name lenth does not exist",
+		},
+		{
+			"name: v\n    sql: |\n      SELECT (WITH w AS (SELECT random() AS r, a)\n        SELECT (SELECT r FROM (FROM w) WHERE b = 'x')) FROM t",
+			"8:20: view v: DuckDB may return the values of other rows for the CTE w",
+		},
 		{"name: v\n    sql: SELECT FROM WHERE", "syntax error"},
 		{"name: v\n    sql: SELECT * FROM read_csv('/etc/passwd')", `function "read_csv" is refused`},
 		{"name: v\n    sql: SELECT 1; SELECT 2", "expected one statement, got 2"},

@@ -125,7 +125,8 @@ func TestChangeOfAccess(t *testing.T) {
 	shop(w)
 	w.ok(list(ordersRead, sameRead))
 	problems := w.reload(list(ordersWrite, sameRead))
-	if len(problems) != 1 || !problems.HasErrors() || !strings.HasSuffix(problems[0].Path, "datasets[0].access") || !strings.Contains(problems[0].Hint, "restart") {
+	if len(problems) != 1 || !problems.HasErrors() || !strings.HasSuffix(problems[0].Path, "datasets[0].access") ||
+		!strings.Contains(problems[0].Hint, "restart") {
 		t.Fatal(problems)
 	}
 	w.want("SELECT count(*) FROM orders", "1")
@@ -194,9 +195,12 @@ func TestReadWriteFaults(t *testing.T) {
 		"http":         {"{name: t, from: 'http://127.0.0.1:1/a.csv', access: read_write}", "access", "connector http does not support writes"},
 		"acceleration": {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, acceleration: {}}", "access", "accelerated copy"},
 		"view":         {"{name: t, from: 'duckdb:shop.db/v', access: read_write}", "access", `"v" is a view`},
-		"type":         {"{name: t, from: 'duckdb:shop.db/orders', access: read_write, columns: [{name: name}, {name: id, type: int64}]}", "columns[1].type", "keep their types"},
-		"missing":      {"{name: t, from: 'duckdb:shop.db/order', access: read_write}", "from", `did you mean "orders"?`},
-		"no file":      {"{name: t, from: 'duckdb:new.db', access: read_write}", "from", "does not exist"},
+		"type": {
+			"{name: t, from: 'duckdb:shop.db/orders', access: read_write, columns: [{name: name}, {name: id, type: int64}]}", "columns[1].type",
+			"keep their types",
+		},
+		"missing": {"{name: t, from: 'duckdb:shop.db/order', access: read_write}", "from", `did you mean "orders"?`},
+		"no file": {"{name: t, from: 'duckdb:new.db', access: read_write}", "from", "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			problems := w.reload(list(c.decl))

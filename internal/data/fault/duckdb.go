@@ -40,7 +40,8 @@ func NotUTF8(at, reason, row string) *Fault {
 	case !strings.Contains(reason, "not utf-8"):
 		return nil
 	}
-	return New("from", "set params.encoding: "+encoding+", if that is its encoding, or convert the file to UTF-8", "%s: the file is not UTF-8", at)
+	return New("from", "set params.encoding: "+encoding+", if that is its encoding, or convert the file to UTF-8",
+		"%s: the file is not UTF-8", at)
 }
 
 // FromDuckDB returns an error of DuckDB about a source as a fault.
@@ -98,14 +99,18 @@ func csvFault(text string) *Fault {
 			WithPublic(fmt.Sprintf("%s: expected %s columns, found %s", at, n[1], n[2]))
 	}
 	if c := csvConvert.FindStringSubmatch(text); c != nil {
-		hint := fmt.Sprintf("declare a type that fits the column (columns: name %s, type utf8), or set params.sample_size: -1 "+
+		hint := fmt.Sprintf("declare a type that fits the column (columns: name %s, type utf8), or set "+
+			"params.sample_size: -1 "+
 			"or params.nullstr", c[1])
-		return New("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3], truncate.Ellipsis(c[2], 80)).
+		return New("from", hint, "%s: column %q is read as %s, but the value is %q", at, c[1], c[3],
+			truncate.Ellipsis(c[2], 80)).
 			WithPublic(fmt.Sprintf("%s: column %q is read as %s, but a value is not", at, c[1], c[3]))
 	}
 	if long := len(group(csvText, text, 1)); long > longRow { // DuckDB's reason comes after the row, and may be cut off
-		return New("from", "set params.csv_max_line_size to more bytes than the longest row has (2000000 without it), or close the quote that makes one row of many lines",
-			"%s: the row is too long, or cannot be read: %q", at, row).WithPublic(at + ": the row is too long, or cannot be read")
+		return New("from", "set params.csv_max_line_size to more bytes than the longest row has (2000000 without it), or "+
+			"close the quote that makes one row of many lines",
+			"%s: the row is too long, or cannot be read: %q", at, row).WithPublic(at +
+			": the row is too long, or cannot be read")
 	}
 	reason := "the row cannot be read"
 	for _, l := range strings.Split(text, "\n")[1:] {

@@ -82,7 +82,8 @@ func OfKey(path, hint, format string, args ...any) *Fault {
 
 // NoColumn reports a column that the source, which has the columns have, lacks.
 func NoColumn(path, name string, have []string) *Fault {
-	return New(path, nearest.Hint(name, have, "it has "+truncate.Ellipsis(strings.Join(have, ", "), MaxMessage)), "the source has no column %q", name)
+	return New(path, nearest.Hint(name, have, "it has "+truncate.Ellipsis(strings.Join(have, ", "), MaxMessage)),
+		"the source has no column %q", name)
 }
 
 // WithPublic sets the message for callers who must not see values of rows.

@@ -24,7 +24,8 @@ func Certificate(err error) string {
 		return host.Error()
 	case errors.As(err, &invalid):
 		return invalid.Error()
-	case errors.As(err, &alert) && (alert.Op == "remote error" || alert.Op == "local error"): // what package tls names an alert
+	// what package tls names an alert
+	case errors.As(err, &alert) && (alert.Op == "remote error" || alert.Op == "local error"):
 		return alert.Err.Error()
 	}
 	return ""

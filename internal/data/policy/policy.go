@@ -150,7 +150,8 @@ func ownColumnsOnly(db *engine.DB, x *expression, st *sqltree.Statement) error {
 // offset start.
 func (x *expression) fault(err error, start int, text string) error {
 	e := engine.AsError(err)
-	return x.faultAt(min(max(e.Offset-start, 0), len(text)), e.Hint, "%s", fault.FirstLines(fault.SelectMessage(e.Message)))
+	return x.faultAt(min(max(e.Offset-start, 0), len(text)), e.Hint,
+		"%s", fault.FirstLines(fault.SelectMessage(e.Message)))
 }
 
 func (x *expression) faultAt(offset int, hint, format string, args ...any) error {
@@ -215,7 +216,10 @@ func (p *Policy) Keys(columns []string) []string {
 	if p == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool { _, masked := p.masks[sqltree.Fold(c)]; return masked })
+	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool {
+		_, masked := p.masks[sqltree.Fold(c)]
+		return masked
+	})
 }
 
 // ByKey returns the queries of the macros of [engine.ByKey] for keys of a relation, whose
@@ -224,7 +228,9 @@ func (p *Policy) ByKey(r engine.Relation, keys []string, table string, columns [
 	macros, v := map[string]string{}, rows{table, columns}
 	for _, key := range keys {
 		at := slices.IndexFunc(columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(key) })
-		if at < 0 || slices.ContainsFunc(columns, func(c tables.Column) bool { return sqltree.Fold(c.Name) == tables.KeysParam }) {
+		if at < 0 || slices.ContainsFunc(columns, func(c tables.Column) bool {
+			return sqltree.Fold(c.Name) == tables.KeysParam
+		}) {
 			continue
 		}
 		own := engine.KindOf(columns[at].Type)
@@ -239,7 +245,9 @@ func (p *Policy) ByKey(r engine.Relation, keys []string, table string, columns [
 
 // Bind applies the policy to a query, and returns the query of the public view
 // with its columns. A policy that does not match the columns is a fault.
-func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string, columns []tables.Column) (string, []tables.Column, error) {
+func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string,
+	columns []tables.Column,
+) (string, []tables.Column, error) {
 	if p == nil {
 		return query, columns, nil
 	}
@@ -256,7 +264,8 @@ func (p *Policy) Bind(ctx context.Context, db *engine.DB, query string, columns 
 	public := p.over(v)
 	bound, err := tables.Describe(ctx, db, public)
 	if err != nil {
-		return "", nil, fault.New("row_filter", "", "the policy does not match the dataset: %s", fault.FirstLines(engine.AsError(err).Message))
+		return "", nil, fault.New("row_filter", "", "the policy does not match the dataset: %s",
+			fault.FirstLines(engine.AsError(err).Message))
 	}
 	if len(bound) != len(columns) {
 		return "", nil, fault.New("row_filter", "", "the policy changes the columns of the dataset")

@@ -36,7 +36,8 @@ func retryTime(a *spicepod.Acceleration, failures int, now time.Time) time.Time 
 }
 
 // parser reads the cron expressions that Spice has, and descriptors such as @hourly.
-var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow |
+	cron.Descriptor)
 
 // cronOf returns the schedule of refresh_cron, or nil.
 func cronOf(a *spicepod.Acceleration) cron.Schedule {
@@ -67,18 +68,23 @@ func Check(a *spicepod.Acceleration) error {
 	switch {
 	case !a.RefreshJitterEnabled:
 	case a.RefreshCron == "" && a.RefreshCheckInterval == 0:
-		return fault.New("acceleration.refresh_jitter_enabled", "set refresh_check_interval or refresh_cron", "there is no schedule to spread")
+		return fault.New("acceleration.refresh_jitter_enabled", "set refresh_check_interval or refresh_cron",
+			"there is no schedule to spread")
 	case a.RefreshCron != "" && a.RefreshJitterMax == 0:
-		return fault.New("acceleration.refresh_jitter_enabled", "set refresh_jitter_max", "with refresh_cron, refreshes have no default jitter")
+		return fault.New("acceleration.refresh_jitter_enabled", "set refresh_jitter_max",
+			"with refresh_cron, refreshes have no default jitter")
 	case a.RefreshCron == "" && a.RefreshJitterMax >= a.RefreshCheckInterval:
-		return fault.New("acceleration.refresh_jitter_max", "set it to less than refresh_check_interval", "the jitter is as long as the interval")
+		return fault.New("acceleration.refresh_jitter_max", "set it to less than refresh_check_interval",
+			"the jitter is as long as the interval")
 	}
 	switch {
 	case !a.RetentionCheckEnabled:
 	case a.RetentionPeriod == 0 && a.RetentionSQL == "":
-		return fault.New("acceleration.retention_check_enabled", "set retention_period or retention_sql", "nothing says which rows are removed")
+		return fault.New("acceleration.retention_check_enabled", "set retention_period or retention_sql",
+			"nothing says which rows are removed")
 	case a.RetentionCheckInterval == 0:
-		return fault.New("acceleration.retention_check_enabled", "set retention_check_interval", "nothing says how often rows are removed")
+		return fault.New("acceleration.retention_check_enabled", "set retention_check_interval",
+			"nothing says how often rows are removed")
 	}
 	return nil
 }

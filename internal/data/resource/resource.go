@@ -167,7 +167,9 @@ func (a *Attacher) Attach(ctx context.Context, prefix string, file File, free fu
 // AttachReadOnly completes the file of a database that was written, and attaches it
 // read-only instead: see [engine.DB.AttachReadOnly]. The caller holds the new database
 // and no longer the old one.
-func (a *Attacher) AttachReadOnly(ctx context.Context, prefix string, old *Database, free func(*Database)) (*Database, error) {
+func (a *Attacher) AttachReadOnly(ctx context.Context, prefix string, old *Database,
+	free func(*Database),
+) (*Database, error) {
 	db := a.database(prefix, File{Path: old.Path, ReadOnly: true})
 	if err := a.db.AttachReadOnly(ctx, old.Alias, old.Path, db.Alias); err != nil {
 		return nil, err
@@ -209,7 +211,8 @@ func (db *Database) Detach() {
 	a.mu.Lock()
 	delete(a.attached, db)
 	a.mu.Unlock()
-	if err := db.attacher.db.Exec(context.Background(), "DETACH DATABASE IF EXISTS "+engine.Identifier(db.Alias)); err != nil {
+	if err := db.attacher.db.Exec(context.Background(), "DETACH DATABASE IF EXISTS "+
+		engine.Identifier(db.Alias)); err != nil {
 		db.attacher.log.Error("cannot detach a database", "database", db.Alias, "error", err)
 	}
 }

@@ -22,17 +22,22 @@ type location struct {
 // storeNames are the params of buckets, by scheme.
 var storeNames = map[string]objectstore.Names{
 	"s3": {
-		Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret", Token: "s3_session_token", AllowHTTP: "allow_http",
-		IAM: true, Written: true, Permissions: "permit s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject to the key",
+		Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret",
+		Token: "s3_session_token", AllowHTTP: "allow_http",
+		IAM: true, Written: true,
+		Permissions: "permit s3:ListBucket, s3:GetObject, s3:PutObject and s3:DeleteObject to the key",
 	},
 	"gs": {
-		Default: "https://storage.googleapis.com", Endpoint: "gcs_endpoint", Auth: "gcs_auth", Key: "gcs_key", Secret: "gcs_secret", AllowHTTP: "allow_http",
+		Default: "https://storage.googleapis.com", Endpoint: "gcs_endpoint", Auth: "gcs_auth", Key: "gcs_key",
+		Secret: "gcs_secret", AllowHTTP: "allow_http",
 		Written: true, Permissions: "permit storage.objects.list, get, create and delete to the account of the key",
 	},
 }
 
 // forms are the forms of a location, for hints.
-const forms = "write s3://bucket/folder/, gs://bucket/folder/, abfs://container@account.dfs.core.windows.net/folder/, or the path of a folder"
+const forms = "write s3://bucket/folder/, gs://bucket/folder/, " +
+	"abfs://container@account.dfs.core.windows.net/folder/, " +
+	"or the path of a folder"
 
 // locate returns the location that a Spicepod declares; nil if it declares none or has it
 // disabled. Errors are faults below `snapshots`.
@@ -51,7 +56,8 @@ func locate(pod *spicepod.Pod) (*location, error) {
 	names, isBucket := storeNames[scheme]
 	switch {
 	case text == "":
-		return nil, fault.New("", "add location: with a folder or s3://bucket/folder/, or set enabled: false", "the section has no location")
+		return nil, fault.New("", "add location: with a folder or s3://bucket/folder/, or set enabled: false",
+			"the section has no location")
 	case remote && isBucket:
 		return l, l.useBucket(scheme, rest, names, decl)
 	case remote && (scheme == "abfs" || scheme == "abfss"):
@@ -68,7 +74,8 @@ func locate(pod *spicepod.Pod) (*location, error) {
 func prefixOf(folder string) (string, error) {
 	key := strings.TrimSuffix(folder, "/")
 	if !objectstore.CleanKey(key) || strings.Contains("/"+key, "//") || strings.ContainsAny(key, "\\?#") {
-		return "", fault.New("location", "write the folder itself", "the folder must not have a part that is empty, . or .., nor \\, ? or #")
+		return "", fault.New("location", "write the folder itself",
+			"the folder must not have a part that is empty, . or .., nor \\, ? or #")
 	}
 	if key != "" {
 		key += "/"

@@ -84,7 +84,8 @@ func outdated(objects []objectstore.Object, keep int) (keys []string) {
 	oldest := names[keep-1]
 	for _, end := range []string{manifestEnd, ""} { // manifests first: none may name rows that are gone
 		for _, o := range objects {
-			if m := objectOf.FindStringSubmatch(o.Key); m != nil && m[1] < oldest && (m[2] == manifestEnd) == (end == manifestEnd) {
+			if m := objectOf.FindStringSubmatch(o.Key); m != nil && m[1] < oldest &&
+				(m[2] == manifestEnd) == (end == manifestEnd) {
 				keys = append(keys, o.Key)
 			}
 		}
@@ -112,7 +113,8 @@ func parseManifest(text []byte) (*manifest, error) {
 		return nil, damaged("the manifest is not JSON of a snapshot")
 	}
 	if version.Format > formatVersion {
-		return nil, &unusableError{fmt.Sprintf("it has format %d, and this release reads format %d; upgrade spiced", version.Format, formatVersion)}
+		return nil, &unusableError{fmt.Sprintf("it has format %d, and this release reads format %d; upgrade spiced",
+			version.Format, formatVersion)}
 	}
 	var m manifest
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -125,7 +127,8 @@ func parseManifest(text []byte) (*manifest, error) {
 	}
 	sum, err := hex.DecodeString(m.SHA256)
 	switch {
-	case m.Format != formatVersion || err != nil || len(sum) != 32 || m.Rows < 0 || m.Bytes <= 0 || m.Refreshed.Year() < firstYear:
+	case m.Format != formatVersion || err != nil || len(sum) != 32 || m.Rows < 0 || m.Bytes <= 0 ||
+		m.Refreshed.Year() < firstYear:
 		return nil, damaged("the manifest has values that none has")
 	case len(m.Columns) == 0 || len(m.Columns) > maxColumns:
 		return nil, damaged("the manifest has %d columns", len(m.Columns))

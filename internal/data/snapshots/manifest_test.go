@@ -17,7 +17,8 @@ import (
 
 func goodManifest() *manifest {
 	return &manifest{
-		Format: 1, Dataset: "t", Declaration: "d", Created: time.Unix(1e9, 0).UTC(), Refreshed: time.Unix(1e9, 0).UTC(), Rows: 1, Bytes: 1, SHA256: strings.Repeat("0", 64),
+		Format: 1, Dataset: "t", Declaration: "d", Created: time.Unix(1e9, 0).UTC(), Refreshed: time.Unix(1e9, 0).UTC(), Rows: 1, Bytes: 1,
+		SHA256: strings.Repeat("0", 64),
 		Columns: []column{
 			{"a", columnType{Name: "DECIMAL", Width: 5, Scale: 2}},
 			{`b"`, columnType{Name: "MAP", Fields: []columnField{{"key", columnType{Name: "VARCHAR"}}, {"value", columnType{Name: "ENUM", Values: []string{"it's"}}}}}},
@@ -153,7 +154,8 @@ func TestIdentity(t *testing.T) {
 	}
 	t.Setenv("IDENTITY_A", "hunter2")
 	t.Setenv("IDENTITY_B", "other")
-	const base = "{name: t, from: 'x://u:hunter2@host/a', params: {password: hunter2, host: '${env:IDENTITY_A}', list: ['https://u:p@h/']}, acceleration: {mode: file}}"
+	const base = "{name: t, from: 'x://u:hunter2@host/a', params: {password: hunter2, host: '${env:IDENTITY_A}', list: ['https://u:p@h/']}, acceleration: " +
+		"{mode: file}}"
 	want := of(base)
 	for _, c := range []struct {
 		old, new string

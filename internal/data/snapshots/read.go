@@ -34,7 +34,8 @@ func (s *Snapshots) Load(ctx context.Context, t Target, complete func(*tables.Ve
 		v, err := s.load(ctx, t, folder, name)
 		if err == nil {
 			if err = complete(v); err == nil {
-				s.Log.Info("loaded a snapshot", t.Kind, t.Name, "snapshot", name, "rows", v.Stats.Rows, "refreshed", v.Stats.Refreshed)
+				s.Log.Info("loaded a snapshot", t.Kind, t.Name, "snapshot", name, "rows", v.Stats.Rows, "refreshed",
+					v.Stats.Refreshed)
 				s.Ended(ctx, t.Table, Loaded)
 				return v, nil
 			}
@@ -76,7 +77,9 @@ func (s *Snapshots) failed(ctx context.Context, t Target, on spicepod.SnapshotFa
 	if !retry {
 		return nil
 	}
-	return fault.New("acceleration.snapshots", "set snapshots.bootstrap_on_failure_behavior to warn or fallback to load the source instead", "the newest snapshot cannot be loaded: %s", err).Retryable()
+	return fault.New("acceleration.snapshots",
+		"set snapshots.bootstrap_on_failure_behavior to warn or fallback to load the source instead",
+		"the newest snapshot cannot be loaded: %s", err).Retryable()
 }
 
 // list returns the names of the snapshots of a folder, the newest first.
@@ -121,7 +124,9 @@ func (s *Snapshots) load(ctx context.Context, t Target, folder objectstore.Area,
 }
 
 // download copies the rows of a snapshot to a file, and compares them with the checksum.
-func (s *Snapshots) download(ctx context.Context, t Target, folder objectstore.Area, name string, m *manifest, file *os.File) error {
+func (s *Snapshots) download(ctx context.Context, t Target, folder objectstore.Area, name string, m *manifest,
+	file *os.File,
+) error {
 	step := s.Progress.Start(t.Name, "fetch", m.Bytes)
 	defer step.End()
 	sum := sha256.New()

@@ -146,11 +146,14 @@ func Check(a *spicepod.Acceleration, declared bool) error {
 	case !a.Snapshots.Loads() && !a.Snapshots.Writes():
 		return nil
 	case !declared:
-		return fault.New("acceleration.snapshots", "add the top-level section snapshots: { location: … }, or leave it out", "the Spicepod has no location for snapshots")
+		return fault.New("acceleration.snapshots", "add the top-level section snapshots: { location: … }, or leave it out",
+			"the Spicepod has no location for snapshots")
 	case a.Snapshots.Loads() && a.Mode == spicepod.ModeFileCreate:
-		return fault.New("acceleration.snapshots", hint+"mode: file", "mode file_create loads the source at each start, not a snapshot")
+		return fault.New("acceleration.snapshots", hint+"mode: file",
+			"mode file_create loads the source at each start, not a snapshot")
 	case a.Snapshots.Loads() && a.RefreshOnStartup == spicepod.RefreshAlways:
-		return fault.New("acceleration.snapshots", hint+"leave refresh_on_startup out", "refresh_on_startup always loads the source at each start, not a snapshot")
+		return fault.New("acceleration.snapshots", hint+"leave refresh_on_startup out",
+			"refresh_on_startup always loads the source at each start, not a snapshot")
 	}
 	return nil
 }

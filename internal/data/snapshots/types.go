@@ -40,8 +40,10 @@ const (
 // exact are the types whose values a Parquet file has, as they are or in a form that is
 // cast back without a loss.
 var exact = []engine.TypeID{
-	engine.Boolean, engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.UTinyInt, engine.USmallInt, engine.UInteger, engine.UBigInt,
-	engine.Float, engine.Double, engine.Varchar, engine.Blob, engine.Bit, engine.UUID, engine.Date, engine.Time, engine.TimeNS,
+	engine.Boolean, engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.UTinyInt, engine.USmallInt,
+	engine.UInteger, engine.UBigInt,
+	engine.Float, engine.Double, engine.Varchar, engine.Blob, engine.Bit, engine.UUID, engine.Date, engine.Time,
+	engine.TimeNS,
 	engine.Timestamp, engine.TimestampS, engine.TimestampMS, engine.TimestampNS, engine.TimestampTZ,
 }
 
@@ -69,7 +71,8 @@ func describeType(name string, t *engine.Type) (columnType, error) {
 	}
 	out, ok := describe(t)
 	if !ok {
-		return out, fault.New("acceleration.snapshots", "cast it in refresh_sql, or declare another type in columns", "column %q is %s, of which a Parquet file does not have all values", name, t)
+		return out, fault.New("acceleration.snapshots", "cast it in refresh_sql, or declare another type in columns",
+			"column %q is %s, of which a Parquet file does not have all values", name, t)
 	}
 	return out, nil
 }

@@ -184,7 +184,8 @@ func (s *Snapshots) write(ctx context.Context, q *queued) (Outcome, error) {
 	}
 	name := newName(m.Created)
 	same := false
-	if before.location == l.id && before.declaration == q.Declaration && before.sum == m.SHA256 && q.Acceleration.SnapshotsCreationPolicy != spicepod.SnapshotAlways {
+	if before.location == l.id && before.declaration == q.Declaration && before.sum == m.SHA256 &&
+		q.Acceleration.SnapshotsCreationPolicy != spicepod.SnapshotAlways {
 		if same, err = isNewest(ctx, folder, before.name); same {
 			name = before.name
 		}
@@ -228,7 +229,8 @@ func (s *Snapshots) temporary() (*os.File, error) {
 
 // scan returns the SQL of a Parquet file as a table.
 func scan(path string) string {
-	return "read_parquet(" + engine.Literal(fileformat.EscapeGlob(path)) + ", hive_partitioning = false, union_by_name = false, filename = false)"
+	return "read_parquet(" + engine.Literal(fileformat.EscapeGlob(path)) +
+		", hive_partitioning = false, union_by_name = false, filename = false)"
 }
 
 // export writes the rows of a version to a file, which the caller removes, and describes it.
@@ -248,7 +250,8 @@ func (s *Snapshots) export(ctx context.Context, q *queued) (*manifest, *os.File,
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.DB.Exec(ctx, "COPY ("+writeQuery(columns, q.version.Rows)+") TO "+engine.Literal(file.Name())+" (FORMAT parquet, COMPRESSION zstd)")
+	err = s.DB.Exec(ctx, "COPY ("+writeQuery(columns, q.version.Rows)+") TO "+engine.Literal(file.Name())+
+		" (FORMAT parquet, COMPRESSION zstd)")
 	if err != nil {
 		return nil, file, err
 	}
@@ -266,7 +269,9 @@ func (s *Snapshots) export(ctx context.Context, q *queued) (*manifest, *os.File,
 	}
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	if m.Bytes > s.MaxBytes {
-		return nil, written, fault.New("acceleration.snapshots", "leave acceleration.snapshots out, or store fewer rows with refresh_sql", "it has %d bytes, and at most %d are loaded", m.Bytes, s.MaxBytes)
+		return nil, written, fault.New("acceleration.snapshots",
+			"leave acceleration.snapshots out, or store fewer rows with refresh_sql",
+			"it has %d bytes, and at most %d are loaded", m.Bytes, s.MaxBytes)
 	}
 	return m, written, nil
 }
@@ -274,7 +279,9 @@ func (s *Snapshots) export(ctx context.Context, q *queued) (*manifest, *os.File,
 // measure sets the number of rows of a file, and its newest time.
 func (s *Snapshots) measure(ctx context.Context, q *queued, columns []engine.Column, m *manifest, path string) error {
 	newest := "NULL"
-	if at := slices.IndexFunc(columns, func(c engine.Column) bool { return strings.EqualFold(c.Name, q.Time.Column) }); at >= 0 && !slices.Contains(asText, columns[at].Type.ID) {
+	if at := slices.IndexFunc(columns, func(c engine.Column) bool {
+		return strings.EqualFold(c.Name, q.Time.Column)
+	}); at >= 0 && !slices.Contains(asText, columns[at].Type.ID) {
 		newest = "max(" + engine.Identifier(columns[at].Name) + ")"
 	}
 	return tables.Query(ctx, s.DB, "SELECT count(*), CAST("+newest+" AS VARCHAR) FROM "+scan(path), func(c *engine.Chunk) {
@@ -299,13 +306,16 @@ func upload(ctx context.Context, folder objectstore.Area, name string, m *manife
 		return err
 	}
 	if len(text) > maxManifest {
-		return fault.New("acceleration.snapshots", "leave acceleration.snapshots out, or store fewer columns with refresh_sql", "its columns take %d bytes to describe, and at most %d are loaded", len(text), maxManifest)
+		return fault.New("acceleration.snapshots",
+			"leave acceleration.snapshots out, or store fewer columns with refresh_sql",
+			"its columns take %d bytes to describe, and at most %d are loaded", len(text), maxManifest)
 	}
 	if err = folder.Put(ctx, name+rowsEnd, rows, m.Bytes); err == nil {
 		err = folder.Put(ctx, name+manifestEnd, bytes.NewReader(text), int64(len(text)))
 	}
 	if err != nil {
-		_ = cleanup(ctx, func(ctx context.Context) error { return folder.Remove(ctx, name+rowsEnd) }) // a later trim removes it
+		// a later trim removes it
+		_ = cleanup(ctx, func(ctx context.Context) error { return folder.Remove(ctx, name+rowsEnd) })
 	}
 	return err
 }

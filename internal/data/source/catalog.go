@@ -60,7 +60,8 @@ func (t *ListedTable) Fault() error {
 		case !shown(c.Name):
 			return fault.New("", "", "the name of a column has control characters, or more than %d", maxName)
 		case names[folded] != "":
-			return fault.New("", "read it through a view of the server that renames one", "its columns %q and %q differ in case only", names[folded], c.Name)
+			return fault.New("", "read it through a view of the server that renames one",
+				"its columns %q and %q differ in case only", names[folded], c.Name)
 		}
 		names[folded] = c.Name
 	}
@@ -87,7 +88,9 @@ func ParsePatterns(texts []string) (p Patterns, err error) {
 		translated, ok := translate(text)
 		r, err := regexp.Compile("^(?:" + translated + ")$")
 		if !ok || err != nil || len(text) > maxPattern {
-			return Patterns{}, fault.New(fmt.Sprintf("include[%d]", i), "write schema.table with *, ?, [a-z] and {one,other}, for example public.*", "%q is not a pattern", truncate.Runes(text, maxPattern))
+			return Patterns{}, fault.New(fmt.Sprintf("include[%d]", i),
+				"write schema.table with *, ?, [a-z] and {one,other}, for example public.*", "%q is not a pattern",
+				truncate.Runes(text, maxPattern))
 		}
 		p.texts, p.regexps = append(p.texts, text), append(p.regexps, r)
 	}

@@ -38,7 +38,8 @@ func (d *Draft) Set(name, value string, secret bool) {
 func ParseURL(text, form string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
-		return nil, fault.New("", "write "+form+"; characters such as @ and / in a password are written as %40 and %2F", "the URL cannot be read")
+		return nil, fault.New("", "write "+form+"; characters such as @ and / in a password are written as %40 and %2F",
+			"the URL cannot be read")
 	}
 	return u, nil
 }

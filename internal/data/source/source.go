@@ -77,11 +77,14 @@ func NeedsExtension(db *engine.DB, name string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, engine.ErrNotInstalled):
-		return fault.New("from", "run: spiced extensions install "+name+", and restart spiced", "the connector needs DuckDB's extension %s, which is not installed", name)
+		return fault.New("from", "run: spiced extensions install "+name+", and restart spiced",
+			"the connector needs DuckDB's extension %s, which is not installed", name)
 	case errors.Is(err, engine.ErrNotLoaded):
-		return fault.New("from", "restart spiced", "the connector needs DuckDB's extension %s, which is only loaded at a start", name)
+		return fault.New("from", "restart spiced",
+			"the connector needs DuckDB's extension %s, which is only loaded at a start", name)
 	}
-	return fault.New("from", "run: spiced extensions install "+name+", and restart spiced", "the connector needs DuckDB's extension %s, which cannot be loaded: %s", name, fault.FirstLines(err.Error()))
+	return fault.New("from", "run: spiced extensions install "+name+", and restart spiced",
+		"the connector needs DuckDB's extension %s, which cannot be loaded: %s", name, fault.FirstLines(err.Error()))
 }
 
 // From is the `from` of a dataset.
@@ -107,7 +110,8 @@ func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
 	}
 	served := slices.Contains(connectors, name)
 	if end <= 0 || text[end] == '/' && !served && name != spiceAI {
-		return From{}, fault.New("from", "write connector:path, for example file:"+from.String(), "%q does not name a connector", from.String())
+		return From{}, fault.New("from", "write connector:path, for example file:"+from.String(),
+			"%q does not name a connector", from.String())
 	}
 	if !served {
 		shown := name
@@ -157,7 +161,8 @@ func SplitName(text string) (parts []string, err error) {
 			part, rest = rest[:end], rest[end:]
 		}
 		if part == "" || rest != "" && rest[0] != '.' {
-			return nil, fault.New("from", "write table, schema.table or database.schema.table", "%q is not the name of a table", text)
+			return nil, fault.New("from", "write table, schema.table or database.schema.table",
+				"%q is not the name of a table", text)
 		}
 		parts = append(parts, part)
 		if rest == "" {

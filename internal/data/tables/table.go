@@ -69,7 +69,8 @@ func Unopened(columns []Column, comment string) *Version {
 		list[i] = "CAST(NULL AS " + c.Type + ") AS " + engine.Identifier(c.Name)
 	}
 	return &Version{
-		Query:   "SELECT " + strings.Join(list, ", ") + " FROM range(1) AS t(i) WHERE error('the table is not open' || i) IS NOT NULL",
+		Query: "SELECT " + strings.Join(list, ", ") +
+			" FROM range(1) AS t(i) WHERE error('the table is not open' || i) IS NOT NULL",
 		Columns: columns, Comment: comment, Stats: Stats{Rows: -1, Bytes: -1}, Unopened: true,
 	}
 }
@@ -185,7 +186,8 @@ func (t *Table) DDLOf(v *Version) []string {
 		if !ok {
 			query = v.Query
 		}
-		out = append(out, fmt.Sprintf("CREATE OR REPLACE MACRO %s(%s) AS TABLE %s", engine.Qualified(engine.Core, macro), KeysParam, query))
+		out = append(out, fmt.Sprintf("CREATE OR REPLACE MACRO %s(%s) AS TABLE %s", engine.Qualified(engine.Core, macro),
+			KeysParam, query))
 	}
 	if v.Writer != nil {
 		out = append(out, v.Writer.Table().DDL(t.Relation)...)
@@ -195,7 +197,8 @@ func (t *Table) DDLOf(v *Version) []string {
 	}
 	for _, column := range v.Columns {
 		if column.Description != "" {
-			out = append(out, "COMMENT ON COLUMN "+name+"."+engine.Identifier(column.Name)+" IS "+engine.Literal(column.Description))
+			out = append(out, "COMMENT ON COLUMN "+name+"."+engine.Identifier(column.Name)+" IS "+
+				engine.Literal(column.Description))
 		}
 	}
 	return out

@@ -46,7 +46,9 @@ type Uses struct {
 // that it reads. names are all declared relations and functions. If the
 // declaration of reuse is equal, Compile returns reuse with its new position;
 // pass nil if something that the view uses has changed.
-func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, index int, names engine.Names, reuse *View) (*View, *spicepod.Problem) {
+func Compile(ctx context.Context, db *engine.DB, pod *spicepod.Pod, index int, names engine.Names,
+	reuse *View,
+) (*View, *spicepod.Problem) {
 	decl := pod.Views[index]
 	v := &View{Path: fmt.Sprintf("views[%d]", index), Declared: decl, Hash: spicepod.Fingerprint(decl), pod: pod}
 	v.Kind, v.Name, v.Description, v.Described = "view", decl.Name, decl.Description, decl.Columns
@@ -75,7 +77,8 @@ func (v *View) compile(ctx context.Context, db *engine.DB, names engine.Names) e
 	if a := v.Declared.Acceleration; a != nil && a.Enabled {
 		v.Acceleration = a
 		if a.RefreshMode == spicepod.RefreshAppend || a.RefreshMode == spicepod.RefreshCaching || a.RefreshSQL != "" {
-			return fault.New("acceleration", "leave out refresh_mode and refresh_sql", "a view is always refreshed as a whole, by its sql")
+			return fault.New("acceleration", "leave out refresh_mode and refresh_sql",
+				"a view is always refreshed as a whole, by its sql")
 		}
 		if err := v.checkAcceleration(ctx, db); err != nil {
 			return err
@@ -109,7 +112,9 @@ func (v *View) checkAcceleration(ctx context.Context, db *engine.DB) error {
 	case a.RetentionPeriod > 0:
 		return fault.New("acceleration.retention_period", "write retention_sql", "a view has no time_column")
 	case a.Snapshots.Loads() || a.Snapshots.Writes():
-		return fault.New("acceleration.snapshots", "leave it out: a view is computed of the datasets that it reads, which may have snapshots", "a view has no snapshots")
+		return fault.New("acceleration.snapshots",
+			"leave it out: a view is computed of the datasets that it reads, which may have snapshots",
+			"a view has no snapshots")
 	}
 	err := cmp.Or(copies.Check(a), refresh.Check(a))
 	if err == nil {
@@ -133,7 +138,8 @@ func (v *View) collect(st *sqltree.Statement, names engine.Names) {
 			v.Uses.Functions = append(v.Uses.Functions, f.Name)
 		}
 		for _, a := range c.Args { // a table argument
-			if rel, ok := namedRelation(a, names); ok && names.Function(c.Name) != nil && !slices.Contains(v.Uses.Relations, rel) {
+			if rel, ok := namedRelation(a, names); ok && names.Function(c.Name) != nil &&
+				!slices.Contains(v.Uses.Relations, rel) {
 				v.Uses.Relations = append(v.Uses.Relations, rel)
 			}
 		}

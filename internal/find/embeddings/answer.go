@@ -120,7 +120,8 @@ func decodeAnswer(body []byte, texts int) (answer, error) {
 		case len(entry.Embedding) == 0:
 			return answer{}, fmt.Errorf("the provider returned no embedding at index %d", at)
 		case len(entry.Embedding) != len(form.Data[0].Embedding):
-			return answer{}, fmt.Errorf("the provider returned %d dimensions at index %d, but %d elsewhere", len(entry.Embedding), at, len(form.Data[0].Embedding))
+			return answer{}, fmt.Errorf("the provider returned %d dimensions at index %d, but %d elsewhere",
+				len(entry.Embedding), at, len(form.Data[0].Embedding))
 		}
 		a.vectors[at] = entry.Embedding
 	}

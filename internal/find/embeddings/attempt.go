@@ -58,7 +58,8 @@ func (o *openAI) read(body io.Reader, texts int) (answer, *Error) {
 		return answer{}, o.transferError(err)
 	}
 	if int64(len(raw)) > limit {
-		return answer{}, o.fail(http.StatusOK, false, nil, "the answer is larger than %d bytes, too much for %d texts", limit, texts)
+		return answer{}, o.fail(http.StatusOK, false, nil, "the answer is larger than %d bytes, too much for %d texts",
+			limit, texts)
 	}
 	a, err := decodeAnswer(raw, texts)
 	if err != nil {
@@ -85,7 +86,8 @@ func (o *openAI) refused(resp *http.Response) *Error {
 	r := httpx.Refused(resp, resp.Body)
 	e := o.fail(resp.StatusCode, r.Again, nil, "%s", r.Message)
 	if e.wait = r.After; e.Retryable && e.wait > httpx.MaxProviderWait {
-		e.Message = strings.TrimSpace(fmt.Sprintf("%s (requests a wait of %s, longer than %s)", e.Message, e.wait.Round(time.Second), httpx.MaxProviderWait))
+		e.Message = strings.TrimSpace(fmt.Sprintf("%s (requests a wait of %s, longer than %s)", e.Message,
+			e.wait.Round(time.Second), httpx.MaxProviderWait))
 	}
 	return e
 }

@@ -42,7 +42,8 @@ func openHuggingFace(e *entry) (Model, *spicepod.Problem) {
 			return openGGUF(e, ".params."+key, e.Text(key))
 		}
 	}
-	return nil, e.Problem(".from", "download a GGUF file of the model and write its path as params.file", "no model is downloaded: %q needs params.file", e.declared.From)
+	return nil, e.Problem(".from", "download a GGUF file of the model and write its path as params.file",
+		"no model is downloaded: %q needs params.file", e.declared.From)
 }
 
 // openGGUF loads the file at a path relative to the Spicepod's folder. at is
@@ -53,7 +54,9 @@ func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
 	case e.Fault() != nil:
 		return nil, e.Fault()
 	case !ggufBuilt:
-		return nil, e.Problem(".from", "build with -tags gguf and install the native library libllama_go, or use openai: with the endpoint of a local server",
+		return nil, e.Problem(".from",
+			"build with -tags gguf and install the native library libllama_go, or use openai: with the endpoint of "+
+				"a local server",
 			"this build does not support GGUF models")
 	}
 	if !filepath.IsAbs(path) {
@@ -149,10 +152,16 @@ func (m *ggufModel) embed(ctx context.Context, i int, text string) ([]float32, e
 func (m *ggufModel) checked(i int, v vectorizer, text string) ([]float32, error) {
 	vector, err := v.EmbedText(text)
 	if err != nil {
-		return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: %s", i, truncate.Line(err.Error(), MaxMessage)), Err: err}
+		return nil, &Error{
+			Model:   m.name,
+			Message: fmt.Sprintf("text %d: %s", i, truncate.Line(err.Error(), MaxMessage)), Err: err,
+		}
 	}
 	if len(vector) != m.dimensions {
-		return nil, &Error{Model: m.name, Message: fmt.Sprintf("text %d: %d dimensions, not %d", i, len(vector), m.dimensions)}
+		return nil, &Error{
+			Model:   m.name,
+			Message: fmt.Sprintf("text %d: %d dimensions, not %d", i, len(vector), m.dimensions),
+		}
 	}
 	for _, x := range vector {
 		if !finite(x) {

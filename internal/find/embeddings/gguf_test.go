@@ -129,7 +129,10 @@ func (b brokenLibrary) EmbedText(string) ([]float32, error) {
 func (brokenLibrary) Close() error { return nil }
 
 func TestGGUFModelsThatDoNotEmbed(t *testing.T) {
-	for want, v := range map[string][]float32{"does not support": nil, "has 0 dimensions": {}, "has 16385 dimensions": make([]float32, embeddings.MaxDimensions+1)} {
+	for want, v := range map[string][]float32{
+		"does not support": nil, "has 0 dimensions": {},
+		"has 16385 dimensions": make([]float32, embeddings.MaxDimensions+1),
+	} {
 		if _, err := embeddings.NewGGUF("x", brokenLibrary{v}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -37,7 +37,8 @@ var _ Hashing = (*hashModel)(nil)
 
 func openHash(e *entry) (Model, *spicepod.Problem) {
 	if !strings.EqualFold(e.id, "hash") {
-		return nil, e.Problem(".from", nearest.Hint("builtin:"+e.id, []string{"builtin:hash"}, "write builtin:hash"), "there is no built-in embedding model %q", e.id)
+		return nil, e.Problem(".from", nearest.Hint("builtin:"+e.id, []string{"builtin:hash"}, "write builtin:hash"),
+			"there is no built-in embedding model %q", e.id)
 	}
 	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}, nil
 }

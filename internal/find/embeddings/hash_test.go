@@ -68,7 +68,10 @@ func TestHashVectorsNeverChange(t *testing.T) {
 }
 
 func TestHashVectors(t *testing.T) {
-	for params, want := range map[string]int{"": 1024, ", params: {dimensions: 64}": 64, ", params: {dimensions: '4096'}": 4096, ", params: {dimensions: 1000}": 1000} {
+	for params, want := range map[string]int{
+		"": 1024, ", params: {dimensions: 64}": 64, ", params: {dimensions: '4096'}": 4096,
+		", params: {dimensions: 1000}": 1000,
+	} {
 		m := openHash(t, params)
 		if _, ok := m.(embeddings.Hashing); !ok || m.Name() != "local" || m.Dimensions() != want {
 			t.Errorf("%s: %q with %d dimensions", params, m.Name(), m.Dimensions())

@@ -30,7 +30,10 @@ type kind struct {
 // params of several providers.
 var (
 	paramDimensions = spicepod.Param{Name: "dimensions", Type: spicepod.ParamInt, Doc: "Length of the vectors."}
-	paramGPULayers  = spicepod.Param{Name: "gpu_layers", Type: spicepod.ParamInt, Doc: "Layers of the model that run on the GPU."}
+	paramGPULayers  = spicepod.Param{
+		Name: "gpu_layers", Type: spicepod.ParamInt,
+		Doc: "Layers of the model that run on the GPU.",
+	}
 )
 
 // openAIParams are the params of an embedding from openai.
@@ -112,5 +115,8 @@ func (i identity) Fingerprint() string { return i.fingerprint }
 // identity omits keys, which do not affect the vectors, and has references to
 // secrets as written.
 func (e *entry) identity() identity {
-	return identity{e.declared.Name, spicepod.Fingerprint([]any{e.declared.From, e.Params["endpoint"], e.Params["dimensions"]})}
+	return identity{
+		e.declared.Name,
+		spicepod.Fingerprint([]any{e.declared.From, e.Params["endpoint"], e.Params["dimensions"]}),
+	}
 }

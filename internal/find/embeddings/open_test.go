@@ -91,7 +91,8 @@ func TestAModelPrintsNoSecrets(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	pod := podtest.Load(t, "embeddings: [{name: z, from: 'builtin:hash'}, {name: bad, from: 'builtin:no'}, {name: a, from: 'builtin:hash', params: {dimensions: 64}}]\n")
+	pod := podtest.Load(t, "embeddings: [{name: z, from: 'builtin:hash'}, {name: bad, from: 'builtin:no'}, {name: a, from: 'builtin:hash', params: "+
+		"{dimensions: 64}}]\n")
 	set, problems := embeddings.NewSet(pod, embeddings.Options{})
 	defer set.Close()
 	if len(problems) != 1 || problems[0].Component != "embedding bad" {
@@ -124,23 +125,33 @@ func TestResolve(t *testing.T) {
 		reason               error
 		text                 string
 	}{
-		{name: "none", reason: embeddings.ErrNoModel, text: "No embedding model configured for searchable tool discovery. Add one model to the `embeddings` section, " +
+		{name: "none", reason: embeddings.ErrNoModel, text: "No embedding model configured for searchable tool discovery. Add one model to the " +
+			"`embeddings` section, " +
 			"or set `tool_embedding_model` to reference a configured embedding model. One that works offline: `- {name: local, from: \"builtin:hash\"}`"},
 		{name: "one is taken", entries: local, model: "local"},
 		{name: "one is named", entries: local, named: "local", model: "local"},
 		{name: "several, one named", entries: local + ", " + other, named: "b2", model: "b2"},
 		{name: "several", entries: local + ", " + other, reason: embeddings.ErrSeveralModels, text: "Multiple embedding models are configured for searchable tool " +
 			"discovery: b2, local. Set `tool_embedding_model` to one of them"},
-		{name: "named, unknown", entries: local, named: "Local", reason: embeddings.ErrUnknownModel, text: "Embedding model 'Local' specified by `tool_embedding_model` " +
-			"was not found in the `embeddings` section"},
+		{
+			name: "named, unknown", entries: local, named: "Local",
+			reason: embeddings.ErrUnknownModel, text: "Embedding model 'Local' specified by `tool_embedding_model` " +
+				"was not found in the `embeddings` section",
+		},
 		{name: "named, none declared", named: "x", reason: embeddings.ErrUnknownModel, text: "Embedding model 'x' specified by `tool_embedding_model` " +
 			"was not found in the `embeddings` section"},
 		{name: "the only one failed", entries: bad, reason: embeddings.ErrNotLoaded, text: "Embedding model 'bad' configured for searchable tool discovery was not " +
 			"loaded. Check earlier embedding model errors and verify the `embeddings` configuration"},
-		{name: "the named one failed", entries: bad + ", " + local, named: "bad", reason: embeddings.ErrNotLoaded, text: "Embedding model 'bad' configured for searchable " +
-			"tool discovery was not loaded. Check earlier embedding model errors and verify the `embeddings` configuration"},
-		{name: "a failed one still counts", entries: bad + ", " + local, reason: embeddings.ErrSeveralModels, text: "Multiple embedding models are configured for searchable " +
-			"tool discovery: bad, local. Set `tool_embedding_model` to one of them"},
+		{
+			name: "the named one failed", entries: bad + ", " + local, named: "bad",
+			reason: embeddings.ErrNotLoaded, text: "Embedding model 'bad' configured for searchable " +
+				"tool discovery was not loaded. Check earlier embedding model errors and verify the `embeddings` configuration",
+		},
+		{
+			name: "a failed one still counts", entries: bad + ", " + local,
+			reason: embeddings.ErrSeveralModels, text: "Multiple embedding models are configured for searchable " +
+				"tool discovery: bad, local. Set `tool_embedding_model` to one of them",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -72,7 +72,10 @@ func (s *Set) Model(name string) (Model, error) {
 	if slices.Contains(s.names, name) {
 		return nil, &refusal{ErrNotLoaded, fmt.Sprintf("embedding model %q was not loaded: the log says why", name)}
 	}
-	return nil, &refusal{ErrUnknownModel, fmt.Sprintf("the embedding model %q does not exist%s", name, nearest.Clause(name, s.names))}
+	return nil, &refusal{
+		ErrUnknownModel,
+		fmt.Sprintf("the embedding model %q does not exist%s", name, nearest.Clause(name, s.names)),
+	}
 }
 
 // Remedy is an entry of `embeddings:` that needs no provider and no network.
@@ -88,19 +91,26 @@ func (s *Set) Resolve(named string) (Model, error) {
 			"Embedding model '%s' specified by `tool_embedding_model` was not found in the `embeddings` section", named)}
 	case named == "" && len(s.names) == 0:
 		return nil, &refusal{ErrNoModel, "No embedding model configured for searchable tool discovery. " +
-			"Add one model to the `embeddings` section, or set `tool_embedding_model` to reference a configured embedding model. " +
+			"Add one model to the `embeddings` section, or set `tool_embedding_model` to reference a configured " +
+			"embedding model. " +
 			"One that works offline: `" + Remedy + "`"}
 	case named == "" && len(s.names) > 1:
-		return nil, &refusal{ErrSeveralModels, fmt.Sprintf("Multiple embedding models are configured for searchable tool discovery: %s. "+
-			"Set `tool_embedding_model` to one of them", strings.Join(s.names, ", "))}
+		return nil, &refusal{
+			ErrSeveralModels,
+			fmt.Sprintf("Multiple embedding models are configured for searchable tool discovery: %s. "+
+				"Set `tool_embedding_model` to one of them", strings.Join(s.names, ", ")),
+		}
 	case named == "":
 		named = s.names[0]
 	}
 	if m, ok := s.models[named]; ok {
 		return m, nil
 	}
-	return nil, &refusal{ErrNotLoaded, fmt.Sprintf("Embedding model '%s' configured for searchable tool discovery was not loaded. "+
-		"Check earlier embedding model errors and verify the `embeddings` configuration", named)}
+	return nil, &refusal{
+		ErrNotLoaded,
+		fmt.Sprintf("Embedding model '%s' configured for searchable tool discovery was not loaded. "+
+			"Check earlier embedding model errors and verify the `embeddings` configuration", named),
+	}
 }
 
 // Close frees the resources of models outside Go. It waits for running calls.

@@ -99,7 +99,8 @@ func requestObject(body []byte) (map[string]json.RawMessage, error) {
 			continue
 		}
 		if !slices.Contains(requestFields, name) {
-			return nil, invalid(name, "unrecognized request argument: %s%s", truncate.Line(name, MaxMessage), nearest.Clause(name, requestFields))
+			return nil, invalid(name, "unrecognized request argument: %s%s", truncate.Line(name, MaxMessage),
+				nearest.Clause(name, requestFields))
 		}
 	}
 	return fields, nil
@@ -186,7 +187,8 @@ func (r *Request) checkDimensions(have int) error {
 	if r.Dimensions == 0 || have == 0 || r.Dimensions == have {
 		return nil
 	}
-	return invalid("dimensions", "the model %q has %d dimensions, not %d; leave dimensions out, or set params.dimensions in the Spicepod",
+	return invalid("dimensions",
+		"the model %q has %d dimensions, not %d; leave dimensions out, or set params.dimensions in the Spicepod",
 		r.Model, have, r.Dimensions)
 }
 

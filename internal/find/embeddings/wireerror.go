@@ -60,7 +60,10 @@ const (
 const StatusClientClosed = 499
 
 func invalid(param, format string, args ...any) *WireError {
-	return &WireError{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...), Type: typeInvalid, Param: param}
+	return &WireError{
+		Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...), Type: typeInvalid,
+		Param: param,
+	}
 }
 
 // AsWireError converts an error of this package for a client of POST
@@ -75,9 +78,15 @@ func AsWireError(err error) *WireError {
 	case errors.As(err, &wire):
 		return wire
 	case errors.Is(err, ErrUnknownModel):
-		return &WireError{Status: http.StatusNotFound, Message: err.Error(), Type: typeInvalid, Param: "model", Code: "model_not_found"}
+		return &WireError{
+			Status: http.StatusNotFound, Message: err.Error(), Type: typeInvalid, Param: "model",
+			Code: "model_not_found",
+		}
 	case errors.Is(err, ErrNotLoaded):
-		return &WireError{Status: http.StatusServiceUnavailable, Message: err.Error(), Type: typeServer, Param: "model", Code: "model_not_loaded"}
+		return &WireError{
+			Status: http.StatusServiceUnavailable, Message: err.Error(), Type: typeServer, Param: "model",
+			Code: "model_not_loaded",
+		}
 	case errors.Is(err, context.Canceled):
 		return &WireError{Status: StatusClientClosed, Message: err.Error(), Type: typeServer, Code: "cancelled"}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -93,7 +102,8 @@ func (e *Error) wire() *WireError {
 	switch {
 	case e.Status == http.StatusTooManyRequests:
 		out.Status, out.Type, out.Code = e.Status, typeRateLimit, "rate_limit_exceeded"
-	case e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity || e.Attempts == 0:
+	case e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge ||
+		e.Status == http.StatusUnprocessableEntity || e.Attempts == 0:
 		out.Status, out.Type, out.Param, out.Code = http.StatusBadRequest, typeInvalid, "input", ""
 	}
 	return out

@@ -217,7 +217,9 @@ func (s *Set) search(ctx context.Context, o Options, queries []Query) ([]search.
 }
 
 // vectors returns the vector channel of each query.
-func (s *Set) vectors(ctx context.Context, o Options, index *search.Index, queries []Query) (func(i int) (search.Vector, error), error) {
+func (s *Set) vectors(ctx context.Context, o Options, index *search.Index,
+	queries []Query,
+) (func(i int) (search.Vector, error), error) {
 	if o.Embed == nil {
 		return func(i int) (search.Vector, error) { return index.NGrams(queries[i].Text), nil }, nil
 	}

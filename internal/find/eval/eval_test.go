@@ -53,7 +53,8 @@ const (
 {"id":"2","query":"read my mails, then delete the mails","relevant":["read_mail","delete_mail"]}
 {"id":"3","query":"zzzz","relevant":["read_mail"]}
 `
-	mapTools   = "{\"name\":\"route\",\"description\":\"Plans the way between two cities.\"}\n{\"name\":\"geocode\",\"description\":\"Finds the coordinates of a street.\"}\n"
+	mapTools = "{\"name\":\"route\",\"description\":\"Plans the way between two cities.\"}\n{\"name\":\"geocode\",\"description\":\"Finds the coordinates " +
+		"of a street.\"}\n"
 	mapQueries = "{\"id\":\"1\",\"query\":\"the way between Rome and Pisa\",\"relevant\":[\"route\"]}\n"
 )
 

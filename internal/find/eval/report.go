@@ -92,7 +92,8 @@ func Mean(reports []Report) Report {
 // WriteTable writes reports and their mean as a Markdown table.
 func WriteTable(w io.Writer, reports []Report) error {
 	var b strings.Builder
-	b.WriteString("| set | tools | queries | nDCG@10 | R@1 | R@5 | R@10 | MRR@10 | hit@5 |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| set | tools | queries | nDCG@10 | R@1 | R@5 | R@10 | MRR@10 | hit@5 " +
+		"|\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range reports {
 		fmt.Fprintf(&b, "| %s | %d | %d | %s |\n", r.Set, r.Tools, r.Queries, r.row(""))
 	}

@@ -58,7 +58,8 @@ func checkOwners(pod *spicepod.Pod, agents []Agent) []Finding {
 		switch {
 		case i < 0:
 			f.Rule, f.Hint = OwnerWithoutAgent, "declare it under agents:, or leave owner out"
-			f.Message = fmt.Sprintf("its owner %q is not an agent, so that every call by an agent counts as one of another owner's tool", truncate.Runes(owner, maxExcerpt))
+			f.Message = fmt.Sprintf("its owner %q is not an agent, so that every call by an agent counts as one of "+
+				"another owner's tool", truncate.Runes(owner, maxExcerpt))
 		case !owns(agents[i], name):
 			f.Rule, f.Hint = OwnerWithoutTool, "add it to the tools of the agent, or name another owner"
 			f.Message = fmt.Sprintf("its owner, agent %s, does not have it among its tools", owner)
@@ -78,7 +79,9 @@ func checkOwners(pod *spicepod.Pod, agents []Agent) []Finding {
 
 // owns reports whether an agent has a tool, or one of the MCP server of that name.
 func owns(a Agent, name string) bool {
-	return slices.ContainsFunc(a.Tools, func(tool string) bool { return tool == name || strings.HasPrefix(tool, name+"__") })
+	return slices.ContainsFunc(a.Tools, func(tool string) bool {
+		return tool == name || strings.HasPrefix(tool, name+"__")
+	})
 }
 
 // overlaps compares the agents with each other.

@@ -23,15 +23,19 @@ func CheckAvailability(p *availability.Policy) []Finding {
 		if rule.Fields().Now() {
 			found = append(found, Finding{
 				Rule: TimeInAvailable, Severity: spicepod.Warning, Tool: rule.Name(), Path: rule.Path, Component: rule.Declared,
-				Message: "its available reads ctx.now: the list of tools changes with the time, so that providers of models cannot cache prompts, and it is evaluated for each request",
-				Hint:    "let what the time decides be a setting, or a property of the caller",
+				Message: "its available reads ctx.now: the list of tools changes with the time, so that providers of " +
+					"models cannot " +
+					"cache prompts, and it is evaluated for each request",
+				Hint: "let what the time decides be a setting, or a property of the caller",
 			})
 		}
 	}
 	for _, name := range p.Unused() {
 		found = append(found, Finding{
-			Rule: UnusedSetting, Severity: spicepod.Warning, Tool: name, Path: "runtime.tools.settings." + name, Component: "setting " + name,
-			Message: fmt.Sprintf("no available reads the setting %q", name), Hint: "write ctx.settings." + name + " in an expression, or remove it",
+			Rule: UnusedSetting, Severity: spicepod.Warning, Tool: name, Path: "runtime.tools.settings." + name,
+			Component: "setting " + name,
+			Message:   fmt.Sprintf("no available reads the setting %q", name),
+			Hint:      "write ctx.settings." + name + " in an expression, or remove it",
 		})
 	}
 	return found

@@ -59,7 +59,8 @@ func checkCost(d *tools.Definition) []Finding {
 	if n <= maxTokens {
 		return nil
 	}
-	return []Finding{finding(CostlyTool, d, fmt.Sprintf("its definition costs about %d tokens each time a model gets it; the limit is %d", n, maxTokens),
+	return []Finding{finding(CostlyTool, d,
+		fmt.Sprintf("its definition costs about %d tokens each time a model gets it; the limit is %d", n, maxTokens),
 		"shorten its descriptions, or split the tool")}
 }
 
@@ -83,8 +84,9 @@ type ToolCost struct {
 // tool_search, tool_invoke and list_datasets.
 func Summarise(definitions, instead []*tools.Definition) Summary {
 	s := Summary{
-		Tools: len(definitions), Direct: Cost(definitions, OpenAI), Registry: Cost(instead, OpenAI), Planner: Cost(definitions, Planner),
-		ByTool: make([]ToolCost, len(definitions)),
+		Tools: len(definitions), Direct: Cost(definitions, OpenAI), Registry: Cost(instead, OpenAI),
+		Planner: Cost(definitions, Planner),
+		ByTool:  make([]ToolCost, len(definitions)),
 	}
 	for i, d := range definitions {
 		s.ByTool[i] = ToolCost{d.Name, Cost([]*tools.Definition{d}, OpenAI)}

@@ -19,13 +19,16 @@ func checkDescription(d *tools.Definition) []Finding {
 		return []Finding{finding(NoDescription, d, "it has no description: models choose tools by it",
 			"say in a sentence what it does and what it returns")}
 	case n < minDescription:
-		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q is too short to be found by", truncate.Runes(d.Description, maxExcerpt)),
+		return []Finding{finding(ShortDescription,
+			d, fmt.Sprintf("its description %q is too short to be found by", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
 	case saysItsName(d):
-		return []Finding{finding(ShortDescription, d, fmt.Sprintf("its description %q says no more than its name", truncate.Runes(d.Description, maxExcerpt)),
+		return []Finding{finding(ShortDescription,
+			d, fmt.Sprintf("its description %q says no more than its name", truncate.Runes(d.Description, maxExcerpt)),
 			"say in a sentence what it does and what it returns")}
 	case n > maxDescription:
-		return []Finding{finding(LongDescription, d, fmt.Sprintf("its description has about %d tokens; models often miss details beyond %d", n, maxDescription),
+		return []Finding{finding(LongDescription,
+			d, fmt.Sprintf("its description has about %d tokens; models often miss details beyond %d", n, maxDescription),
 			"keep what helps to choose the tool and to pass arguments")}
 	}
 	return nil
@@ -44,7 +47,9 @@ func saysItsName(d *tools.Definition) bool {
 
 // similarDescriptions compares the descriptions of all tools.
 func similarDescriptions(definitions []*tools.Definition) []Finding {
-	definitions = slices.DeleteFunc(slices.Clone(definitions), func(d *tools.Definition) bool { return d.Description == "" })
+	definitions = slices.DeleteFunc(slices.Clone(definitions), func(d *tools.Definition) bool {
+		return d.Description == ""
+	})
 	var found []Finding
 	seen := map[[2]int]bool{}
 	for i, alike := range nearest(definitions) {

@@ -31,8 +31,10 @@ func CheckLookups(lookups []Lookup) []Finding {
 			continue
 		}
 		found = append(found, finding(MissingIndex, l.Tool,
-			fmt.Sprintf("it looks rows up by column %q of dataset %q, which has %d rows and no index of that column", l.Column, l.Dataset, l.Rows),
-			fmt.Sprintf("add acceleration: { indexes: { %s: enabled } } to the dataset, or primary_key if the values are unique", l.Column)))
+			fmt.Sprintf("it looks rows up by column %q of dataset %q, which has %d rows and no index of that column", l.Column,
+				l.Dataset, l.Rows),
+			fmt.Sprintf("add acceleration: { indexes: { %s: enabled } } to the dataset, or primary_key if the values are unique",
+				l.Column)))
 	}
 	return found
 }

@@ -91,7 +91,8 @@ func Check(definitions []*tools.Definition) []Finding {
 		}
 	}
 	slices.SortFunc(found, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Other, b.Other), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Other, b.Other),
+			cmp.Compare(a.Message, b.Message))
 	})
 	return found
 }

@@ -45,7 +45,10 @@ func TestRules(t *testing.T) {
 		{"good", tool("haversine_km", good, object(`"lat1":{"type":"number","description":"Degrees."}`)), []string{}},
 		{"no description", tool("f", " ", `{}`), []string{"no-description: it has no description: models choose tools by it"}},
 		{"too short", tool("f", "Finds.", `{}`), []string{`short-description: its description "Finds." is too short to be found by`}},
-		{"its name again", tool("getUserInfo", "Gets the info of a user.", `{}`), []string{`short-description: its description "Gets the info of a user." says no more than its name`}},
+		{
+			"its name again", tool("getUserInfo", "Gets the info of a user.", `{}`),
+			[]string{`short-description: its description "Gets the info of a user." says no more than its name`},
+		},
 		{"more than its name", tool("getUserInfo", "Gets the address of a user.", `{}`), []string{}},
 		{
 			"too long", tool("f", strings.Repeat(good+" ", 40), `{}`),
@@ -69,7 +72,8 @@ func TestRules(t *testing.T) {
 		{"an invalid schema", tool("f", good, `[1]`), []string{"refused-schema: model providers refuse the schema of its parameters: no object"}},
 		{"no JSON", tool("f", good, `{`), []string{"refused-schema: model providers refuse the schema of its parameters: no object"}},
 		{
-			"many faults", tool("f", good, `{"anyOf":[{}],"type":"object","required":null,"properties":{"a b":{"description":"A.","items":[]},"b":{"description":"A.","type":"int","minimum":"1","enum":{},"uniqueItems":1,"maxItems":-1,"pattern":7}}}`),
+			"many faults", tool("f", good,
+				`{"anyOf":[{}],"type":"object","required":null,"properties":{"a b":{"description":"A.","items":[]},"b":{"description":"A.","type":"int","minimum":"1","enum":{},"uniqueItems":1,"maxItems":-1,"pattern":7}}}`),
 			[]string{`refused-schema: model providers refuse the schema of its parameters: "enum" is an object; "maxItems" is a number; "minimum" is a text; "pattern" is a number; "required" is null; "type" is a text; "uniqueItems" is a number; a list in items, which draft 2020-12 writes as prefixItems; and 2 more`},
 		},
 	} {

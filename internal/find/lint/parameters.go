@@ -54,7 +54,8 @@ func checkSchema(d *tools.Definition) []Finding {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return []Finding{finding(RefusedSchema, d, text,
-		"write draft 2020-12, with type object and properties at the top; until then models get a schema without it, and the rest in the description")}
+		"write draft 2020-12, with type object and properties at the top; until then models get a schema without it, and "+
+			"the rest in the description")}
 }
 
 // list joins the first of several names.

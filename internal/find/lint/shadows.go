@@ -70,7 +70,10 @@ func (o owners) shadows(t *foreign) []Finding {
 			if other == nil || t.names(name) || !direction.MatchString(around(p.text, at, aroundName)) {
 				continue
 			}
-			f := finding(Shadowing, t.Definition, fmt.Sprintf("it says how to use %q, which is not a tool of this server, in %s: %q", truncate.Runes(other.Name, maxExcerpt), p.where, truncate.Runes(around(p.text, at, maxExcerpt/3), maxExcerpt)), distrust)
+			f := finding(Shadowing, t.Definition,
+				fmt.Sprintf("it says how to use %q, which is not a tool of this server, in %s: %q",
+					truncate.Runes(other.Name, maxExcerpt), p.where, truncate.Runes(around(p.text, at, maxExcerpt/3), maxExcerpt)),
+				distrust)
 			f.Other = other.Name
 			return []Finding{f}
 		}
@@ -150,9 +153,11 @@ func (c candidate) lookAlike(list []candidate, compare func(a, b candidate) stri
 		if how == "" {
 			continue
 		}
-		f := finding(DisguisedName, c.Definition, fmt.Sprintf("its name differs from that of %q of %s by %s", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition), how), distrust)
+		f := finding(DisguisedName, c.Definition, fmt.Sprintf("its name differs from that of %q of %s by %s",
+			truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition), how), distrust)
 		if how == nothing {
-			f = finding(SharedName, c.Definition, fmt.Sprintf("its name is that of %q of %s: models may confuse the two", truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition)),
+			f = finding(SharedName, c.Definition, fmt.Sprintf("its name is that of %q of %s: models may confuse the two",
+				truncate.Runes(other.Name, maxExcerpt), sourceOf(other.Definition)),
 				"offer one of them, or say in its description what only that tool does")
 		}
 		f.Other = other.Name

@@ -87,7 +87,8 @@ func hidden(text string) string {
 	if htmlComment.MatchString(text) {
 		return "its text has an HTML comment, which viewers do not show"
 	}
-	if code := blob.FindString(text); strings.ContainsAny(code, "0123456789") && code != strings.ToUpper(code) && code != strings.ToLower(code) {
+	if code := blob.FindString(text); strings.ContainsAny(code, "0123456789") && code != strings.ToUpper(code) &&
+		code != strings.ToLower(code) {
 		return fmt.Sprintf("its text has %d characters of what seems to be base64", len(code))
 	}
 	return ""

@@ -186,21 +186,26 @@ const distrust = "read all texts of the tool before you offer it; pin: checksum 
 var patterns = []pattern{
 	{Instructions, "gives the model an order", distrust, []phrase{
 		phraseOf(`\b(before|prior to|instead of) (using|calling|invoking|running|executing|making) (any|all|every|each)( of the)?( other)? (tools?|functions?)\b`, "before", "prior to", "instead of"),
-		phraseOf(`\b(before|instead of) (any|all|every|each)( other)? (tool|function)( calls?| use)?\b`, "before", "instead of"),
+		phraseOf(`\b(before|instead of) (any|all|every|each)( other)? (tool|function)( calls?| use)?\b`, "before",
+			"instead of"),
 		phraseOf(`\b(do not|don['’]?t|never|avoid|stop)( ever)? (use|using|call|calling|trust|trusting) (any |all |the )?other (tools?|servers?|functions?)\b`, "other tool", "other server", "other function"),
 		phraseOf(`\b(all|any|the) other (tools?|servers?)\b.{0,60}\b(deprecated|broken|disabled|obsolete|unsafe|forbidden|insecure)\b`, "other tool", "other server"),
 		phraseOf(`\b(keep|hide) (this|it|that)\b.{0,30}\bfrom (the|your) users?\b`, "from the user", "from your user"),
-		phraseOf(`\bwithout (the|your) users?['’]?s? (knowing|knowledge|noticing|awareness)\b`, "without the user", "without your user"),
+		phraseOf(`\bwithout (the|your) users?['’]?s? (knowing|knowledge|noticing|awareness)\b`, "without the user",
+			"without your user"),
 		phraseOf(`\busers? (must not|must never|should not|should never|shall not|need not|does not need to|doesn['’]?t need to) (know|see|notice|be (told|informed|aware))\b`, "user"),
 		phraseOf(`\b(secretly|covertly|silently|quietly) (also )?(send|call|copy|forward|include|upload|execute|run|read|append|post|transmit)s?\b`, "secretly", "covertly", "silently", "quietly"),
 		phraseOf(`\byou are now (a|an|the|in)\b`, "you are now"),
-		phraseOf(`\b(new|updated|revised|real|actual|hidden|secret) (system )?(instructions?|directives?) ?:`, "instruction", "directive"),
+		phraseOf(`\b(new|updated|revised|real|actual|hidden|secret) (system )?(instructions?|directives?) ?:`, "instruction",
+			"directive"),
 		phraseOf(`\bsystem (override|prompt|instruction)s? ?:`, "system"),
-		phraseOf(`<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(system|assistant|user|tool_call|function_calls)>`, "<", "inst]"),
+		phraseOf(`<\|[a-z_]{2,20}\|>|\[/?inst\]|<</?sys>>|</?(system|assistant|user|tool_call|function_calls)>`,
+			"<", "inst]"),
 	}},
 	{AsksForSecrets, "asks for files, secrets or the conversation", distrust, []phrase{
 		phraseOf(`\b(read|open|cat|load|include|send|pass|attach|upload|copy|print|get|provide|access|put)\b.{0,80}(\.ssh/|\bid_(rsa|ed25519|ecdsa|dsa)\b|\.aws/(credentials|config)|/etc/(passwd|shadow)|\bmcp\.json|claude_desktop_config|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.kube/config|\.docker/config|\.(bash|zsh)_history|\.gnupg)`,
-			".ssh", "id_", ".aws", "/etc/", "mcp.json", "claude_desktop", "rc", ".git-", ".kube", ".docker", "_history", ".gnupg"),
+			".ssh", "id_", ".aws", "/etc/", "mcp.json", "claude_desktop", "rc", ".git-", ".kube", ".docker",
+			"_history", ".gnupg"),
 		phraseOf(`\b(read|open|cat|load)\b.{0,40}\.env\b.{0,80}\b(pass|send|include|append|attach|put|add)\b`, ".env"),
 		phraseOf(`\b(include|pass|send|provide|append|attach|add|copy|put|insert|forward|supply|share|write|fill)\b.{0,60}\b(entire|full|whole|complete|all|previous|prior|current)\b.{0,30}\b(conversation|chat history|chat log|system prompt|message history|dialog(ue)? history)\b`,
 			"conversation", "chat", "history", "system prompt"),
@@ -233,14 +238,16 @@ func (p passage) check(d *tools.Definition) []Finding {
 	var found []Finding
 	for _, pattern := range patterns {
 		if said := pattern.in(p); said != "" {
-			found = append(found, finding(pattern.rule, d, fmt.Sprintf("it %s in %s: %q", pattern.message, p.where, truncate.Runes(said, maxExcerpt)), pattern.hint))
+			found = append(found, finding(pattern.rule, d,
+				fmt.Sprintf("it %s in %s: %q", pattern.message, p.where, truncate.Runes(said, maxExcerpt)), pattern.hint))
 		}
 	}
 	if said := concealed(p.text); said != "" && hidden(p.text) == "" { // else [checkTexts] has it
 		found = append(found, finding(HiddenText, d, fmt.Sprintf("it has %s in %s", said, p.where), distrust))
 	}
 	if n := utf8.RuneCountInString(p.text); n > maxText {
-		found = append(found, finding(LongText, d, fmt.Sprintf("it has %d characters in %s; tools seldom have more than %d", n, p.where, maxText),
+		found = append(found, finding(LongText,
+			d, fmt.Sprintf("it has %d characters in %s; tools seldom have more than %d", n, p.where, maxText),
 			"read all of it before you offer the tool"))
 	}
 	return found

@@ -31,7 +31,9 @@ func Features(text string) []Feature {
 			eachGram(w.text, func(hash uint32, weight float32) { out = append(out, Feature{hash, weight}) })
 		}
 	}
-	slices.SortFunc(out, func(a, b Feature) int { return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Weight, b.Weight)) })
+	slices.SortFunc(out, func(a, b Feature) int {
+		return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Weight, b.Weight))
+	})
 	merged := out[:0]
 	for _, f := range out {
 		if n := len(merged); n > 0 && merged[n-1].Hash == f.Hash {

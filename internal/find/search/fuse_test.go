@@ -22,7 +22,10 @@ func ranked(docs ...int) []search.Scored {
 func TestFuse(t *testing.T) {
 	got := search.Fuse(10, search.Channel{Source: "a", Weight: 2, Ranked: ranked(7, 3)}, search.Channel{Source: "b", Weight: 1, Ranked: ranked(3, 5)})
 	want := []search.Fused{
-		{Doc: 3, Score: 2./12 + 1./11, Sources: []search.Source{{Source: "a", Rank: 2, Score: 99, Weight: 2, Share: 2. / 12}, {Source: "b", Rank: 1, Score: 100, Weight: 1, Share: 1. / 11}}},
+		{
+			Doc: 3, Score: 2./12 + 1./11,
+			Sources: []search.Source{{Source: "a", Rank: 2, Score: 99, Weight: 2, Share: 2. / 12}, {Source: "b", Rank: 1, Score: 100, Weight: 1, Share: 1. / 11}},
+		},
 		{Doc: 7, Score: 2. / 11, Sources: []search.Source{{Source: "a", Rank: 1, Score: 100, Weight: 2, Share: 2. / 11}}},
 		{Doc: 5, Score: 1. / 12, Sources: []search.Source{{Source: "b", Rank: 2, Score: 99, Weight: 1, Share: 1. / 12}}},
 	}

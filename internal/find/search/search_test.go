@@ -294,7 +294,8 @@ func TestQueryIsBounded(t *testing.T) {
 	if diff := cmp.Diff(find(ix, search.Query{Text: "sql", Keywords: many}), find(ix, search.Query{Text: "sql", Keywords: append(many, "weather")})); diff != "" {
 		t.Error(diff)
 	}
-	if a := find(ix, search.Query{Text: "sql", Keywords: []string{strings.Repeat("x ", search.MaxKeywordBytes) + "weather"}}); slices.Contains(names(a), "weather") {
+	if a := find(ix, search.Query{Text: "sql", Keywords: []string{strings.Repeat("x ", search.MaxKeywordBytes) + "weather"}}); slices.Contains(names(a),
+		"weather") {
 		t.Errorf("beyond the limit a keyword was read: %v", names(a))
 	}
 }

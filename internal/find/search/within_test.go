@@ -62,7 +62,8 @@ func TestWithin(t *testing.T) {
 			}
 		}
 		for doc := range made {
-			if why := within.Why(search.Query{Text: made[doc].Name, Limit: 5}, doc); !visible.Has(doc) && (why.Rank != 0 || why.Channels != nil || why.Cut != search.CutNoMatch) {
+			if why := within.Why(search.Query{Text: made[doc].Name, Limit: 5}, doc); !visible.Has(doc) &&
+				(why.Rank != 0 || why.Channels != nil || why.Cut != search.CutNoMatch) {
 				t.Errorf("a hidden document is explained: %+v", why)
 			}
 		}

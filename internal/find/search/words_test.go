@@ -68,9 +68,15 @@ func TestPairIsTheCompound(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	for text, want := range map[string][]string{
-		"Book a cheap flight to Paris.":                                                           nil,
-		"Find two cheap Paris hotels. Compare both hotel prices daily":                            {"Find two cheap Paris hotels", " Compare both hotel prices daily"},
-		"convert the annual report file to PDF and mail the finished PDF file to Anna, thank you": {"convert the annual report file to PDF", " mail the finished PDF file to Anna  thank you"},
+		"Book a cheap flight to Paris.": nil,
+		"Find two cheap Paris hotels. Compare both hotel prices daily": {
+			"Find two cheap Paris hotels",
+			" Compare both hotel prices daily",
+		},
+		"convert the annual report file to PDF and mail the finished PDF file to Anna, thank you": {
+			"convert the annual report file to PDF",
+			" mail the finished PDF file to Anna  thank you",
+		},
 		"a.b.c.d, e": nil,
 	} {
 		if diff := cmp.Diff(want, parts(text)); diff != "" {
@@ -96,7 +102,10 @@ func TestWalkSchema(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, odd := range []string{"", "null", "[]", "1", "{", `{"properties":[]}`, `{"properties":{"a":true}}`, strings.Repeat(`{"items":`, 99) + "{}" + strings.Repeat("}", 99)} {
+	for _, odd := range []string{
+		"", "null", "[]", "1", "{", `{"properties":[]}`, `{"properties":{"a":true}}`,
+		strings.Repeat(`{"items":`, 99) + "{}" + strings.Repeat("}", 99),
+	} {
 		walkSchema(json.RawMessage(odd), func(text string, _ float64) {
 			if text != "a" {
 				t.Errorf("%.40s says %q", odd, text)

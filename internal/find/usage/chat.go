@@ -80,7 +80,8 @@ func (c *Chats) check() error {
 		}
 	}
 	if c.Failed+c.Cancelled > c.Chats || c.Time < 0 {
-		return fmt.Errorf("%d of %d chats, of %s, did not succeed, which is impossible", c.Failed+c.Cancelled, c.Chats, c.Time)
+		return fmt.Errorf("%d of %d chats, of %s, did not succeed, which is impossible", c.Failed+c.Cancelled,
+			c.Chats, c.Time)
 	}
 	return nil
 }

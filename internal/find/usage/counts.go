@@ -8,9 +8,10 @@ import (
 // Counts are sums over calls. A failed call is in exactly one of the five classes of
 // errors, by its code; Failed has the codes of no other class.
 type Counts struct {
-	Calls     int64         `json:"calls"`
-	Invalid   int64         `json:"invalid,omitempty"`   // invalid_argument(s), parse_error, not_found, tool_not_found
-	Refused   int64         `json:"refused,omitempty"`   // refused, forbidden, unauthorized, approval_required, too_many_requests, rate_limited
+	Calls   int64 `json:"calls"`
+	Invalid int64 `json:"invalid,omitempty"` // invalid_argument(s), parse_error, not_found, tool_not_found
+	// refused, forbidden, unauthorized, approval_required, too_many_requests, rate_limited
+	Refused   int64         `json:"refused,omitempty"`
 	TimedOut  int64         `json:"timed_out,omitempty"` // timeout, deadline_exceeded
 	Cancelled int64         `json:"cancelled,omitempty"` // cancelled, canceled
 	Failed    int64         `json:"failed,omitempty"`
@@ -155,12 +156,14 @@ type Verdict string
 
 // The verdicts on a tool.
 const (
-	Alive          Verdict = ""                // some call succeeded
-	Broken         Verdict = "broken"          // called, and every call failed or timed out
-	BadlyDescribed Verdict = "badly_described" // callers pass wrong arguments, or do not call it after a search returned it
-	AlwaysRefused  Verdict = "refused"         // called, and every call was refused or cancelled
-	Unneeded       Verdict = "unneeded"        // not called, and not returned by a search
-	TooEarly       Verdict = "too_early"       // not called, and observed for less than [Observed], or too little was called to judge
+	Alive  Verdict = ""       // some call succeeded
+	Broken Verdict = "broken" // called, and every call failed or timed out
+	// callers pass wrong arguments, or do not call it after a search returned it
+	BadlyDescribed Verdict = "badly_described"
+	AlwaysRefused  Verdict = "refused"  // called, and every call was refused or cancelled
+	Unneeded       Verdict = "unneeded" // not called, and not returned by a search
+	// not called, and observed for less than [Observed], or too little was called to judge
+	TooEarly Verdict = "too_early"
 )
 
 // Observed is how long a tool is observed before it is judged by calls that it did not get.

@@ -71,7 +71,8 @@ func (h *head) decode(payload []byte) error {
 		return err
 	}
 	if got.Format != format || got.Generation == 0 {
-		return fmt.Errorf("format %d, generation %d: want format %d, which this spiced writes", got.Format, got.Generation, format)
+		return fmt.Errorf("format %d, generation %d: want format %d, which this spiced writes", got.Format,
+			got.Generation, format)
 	}
 	*h = got
 	return nil

@@ -38,10 +38,11 @@ const rowsAtOnce = 500
 
 // Limits of the files.
 const (
-	maxJournal    = 16 << 20 // bytes; then a snapshot is taken
-	maxRecord     = maxJournal
-	maxChanges    = 10_000          // rows of counts in one record; then a snapshot is taken
-	snapshotItems = 100             // of each kind in one record of a snapshot: far below maxRecord, however long their texts
+	maxJournal = 16 << 20 // bytes; then a snapshot is taken
+	maxRecord  = maxJournal
+	maxChanges = 10_000 // rows of counts in one record; then a snapshot is taken
+	// of each kind in one record of a snapshot: far below maxRecord, however long their texts
+	snapshotItems = 100
 	maxRestored   = 4 * MaxRetained // rows of counts read from the files
 	maxRetryPause = time.Minute
 )

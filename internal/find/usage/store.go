@@ -83,7 +83,8 @@ func (s *store) read(name string, oldest uint64, take func(batch) error) head {
 	case errors.Is(err, errTorn) && name == journalName:
 		s.log.Info("the last counts of the previous run are lost", "file", f.Name())
 	default:
-		s.log.Warn("the usage file is damaged; counts up to the damage are used", "file", f.Name(), "copy", f.Name()+setAside, "error", err)
+		s.log.Warn("the usage file is damaged; counts up to the damage are used", "file", f.Name(), "copy", f.Name()+setAside,
+			"error", err)
 		if err := s.copyAside(f); err != nil {
 			s.log.Warn("cannot copy the damaged usage file; the next snapshot replaces it", "file", f.Name(), "error", err)
 		}

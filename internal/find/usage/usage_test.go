@@ -339,7 +339,10 @@ func TestHostileTextDoesNoHarm(t *testing.T) {
 		ID: huge, Tool: huge, Owner: huge, Caller: huge, Surface: huge, Source: huge, Code: huge, RequestID: huge, SessionID: huge, UserID: huge,
 		FlowID: huge, StepID: huge, Error: huge, Latency: -1, Rows: -1, Bytes: -1, At: time.Unix(1<<60, 0),
 	})
-	r.Search(usage.Search{ID: huge, Query: huge, Mode: huge, Surface: huge, Caller: huge, SessionID: huge, Tools: slices.Repeat([]string{huge}, 1000), Latency: -1, At: time.Unix(-1<<60, 0)})
+	r.Search(usage.Search{
+		ID: huge, Query: huge, Mode: huge, Surface: huge, Caller: huge, SessionID: huge, Tools: slices.Repeat([]string{huge}, 1000), Latency: -1,
+		At: time.Unix(-1<<60, 0),
+	})
 	check := func(r *usage.Recorder) {
 		t.Helper()
 		c, s := r.Calls()[0], r.Searches()[0]

@@ -63,7 +63,8 @@ func Schema(stream []byte) (schema *arrow.Schema, err error) {
 			return err
 		}
 		// The reader takes only what was verified.
-		r, err := ipc.NewReader(bytes.NewReader(stream[:len(stream)-len(rest)]), ipc.WithAllocator(Allocator), ipc.WithBodySizeLimit(0))
+		r, err := ipc.NewReader(bytes.NewReader(stream[:len(stream)-len(rest)]), ipc.WithAllocator(Allocator),
+			ipc.WithBodySizeLimit(0))
 		if err != nil {
 			return err
 		}

@@ -181,7 +181,8 @@ func (c column) fixed(bits int) ([]*memory.Buffer, error) {
 func (c column) ranges(want arrow.DataType, b []byte) error {
 	switch want := want.(type) {
 	case *arrow.Decimal128Type:
-		a := array.NewDecimal128Data(array.NewData(want, c.n, []*memory.Buffer{nil, memory.NewBufferBytes(b)}, nil, 0, c.from))
+		a := array.NewDecimal128Data(array.NewData(want, c.n, []*memory.Buffer{nil, memory.NewBufferBytes(b)}, nil,
+			0, c.from))
 		for i, v := range a.Values() {
 			if !c.null(i) && !v.FitsInPrecision(want.Precision) {
 				return fmt.Errorf("a decimal has more than %d digits", want.Precision)
@@ -245,7 +246,8 @@ func (c column) texts(isText bool) ([]*memory.Buffer, error) {
 	}
 	for i := range c.n {
 		at := 4 * (c.from + i)
-		if isText && !c.null(i) && !utf8.Valid(all[binary.LittleEndian.Uint32(offsets[at:]):binary.LittleEndian.Uint32(offsets[at+4:])]) {
+		if isText && !c.null(i) &&
+			!utf8.Valid(all[binary.LittleEndian.Uint32(offsets[at:]):binary.LittleEndian.Uint32(offsets[at+4:])]) {
 			return nil, fmt.Errorf("the text of row %d is not UTF-8", i)
 		}
 	}

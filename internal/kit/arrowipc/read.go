@@ -66,7 +66,8 @@ func Read(data []byte, want []arrow.Field, o ReadOptions) (columns []arrow.Array
 	if err := VerifyStream(data, results); err != nil {
 		return nil, &Fault{Damaged, err}
 	}
-	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(allocator), ipc.WithMetadataSizeLimit(int64(len(data))), ipc.WithBodySizeLimit(int64(len(data))))
+	r, err := ipc.NewReader(bytes.NewReader(data), ipc.WithAllocator(allocator),
+		ipc.WithMetadataSizeLimit(int64(len(data))), ipc.WithBodySizeLimit(int64(len(data))))
 	if err != nil {
 		return nil, &Fault{Damaged, err}
 	}

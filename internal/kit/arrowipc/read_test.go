@@ -25,7 +25,8 @@ var allTypes = []arrow.Field{
 	{Name: "t", Type: arrow.FixedWidthTypes.Time64us, Nullable: true},
 	{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String), Nullable: true},
 	{Name: "f", Type: arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Float32), Nullable: true},
-	{Name: "r", Type: arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8, Nullable: true}, arrow.Field{Name: "b", Type: arrow.BinaryTypes.Binary, Nullable: true}), Nullable: true},
+	{Name: "r", Type: arrow.StructOf(arrow.Field{Name: "a", Type: arrow.PrimitiveTypes.Int8, Nullable: true},
+		arrow.Field{Name: "b", Type: arrow.BinaryTypes.Binary, Nullable: true}), Nullable: true},
 	{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), Nullable: true},
 }
 
@@ -54,7 +55,10 @@ func TestRead(t *testing.T) {
 }
 
 func TestLargeOffsets(t *testing.T) {
-	got := []arrow.Field{{Name: "a", Type: arrow.BinaryTypes.LargeString, Nullable: true}, {Name: "b", Type: arrow.LargeListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}
+	got := []arrow.Field{
+		{Name: "a", Type: arrow.BinaryTypes.LargeString, Nullable: true},
+		{Name: "b", Type: arrow.LargeListOf(arrow.PrimitiveTypes.Int64), Nullable: true},
+	}
 	want := []arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "b", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64), Nullable: true}}
 	rows := `[{"a": "x", "b": [1, 2]}, {"a": null, "b": null}, {"a": "yz", "b": []}]`
 	columns, err := arrowipc.Read(arrowtest.Stream(t, got, rows), want, arrowipc.ReadOptions{Named: true, Limit: 1 << 20})

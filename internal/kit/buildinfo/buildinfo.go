@@ -3,7 +3,8 @@
 // A plain `go build` or `go install` records module version and commit in the binary. A
 // build without version control, such as one from an archive, sets them with
 //
-//	go build -ldflags "-X github.com/spiced-sql/spiced/internal/kit/buildinfo.version=v1.2.3 -X …/buildinfo.commit=abc1234"
+//	go build -ldflags "-X github.com/spiced-sql/spiced/internal/kit/buildinfo.version=v1.2.3 \
+//		-X …/buildinfo.commit=abc1234"
 //
 // Both are read with
 //

@@ -80,9 +80,11 @@ func CheckRedirect(r *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case r.URL.Host != first.URL.Host:
-		return &RedirectError{fmt.Sprintf("the server redirects to another host, %q, which is not followed; check the address", r.URL.Host)}
+		return &RedirectError{fmt.Sprintf("the server redirects to another host, %q, which is not followed; "+
+			"check the address", r.URL.Host)}
 	case r.URL.Scheme != first.URL.Scheme:
-		return &RedirectError{fmt.Sprintf("the server redirects from %s to %s, which is not followed; check the address", first.URL.Scheme, r.URL.Scheme)}
+		return &RedirectError{fmt.Sprintf("the server redirects from %s to %s, which is not followed; check the address",
+			first.URL.Scheme, r.URL.Scheme)}
 	case r.Method != first.Method:
 		return &RedirectError{"the server redirects as to a page; check the address"}
 	case len(via) > MaxRedirects:

@@ -51,7 +51,9 @@ var tokenCode = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // FetchToken asks a token endpoint for a token. The client is identified in the form, or
 // by basic authentication if there is a user. An error is that of do, or a [*TokenError].
-func FetchToken(ctx context.Context, do func(*http.Request) (*http.Response, error), endpoint string, form url.Values, client *url.Userinfo) (Token, error) {
+func FetchToken(ctx context.Context, do func(*http.Request) (*http.Response, error), endpoint string, form url.Values,
+	client *url.Userinfo,
+) (Token, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
 		return Token{}, err
@@ -80,7 +82,8 @@ func FetchToken(ctx context.Context, do func(*http.Request) (*http.Response, err
 	}
 	err = json.Unmarshal(text, &got)
 	code, _ := got.Error.(string)
-	if err != nil || answer.StatusCode/100 != 2 || got.Access == "" || code != "" || strings.ContainsAny(got.Access, "\r\n") {
+	if err != nil || answer.StatusCode/100 != 2 || got.Access == "" || code != "" ||
+		strings.ContainsAny(got.Access, "\r\n") {
 		if !tokenCode.MatchString(code) {
 			code = ""
 		}

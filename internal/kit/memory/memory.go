@@ -248,7 +248,10 @@ func Body(ctx context.Context, body io.ReadCloser, size int64) (io.ReadCloser, e
 	if err := Take(ctx, size); err != nil || size <= Free {
 		return body, err
 	}
-	d := &declared{reader: reader{ReadCloser: body, take: func(bytes int64) error { return Take(ctx, bytes) }}, awaited: size}
+	d := &declared{
+		reader:  reader{ReadCloser: body, take: func(bytes int64) error { return Take(ctx, bytes) }},
+		awaited: size,
+	}
 	d.timer = time.AfterFunc(arrival, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -144,7 +144,8 @@ func Restore(text []byte) []byte {
 			continue
 		}
 		rest = rest[1:]
-		if whole := bytes.HasSuffix(before, []byte{'"'}) && !bytes.HasSuffix(before, []byte(`\"`)) && bytes.HasPrefix(rest, []byte{'"'}); whole {
+		if whole := bytes.HasSuffix(before, []byte{'"'}) && !bytes.HasSuffix(before, []byte(`\"`)) &&
+			bytes.HasPrefix(rest, []byte{'"'}); whole {
 			restored = append(append(restored, before[:len(before)-1]...), id...)
 			text = rest[1:]
 			continue

@@ -322,7 +322,8 @@ func (d *Deriver) Type(t reflect.Type) (Schema, error) {
 		return Schema{"type": "string", "format": "date-time"}, nil
 	case pointer.Implements(jsonDecoder):
 		return Schema{}, nil
-	case pointer.Implements(textDecoder), pointer.Implements(textEncoder), t == reflect.TypeFor[[]byte](): // the latter in base64
+	// the latter in base64
+	case pointer.Implements(textDecoder), pointer.Implements(textEncoder), t == reflect.TypeFor[[]byte]():
 		return Schema{"type": "string"}, nil
 	}
 	switch t.Kind() {
@@ -336,7 +337,8 @@ func (d *Deriver) Type(t reflect.Type) (Schema, error) {
 		// The bounds of 64 bits are omitted: models read the schema.
 		s := Schema{"type": "integer"}
 		if bits := t.Bits(); bits < 64 {
-			s["minimum"], s["maximum"] = json.Number(strconv.FormatInt(-1<<(bits-1), 10)), json.Number(strconv.FormatInt(1<<(bits-1)-1, 10))
+			s["minimum"], s["maximum"] = json.Number(strconv.FormatInt(-1<<(bits-1), 10)),
+				json.Number(strconv.FormatInt(1<<(bits-1)-1, 10))
 		}
 		return s, nil
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:

@@ -49,7 +49,8 @@ func (c *console) Handle(ctx context.Context, r slog.Record) error {
 	line := &c.shared.line
 	line.Reset()
 	level := r.Level.String()
-	line.WriteString(r.Time.Format(time.TimeOnly) + " " + level + strings.Repeat(" ", max(6-len(level), 1)) + visible(r.Message) + "  ")
+	line.WriteString(r.Time.Format(time.TimeOnly) + " " + level + strings.Repeat(" ", max(6-len(level), 1)) +
+		visible(r.Message) + "  ")
 	if err := c.attributes.Handle(ctx, r); err != nil {
 		return err
 	}

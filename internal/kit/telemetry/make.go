@@ -16,7 +16,10 @@ func (m *Metrics) counter(name, help string) prometheus.Counter {
 }
 
 func (m *Metrics) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	return register(m, prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels))
+	return register(m, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: name,
+		Help: help,
+	}, labels))
 }
 
 func (m *Metrics) gauge(name, help string) prometheus.Gauge {
@@ -28,5 +31,8 @@ func (m *Metrics) gaugeVec(name, help string, labels ...string) *prometheus.Gaug
 }
 
 func (m *Metrics) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels))
+	return register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: namespace, Name: name, Help: help,
+		Buckets: buckets,
+	}, labels))
 }

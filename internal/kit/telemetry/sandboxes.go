@@ -20,13 +20,21 @@ type sandboxMetrics struct {
 func (m *Metrics) makeSandboxes() {
 	const label = "sandbox"
 	m.sandboxes = sandboxMetrics{
-		starts: m.counterVec("sandbox_worker_starts_total", "Starts of workers of a sandbox, by outcome: ok or failed.", label, "outcome"),
-		startDuration: m.histogramVec("sandbox_worker_start_duration_seconds", "Time that a worker takes to start and to give its first reply: of loading a function, or of the first call of a command, without the wait for that call.",
+		starts: m.counterVec("sandbox_worker_starts_total", "Starts of workers of a sandbox, by outcome: ok or failed.",
+			label, "outcome"),
+		startDuration: m.histogramVec("sandbox_worker_start_duration_seconds",
+			"Time that a worker takes to start and to give its first reply: of loading a function, or of the first call of "+
+				"a command, without the wait for that call.",
 			prometheus.ExponentialBuckets(0.005, 2, 12), label),
-		ends: m.counterVec("sandbox_worker_ends_total", "Workers of a sandbox that ended, by reason: exit, signal, cancelled, timeout, closed, cpu, memory, files, processes, threads, damaged, no_id, load, refused.",
+		ends: m.counterVec("sandbox_worker_ends_total",
+			"Workers of a sandbox that ended, by reason: exit, signal, cancelled, timeout, closed, cpu, memory, files, "+
+				"processes, threads, damaged, no_id, load, refused.",
 			label, "reason"),
-		calls: m.counterVec("sandbox_calls_total", "Calls of workers with a batch of rows, by outcome: ok, error (of the code), cancelled or failed.", label, "outcome"),
-		callDuration: m.histogramVec("sandbox_call_duration_seconds", "Time of a call with a batch of rows, with the wait for a worker.",
+		calls: m.counterVec("sandbox_calls_total",
+			"Calls of workers with a batch of rows, by outcome: ok, error (of the code), cancelled or failed.", label,
+			"outcome"),
+		callDuration: m.histogramVec("sandbox_call_duration_seconds",
+			"Time of a call with a batch of rows, with the wait for a worker.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 15), label),
 		rows: m.counterVec("sandbox_rows_total", "Rows of the calls.", label),
 	}
@@ -65,8 +73,10 @@ type SandboxWorkers struct{ Idle, Busy, Waiting int }
 func (m *Metrics) WatchSandboxes(workers func() map[string]SandboxWorkers) {
 	m.registry.MustRegister(&sandboxCollector{
 		workers: workers,
-		count:   prometheus.NewDesc(namespace+"_sandbox_workers", "Workers of a sandbox, by state: idle or busy.", []string{"sandbox", "state"}, nil),
-		waiting: prometheus.NewDesc(namespace+"_sandbox_calls_waiting", "Calls that wait for a worker of a sandbox.", []string{"sandbox"}, nil),
+		count: prometheus.NewDesc(namespace+"_sandbox_workers", "Workers of a sandbox, by state: idle or busy.",
+			[]string{"sandbox", "state"}, nil),
+		waiting: prometheus.NewDesc(namespace+"_sandbox_calls_waiting", "Calls that wait for a worker of a sandbox.",
+			[]string{"sandbox"}, nil),
 	})
 }
 
@@ -102,7 +112,10 @@ func (m *Metrics) KeepSandboxes(names []string) {
 		labels := prometheus.Labels{"sandbox": gone}
 		for _, vec := range []interface {
 			DeletePartialMatch(prometheus.Labels) int
-		}{m.sandboxes.starts, m.sandboxes.startDuration, m.sandboxes.ends, m.sandboxes.calls, m.sandboxes.callDuration, m.sandboxes.rows} {
+		}{
+			m.sandboxes.starts, m.sandboxes.startDuration, m.sandboxes.ends, m.sandboxes.calls, m.sandboxes.callDuration,
+			m.sandboxes.rows,
+		} {
 			vec.DeletePartialMatch(labels)
 		}
 	}

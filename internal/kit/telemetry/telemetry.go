@@ -87,7 +87,8 @@ func (m *Metrics) Handler() http.Handler {
 
 func (m *Metrics) makeHTTP() {
 	m.httpRequests = m.counterVec("http_requests_total", "HTTP requests that were answered.", "method", "path", "status")
-	m.httpDuration = m.histogramVec("http_request_duration_seconds", "Time from an HTTP request to the end of the response.",
+	m.httpDuration = m.histogramVec("http_request_duration_seconds",
+		"Time from an HTTP request to the end of the response.",
 		prometheus.ExponentialBuckets(0.0005, 2.5, 14), "method", "path")
 	m.httpInFlight = m.gauge("http_requests_in_flight", "HTTP requests that are being answered.")
 	m.panics = m.counter("http_panics_total", "HTTP requests that failed with an internal error.")
@@ -109,9 +110,12 @@ func (m *Metrics) makeRuntime() {
 	m.reloads = m.counterVec("reloads_total", "Loads of the Spicepod, by outcome.", "outcome")
 	m.lastReload = m.gauge("last_reload_success_timestamp_seconds", "When the Spicepod was last loaded.")
 	m.datasetRows = m.gaugeVec("dataset_rows", "Rows of an accelerated dataset.", "dataset")
-	m.datasetRefresh = m.gaugeVec("dataset_last_refresh_timestamp_seconds", "When a dataset was last refreshed.", "dataset")
-	m.snapshots = m.counterVec("dataset_snapshots_total", "Snapshots of a dataset, by outcome: written, unchanged, write_failed, loaded or load_failed.", "dataset", "outcome")
-	m.lastSnapshot = m.gaugeVec("dataset_last_snapshot_timestamp_seconds", "When a snapshot of a dataset was last written.", "dataset")
+	m.datasetRefresh = m.gaugeVec("dataset_last_refresh_timestamp_seconds",
+		"When a dataset was last refreshed.", "dataset")
+	m.snapshots = m.counterVec("dataset_snapshots_total",
+		"Snapshots of a dataset, by outcome: written, unchanged, write_failed, loaded or load_failed.", "dataset", "outcome")
+	m.lastSnapshot = m.gaugeVec("dataset_last_snapshot_timestamp_seconds",
+		"When a snapshot of a dataset was last written.", "dataset")
 	m.refreshes = m.counterVec("dataset_refreshes_total", "Refreshes of a dataset, by outcome.", "dataset", "outcome")
 }
 
@@ -125,7 +129,8 @@ func (m *Metrics) ObserveHTTP(method, path string, status int, took time.Duratio
 // boundedMethod replaces unknown methods, which clients may invent.
 func boundedMethod(method string) string {
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 		return method
 	}
 	return "other"
@@ -219,6 +224,10 @@ func (m *Metrics) WatchEngine(load func() (running, waiting, abandoned int)) {
 			func() float64 { return float64(pick(load())) }))
 	}
 	show("engine_statements_running", "Statements that run.", func(running, _, _ int) int { return running })
-	show("engine_statements_waiting", "Statements that wait for a connection.", func(_, waiting, _ int) int { return waiting })
-	show("engine_statements_abandoned", "Statements that ignore their interrupt.", func(_, _, abandoned int) int { return abandoned })
+	show("engine_statements_waiting", "Statements that wait for a connection.", func(_, waiting, _ int) int {
+		return waiting
+	})
+	show("engine_statements_abandoned", "Statements that ignore their interrupt.", func(_, _, abandoned int) int {
+		return abandoned
+	})
 }

@@ -73,7 +73,8 @@ func TestLogger(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	out.Reset()
-	telemetry.NewLogger(&out, telemetry.LogOptions{Format: telemetry.FormatText}).With("a", 1).WithGroup("g").Warn("as text", "took", 12_345_678*time.Nanosecond, "path", "a b")
+	telemetry.NewLogger(&out, telemetry.LogOptions{Format: telemetry.FormatText}).With("a", 1).WithGroup("g").Warn("as text", "took", 12_345_678*time.Nanosecond,
+		"path", "a b")
 	if _, line, _ := strings.Cut(out.String(), " "); line != "WARN  as text  a=1 g.took=12.346ms g.path=\"a b\"\n" {
 		t.Errorf("got %s", out.String())
 	}
@@ -102,7 +103,8 @@ func TestNamesOfMetrics(t *testing.T) {
 	}
 	for line := range strings.Lines(text) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "# TYPE "), " ")
-		if prefix, _, _ := strings.Cut(name, "_"); strings.HasPrefix(line, "# TYPE ") && prefix != "spiced" && prefix != "go" && prefix != "process" && prefix != "promhttp" {
+		if prefix, _, _ := strings.Cut(name, "_"); strings.HasPrefix(line, "# TYPE ") && prefix != "spiced" && prefix != "go" && prefix != "process" &&
+			prefix != "promhttp" {
 			t.Errorf("%s lacks the prefix spiced_", name)
 		}
 	}

@@ -24,11 +24,13 @@ func (m *Metrics) makeTools() {
 			"tool", "surface", "outcome"),
 		callDuration: m.histogramVec("tool_call_duration_seconds", "Time of a tool call.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "surface"),
-		searches: m.counterVec("tool_searches_total", "Searches for tools, by mode and whether a good match was found.", "mode", "match"),
+		searches: m.counterVec("tool_searches_total", "Searches for tools, by mode and whether a good match was found.",
+			"mode", "match"),
 		searchDuration: m.histogramVec("tool_search_duration_seconds", "Time of a search for tools.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "mode"),
-		embeddingUp: m.gaugeVec("embedding_model_up", "Whether tool searches use an embedding model: 0 after a failure, until a probe succeeds.", "model"),
-		approvals:   m.counterVec("approvals_total", "Steps of approvals of calls: asked, approved, denied, used.", "event"),
+		embeddingUp: m.gaugeVec("embedding_model_up",
+			"Whether tool searches use an embedding model: 0 after a failure, until a probe succeeds.", "model"),
+		approvals: m.counterVec("approvals_total", "Steps of approvals of calls: asked, approved, denied, used.", "event"),
 	}
 }
 
@@ -78,16 +80,24 @@ func (m *Metrics) WatchApprovals(pending func() int) {
 // WatchToolCache exports the cached results of tools, which stats returns. Call it once.
 func (m *Metrics) WatchToolCache(stats func() (entries, bytes int64, hits, misses uint64)) {
 	show := func(name, help string, pick func(entries, bytes int64, hits, misses uint64) float64) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, func() float64 { return pick(stats()) }))
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help},
+			func() float64 { return pick(stats()) }))
 	}
 	show("tool_cache_entries", "Cached results of tools.", func(n, _ int64, _, _ uint64) float64 { return float64(n) })
 	show("tool_cache_bytes", "Memory used by cached results.", func(_, n int64, _, _ uint64) float64 { return float64(n) })
 	counts := func(name, help string, pick func(hits, misses uint64) float64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, func() float64 {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: namespace, Name: name,
+			Help: help,
+		}, func() float64 {
 			_, _, hits, misses := stats()
 			return pick(hits, misses)
 		}))
 	}
-	counts("tool_cache_hits_total", "Calls answered by a cached result.", func(hits, _ uint64) float64 { return float64(hits) })
-	counts("tool_cache_misses_total", "Calls whose result was not cached.", func(_, misses uint64) float64 { return float64(misses) })
+	counts("tool_cache_hits_total", "Calls answered by a cached result.", func(hits, _ uint64) float64 {
+		return float64(hits)
+	})
+	counts("tool_cache_misses_total", "Calls whose result was not cached.", func(_, misses uint64) float64 {
+		return float64(misses)
+	})
 }

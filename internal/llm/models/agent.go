@@ -95,7 +95,8 @@ func (b *builder) agents(s *Set) {
 func (b *builder) newAgent(i int, s *Set) *Model {
 	declared := b.pod.Agents[i]
 	m := &Model{opts: b.opts, agent: &agent{declared: declared}, info: Info{
-		Name: declared.Name, From: tools.SourceAgent + ":" + declared.Model, Description: declared.Description, Status: StatusReady, Agent: true,
+		Name: declared.Name, From: tools.SourceAgent + ":" + declared.Model, Description: declared.Description,
+		Status: StatusReady, Agent: true,
 		ToolPlan: ToolPlan{Declared: strings.Join(declared.Tools, ", "), Mode: ModeNone},
 	}}
 	e := spicepod.Entry{Pod: b.pod, Path: fmt.Sprintf("agents[%d]", i), Component: "agent " + declared.Name}
@@ -122,11 +123,14 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	s := *of.settings
 	s.system = joined(s.system, strings.TrimSpace(declared.Instructions))
 	if len(s.system) > MaxSystemPrompt {
-		return e.Problem(".instructions", "", "the instructions and the system_prompt of the model have %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
+		return e.Problem(".instructions",
+			"", "the instructions and the system_prompt of the model have %d bytes; the limit is %d", len(s.system),
+			MaxSystemPrompt)
 	}
 	var err error
 	if m.agent.returns, err = returnsOf(declared); err != nil {
-		return e.Problem(".returns", "write a JSON Schema, such as {type: object, required: [title], properties: {title: {type: string}}}", "%s", err)
+		return e.Problem(".returns",
+			"write a JSON Schema, such as {type: object, required: [title], properties: {title: {type: string}}}", "%s", err)
 	}
 	if s.formats {
 		m.agent.returns.formatted()
@@ -142,7 +146,8 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 		}
 		found := b.offer.selected(name)
 		if len(found) == 0 {
-			b.problems = append(b.problems, e.Remark(fmt.Sprintf(".tools[%d]", i), "write the name of a tool, a pattern such as docs__*, or the name of an MCP server or toolset",
+			b.problems = append(b.problems, e.Remark(fmt.Sprintf(".tools[%d]", i),
+				"write the name of a tool, a pattern such as docs__*, or the name of an MCP server or toolset",
 				fmt.Sprintf("no tool matches %q", name)))
 		}
 		p.set = append(p.set, found...)
@@ -236,7 +241,8 @@ func (s *Set) Agents() []AgentInfo {
 			continue
 		}
 		d := m.agent.declared
-		others := append([]string{}, slices.DeleteFunc(slices.Clone(d.Agents), func(name string) bool { return s.get(name) == nil })...)
+		others := append([]string{},
+			slices.DeleteFunc(slices.Clone(d.Agents), func(name string) bool { return s.get(name) == nil })...)
 		l := d.Limits
 		list = append(list, AgentInfo{
 			Name: d.Name, Model: d.Model, Description: d.Description, Status: m.info.Status, Error: m.info.Error,

@@ -33,7 +33,10 @@ const datasets = "datasets: [{name: sales, from: 'file:sales.csv'}, {name: hr.pe
 // listing is a list_datasets that counts its calls and returns what the caller may
 // read.
 func listing(t testing.TB, calls *atomic.Int64) tools.Tool {
-	return tool(t, tools.Definition{Name: "list_datasets", Description: "Lists.", Source: tools.SourceBuiltin}, func(_ context.Context, in tools.Input) (tools.Output, error) {
+	return tool(t, tools.Definition{
+		Name: "list_datasets", Description: "Lists.",
+		Source: tools.SourceBuiltin,
+	}, func(_ context.Context, in tools.Input) (tools.Output, error) {
 		calls.Add(1)
 		return tools.JSON(in.Scope.Datasets)
 	})
@@ -166,12 +169,13 @@ func TestAFailedListingEndsNoChat(t *testing.T) {
 	server := serve(t)
 	var down atomic.Bool
 	down.Store(true)
-	list := []tools.Tool{tool(t, tools.Definition{Name: "list_datasets", Description: "d", Source: tools.SourceBuiltin}, func(context.Context, tools.Input) (tools.Output, error) {
-		if down.Load() {
-			return tools.Output{}, fmt.Errorf("not now")
-		}
-		return tools.JSON("now")
-	})}
+	list := []tools.Tool{tool(t,
+		tools.Definition{Name: "list_datasets", Description: "d", Source: tools.SourceBuiltin}, func(context.Context, tools.Input) (tools.Output, error) {
+			if down.Load() {
+				return tools.Output{}, fmt.Errorf("not now")
+			}
+			return tools.JSON("now")
+		})}
 	set, _, s := open(t, datasets+at(server, "openai:gpt", "tools: nsql"), list)
 	must(t, set, "m", hello())
 	down.Store(false)
@@ -218,7 +222,8 @@ func TestDatasetsOfAModel(t *testing.T) {
 
 func TestPatternsOfDatasets(t *testing.T) {
 	set, problems, _ := open(t, datasets+strings.Replace(model(""), "name: m,", "name: m, datasets: ['[a'],", 1), nil)
-	if len(problems) != 1 || problems[0].Path != "models[0].datasets[0]" || !strings.Contains(problems[0].Message, `"[a" is not a pattern`) || set.Infos()[0].Status != models.StatusError {
+	if len(problems) != 1 || problems[0].Path != "models[0].datasets[0]" || !strings.Contains(problems[0].Message, `"[a" is not a pattern`) ||
+		set.Infos()[0].Status != models.StatusError {
 		t.Errorf("%v", problems)
 	}
 	for pattern, want := range map[string][]string{

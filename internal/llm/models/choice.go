@@ -113,7 +113,8 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 func (o offer) broad(names []string) []*tools.Definition {
 	set := o.get(names)
 	for _, d := range o.catalog.All() {
-		if d.Source == tools.SourceFunction || d.Source == tools.SourceAgent || slices.ContainsFunc(o.entries, func(e string) bool { return from(d, e) }) {
+		if d.Source == tools.SourceFunction || d.Source == tools.SourceAgent ||
+			slices.ContainsFunc(o.entries, func(e string) bool { return from(d, e) }) {
 			set = append(set, d)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // strictField are the names of the field strict of a client's tool, by form, as in the
 // tables of package translation.
 var strictField = map[chat.Form]string{
-	chat.FormOpenAI: "tools[function].function.strict", chat.FormResponses: "tools[function].strict", chat.FormAnthropic: "tools[custom].strict",
+	chat.FormOpenAI: "tools[function].function.strict", chat.FormResponses: "tools[function].strict",
+	chat.FormAnthropic: "tools[custom].strict",
 }
 
 // sayClientTools writes the schemas of the client's tools as the provider takes them, where
@@ -46,7 +47,9 @@ func (s *settings) sayClientTools(r *chat.Request, form chat.Form) error {
 		if len(said.Names) > 0 {
 			// The client gets the calls as the model writes them, piece by piece.
 			name := slices.Sorted(maps.Values(said.Names))[0]
-			return chat.Invalid(fmt.Sprintf("tools[%d]", i), "the argument %q of the tool %q has a name that the model's provider does not take: use letters, digits, _, . and -, at most 64",
+			return chat.Invalid(fmt.Sprintf("tools[%d]", i),
+				"the argument %q of the tool %q has a name that the model's provider does not take: use letters, digits, _, . "+
+					"and -, at most 64",
 				truncate.Ellipsis(name, maxShownName), truncate.Ellipsis(t.Name, maxShownName))
 		}
 		if t.Strict != nil && *t.Strict { // nothing holds the model to what is only described

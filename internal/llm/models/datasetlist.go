@@ -21,7 +21,9 @@ const listCallID = "initial_list_datasets"
 // shownDatasets returns the call of list_datasets and its result, to be inserted before
 // a conversation; nil if the model does not have the tool. The result is cached for the
 // generation, so that prompts have the same prefix.
-func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []toolloop.Tool, scope tools.Scope) []chat.Message {
+func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []toolloop.Tool,
+	scope tools.Scope,
+) []chat.Message {
 	switch {
 	case !m.hasTable || r.Choice.Mode == chat.ChoiceNone || m.thinks(r):
 		return nil
@@ -45,7 +47,8 @@ func (m *Model) shownDatasets(ctx context.Context, r *chat.Request, offered []to
 // listNow makes the call. If it fails, the chat continues without: the model can call
 // the tool.
 func (m *Model) listNow(ctx context.Context, scope tools.Scope) []chat.Message {
-	result := m.opts.Registry.Invoke(ctx, registry.Call{Name: listDatasets, Arguments: json.RawMessage("{}"), Scope: scope, Automatic: true})
+	result := m.opts.Registry.Invoke(ctx,
+		registry.Call{Name: listDatasets, Arguments: json.RawMessage("{}"), Scope: scope, Automatic: true})
 	if !result.OK {
 		m.opts.Log.Warn("cannot list the datasets for a model", "model", m.info.Name, "error", result.Error)
 		return nil
@@ -53,7 +56,10 @@ func (m *Model) listNow(ctx context.Context, scope tools.Scope) []chat.Message {
 	call := &chat.Call{ID: listCallID, Name: listDatasets, Arguments: "{}"}
 	return []chat.Message{
 		{Role: chat.RoleAssistant, Parts: []chat.Part{{Kind: chat.PartCall, Call: call}}},
-		{Role: chat.RoleTool, Parts: []chat.Part{{Kind: chat.PartResult, Result: toolloop.Render(call, result, m.resultBytes())}}},
+		{Role: chat.RoleTool, Parts: []chat.Part{{
+			Kind:   chat.PartResult,
+			Result: toolloop.Render(call, result, m.resultBytes()),
+		}}},
 	}
 }
 

@@ -70,25 +70,34 @@ func delegationDefinitions(owner string, agents []string, who string) [2]tools.D
 	one := map[string]any{
 		"type": "object", "required": []string{"agent", "task"}, "additionalProperties": false,
 		"properties": map[string]any{
-			"agent":   agent,
-			"task":    map[string]any{"type": "string", "minLength": 1, "description": "What it should do, with all that it needs to know: it does not see this conversation."},
+			"agent": agent,
+			"task": map[string]any{
+				"type": "string", "minLength": 1,
+				"description": "What it should do, with all that it needs to know: it does not see this conversation.",
+			},
 			"context": map[string]any{"type": "object", "description": "Further data for the task."},
 		},
 	}
 	many := map[string]any{
 		"type": "object", "required": []string{"tasks"}, "additionalProperties": false,
-		"properties": map[string]any{"tasks": map[string]any{"type": "array", "minItems": 1, "maxItems": maxTasks, "items": one}},
+		"properties": map[string]any{"tasks": map[string]any{
+			"type": "array", "minItems": 1, "maxItems": maxTasks,
+			"items": one,
+		}},
 	}
 	define := func(name, description string, parameters any) tools.Definition {
 		schema, _ := tools.Encode(parameters) // of maps, lists and texts
 		return tools.Definition{
-			Name: name, Description: description + who, Parameters: schema, Source: tools.SourceBuiltin, Owner: owner, Declared: registry.BuiltIn,
+			Name: name, Description: description + who, Parameters: schema, Source: tools.SourceBuiltin, Owner: owner,
+			Declared:    registry.BuiltIn,
 			Annotations: tools.Annotations{OpenWorld: true},
 		}
 	}
 	return [2]tools.Definition{
 		define(toolDelegate, "Give a task to another agent, and wait for its answer.", one),
-		define(toolDelegateParallel, "Give tasks that do not need each other's answers to other agents, which work at the same time, and wait for all answers: one result for each task, in the same order.", many),
+		define(toolDelegateParallel,
+			"Give tasks that do not need each other's answers to other agents, which work at the same time, and wait for all "+
+				"answers: one result for each task, in the same order.", many),
 	}
 }
 
@@ -203,13 +212,16 @@ func (w work) do(ctx context.Context, text string, scope tools.Scope) Delegated 
 		e := chat.AsError(err)
 		d.Result, d.Error = nil, &DelegationError{e.Code, e.Message}
 	}
-	w.emit(spicepod.EventsTools, registry.Event{Type: registry.EventAgentEnd, CallID: w.id, Result: d.asResult()}, step, "")
+	w.emit(spicepod.EventsTools,
+		registry.Event{Type: registry.EventAgentEnd, CallID: w.id, Result: d.asResult()}, step, "")
 	return d
 }
 
 // chat has the chat with the agent. It returns the answer, a text or an object, and the task
 // unless it did not begin.
-func (w work) chat(ctx context.Context, text string, scope tools.Scope, step registry.AgentStep) (json.RawMessage, *task, error) {
+func (w work) chat(ctx context.Context, text string, scope tools.Scope,
+	step registry.AgentStep,
+) (json.RawMessage, *task, error) {
 	ctx, end, err := w.agent.begin(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -237,7 +249,8 @@ func (w work) chat(ctx context.Context, text string, scope tools.Scope, step reg
 		return nil, t, err
 	}
 	request = request.Clone()
-	request.Messages = append(request.Messages, chat.Text(chat.RoleAssistant, cmp.Or(answer, "{}")), chat.Text(chat.RoleUser, again(faults)))
+	request.Messages = append(request.Messages, chat.Text(chat.RoleAssistant, cmp.Or(answer, "{}")),
+		chat.Text(chat.RoleUser, again(faults)))
 	request.Choice = chat.Choice{Mode: chat.ChoiceNone}
 	if answer, err = w.ask(ctx, request, scope, step); err != nil {
 		return nil, t, err
@@ -249,7 +262,9 @@ func (w work) chat(ctx context.Context, text string, scope tools.Scope, step reg
 }
 
 // ask returns the text of the answer to a request.
-func (w work) ask(ctx context.Context, request *chat.Request, scope tools.Scope, step registry.AgentStep) (string, error) {
+func (w work) ask(ctx context.Context, request *chat.Request, scope tools.Scope,
+	step registry.AgentStep,
+) (string, error) {
 	var answer chat.Collector
 	for e, err := range w.agent.answer(ctx, request, scope) {
 		if err != nil {
@@ -361,7 +376,8 @@ func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
 			schema = r.raw
 		}
 		tool, err := tools.Typed(tools.Definition{
-			Name: declared.Name, Returns: schema, Description: declared.Description, Source: tools.SourceAgent, Declared: fmt.Sprintf("%s:%d", at.File, at.Line),
+			Name: declared.Name, Returns: schema, Description: declared.Description, Source: tools.SourceAgent,
+			Declared:       fmt.Sprintf("%s:%d", at.File, at.Line),
 			Annotations:    tools.Annotations{OpenWorld: true},
 			Limits:         &tools.Limits{Timeout: declared.Limits.Timeout + time.Second}, // the agent's own limit says more
 			Implementation: spicepod.Fingerprint(declared),
@@ -394,7 +410,8 @@ func (a *Agents) answer(ctx context.Context, name string, args agentArguments, s
 		return agentOutput{}, tools.NewError(d.Error.Code, d.Error.Message, "")
 	case m.agent.returns != nil:
 		used := d.Metrics
-		return agentOutput{Value: d.Result, Usage: &tools.Usage{Rounds: used.Rounds, Calls: used.Calls, Tokens: used.Tokens}}, nil
+		return agentOutput{Value: d.Result, Usage: &tools.Usage{Rounds: used.Rounds, Calls: used.Calls, Tokens: used.Tokens}},
+			nil
 	}
 	text, err := tools.Encode(AgentAnswer{d.Result, d.Metrics})
 	return agentOutput{Value: text}, err

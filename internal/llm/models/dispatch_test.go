@@ -78,7 +78,10 @@ func TestLeavingEndsTheCall(t *testing.T) {
 	server := serve(t)
 	server.Script(chattest.InTurn(chattest.Say(chattest.Call("c", "wait", `{}`))))
 	ended := make(chan error, 1)
-	wait := tool(t, tools.Definition{Name: "wait", Description: "Waits.", Source: tools.SourceFunction}, func(ctx context.Context, _ tools.Input) (tools.Output, error) {
+	wait := tool(t, tools.Definition{
+		Name: "wait", Description: "Waits.",
+		Source: tools.SourceFunction,
+	}, func(ctx context.Context, _ tools.Input) (tools.Output, error) {
 		<-ctx.Done()
 		ended <- ctx.Err()
 		return tools.Output{}, ctx.Err()

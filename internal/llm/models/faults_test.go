@@ -29,7 +29,8 @@ func streamOf(t *testing.T, path string) []byte {
 	t.Helper()
 	server := serve(t)
 	server.Script(chattest.Always(saysWhole()))
-	r, err := http.Post(server.URL+path, "application/json", strings.NewReader(`{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}]}`))
+	r, err := http.Post(server.URL+path, "application/json",
+		strings.NewReader(`{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,8 @@ func checkFaults(t *testing.T, group *team.Team, b breakage, tasks []team.Task) 
 	if answer.Usage.Tokens != sum.Tokens+team.PlannerTokens || answer.Usage.Calls != 1 {
 		t.Errorf("the planner has used %+v, its tasks %+v", answer.Usage, sum)
 	}
-	if c, n, r := group.Chats.Load()-chats, group.Tokens.Load()-tokens, group.Rounds.Load()-rounds; c != int64(len(tasks))+1 || n != answer.Usage.Tokens || r != sum.Rounds+2 {
+	if c, n, r := group.Chats.Load()-chats, group.Tokens.Load()-tokens, group.Rounds.Load()-rounds; c != int64(len(tasks))+1 || n != answer.Usage.Tokens ||
+		r != sum.Rounds+2 {
 		t.Errorf("%d chats, %d tokens and %d rounds are counted, for %d tasks with %+v", c, n, r, len(tasks), answer.Usage)
 	}
 }

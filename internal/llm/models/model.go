@@ -74,7 +74,8 @@ func (m *Model) Translate(r *chat.Request, scope tools.Scope) error {
 	if err := translation.Check(r, form); err != nil {
 		return err
 	}
-	if _, now := m.offered(m.Scope(scope)); withoutTools(r, now) && r.Settings.ParallelCalls != nil && !*r.Settings.ParallelCalls {
+	if _, now := m.offered(m.Scope(scope)); withoutTools(r, now) && r.Settings.ParallelCalls != nil &&
+		!*r.Settings.ParallelCalls {
 		r.Ignored = appendNew(r.Ignored, parallelField[r.Form])
 	}
 	return m.settings.sayClientTools(r, form)
@@ -111,7 +112,9 @@ func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*c
 	}
 	began := time.Now()
 	scope = m.Scope(scope)
-	bare := toolloop.Loop{Provider: m.provider, Done: func(report toolloop.Report, err error) { m.done(report, err, began, scope) }}
+	bare := toolloop.Loop{Provider: m.provider, Done: func(report toolloop.Report, err error) {
+		m.done(report, err, began, scope)
+	}}
 	var answer chat.Collector
 	for event, err := range bare.Run(ctx, r, nil, scope) {
 		if err != nil {
@@ -123,9 +126,12 @@ func (m *Model) Ask(ctx context.Context, r *chat.Request, scope tools.Scope) (*c
 }
 
 // loop returns the function that runs one chat.
-func (m *Model) loop(ctx context.Context, done func(toolloop.Report, error), gone func(string) string) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
+func (m *Model) loop(ctx context.Context, done func(toolloop.Report, error),
+	gone func(string) string,
+) func(context.Context, *chat.Request, []toolloop.Tool, tools.Scope) iter.Seq2[toolloop.Event, error] {
 	l := &toolloop.Loop{
-		Provider: m.provider, Invoker: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log, Done: done,
+		Provider: m.provider, Invoker: m.opts.Registry, Limits: m.settings.limits, Memory: m.opts.Memory, Log: m.opts.Log,
+		Done:   done,
 		Target: m.target, Gone: gone,
 	}
 	if m.searchesNatively() {
@@ -139,7 +145,10 @@ func (m *Model) loop(ctx context.Context, done func(toolloop.Report, error), gon
 
 func (m *Model) done(report toolloop.Report, err error, began time.Time, scope tools.Scope) {
 	if m.opts.Done != nil {
-		m.opts.Done(Call{Model: m.info.Name, From: m.info.From, Report: report, Err: err, Took: time.Since(began), Scope: scope})
+		m.opts.Done(Call{
+			Model: m.info.Name, From: m.info.From, Report: report, Err: err, Took: time.Since(began),
+			Scope: scope,
+		})
 	}
 }
 
@@ -182,7 +191,9 @@ func (m *Model) offered(scope tools.Scope) (full, now []toolloop.Tool) {
 
 // without returns a list without the tools of the catalog that are missing.
 func (m *Model) without(list []toolloop.Tool, missing func(name string) bool) []toolloop.Tool {
-	return slices.DeleteFunc(slices.Clone(list), func(t toolloop.Tool) bool { return m.visible(t.Name) && missing(t.Name) })
+	return slices.DeleteFunc(slices.Clone(list), func(t toolloop.Tool) bool {
+		return m.visible(t.Name) && missing(t.Name)
+	})
 }
 
 // checkNames rejects a tool of the client with the name of one by which the model finds
@@ -193,7 +204,8 @@ func checkNames(r *chat.Request, offered []toolloop.Tool) error {
 			continue
 		}
 		if slices.ContainsFunc(offered, func(o toolloop.Tool) bool { return o.Name == t.Name }) {
-			return chat.Invalid(fmt.Sprintf("tools[%d]", i), "%s: rename it, or use a model whose tools are not searched", reservedError(t.Name).clause())
+			return chat.Invalid(fmt.Sprintf("tools[%d]", i), "%s: rename it, or use a model whose tools are not searched",
+				reservedError(t.Name).clause())
 		}
 	}
 	return nil
@@ -201,7 +213,9 @@ func checkNames(r *chat.Request, offered []toolloop.Tool) error {
 
 // complete returns the request with the model's system prompt first and, after all
 // leading system messages, the list of datasets.
-func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloop.Tool, scope tools.Scope) *chat.Request {
+func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloop.Tool,
+	scope tools.Scope,
+) *chat.Request {
 	shown := m.shownDatasets(ctx, r, offered, scope)
 	system := joined(m.settings.system, m.plan(scope))
 	if system == "" && len(shown) == 0 {

@@ -370,7 +370,12 @@ func TestPlannerMode(t *testing.T) {
 		{"Planner, sql, list_udfs", nil, 2, models.ModePlanner, ""},
 		{"planner, nosuch", nil, 0, models.ModeNone, "nosuch"},
 		{"planner", functions(t, 600)[30:], 0, "", "at most 500; there are "},
-		{"planner", []tools.Tool{tool(t, tools.Definition{Name: "tool_describe", Description: "Ours.", Source: tools.SourceFunction}, nil)}, 0, "", "'tool_describe' is reserved"},
+		{
+			"planner",
+			[]tools.Tool{tool(t, tools.Definition{Name: "tool_describe", Description: "Ours.", Source: tools.SourceFunction}, nil)},
+			0,
+			"", "'tool_describe' is reserved",
+		},
 	} {
 		set, problems, _ := open(t, model(fmt.Sprintf("tools: %q", c.tools)), append(slices.Clone(all), c.more...))
 		info := set.Infos()[0]
@@ -386,7 +391,8 @@ func TestPlannerMode(t *testing.T) {
 		if info.Mode != c.mode || info.Count != c.count {
 			t.Errorf("%s: %+v", c.tools, info)
 		}
-		if c.mode == models.ModePlanner && (!slices.Contains(info.Advertised, "tool_describe") || !slices.Contains(info.Advertised, "tool_invoke") || len(info.Advertised) > 3) {
+		if c.mode == models.ModePlanner && (!slices.Contains(info.Advertised, "tool_describe") || !slices.Contains(info.Advertised, "tool_invoke") ||
+			len(info.Advertised) > 3) {
 			t.Errorf("%s: sent %s", c.tools, info.Advertised)
 		}
 	}

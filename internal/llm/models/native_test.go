@@ -64,7 +64,8 @@ func TestNativeAnthropic(t *testing.T) {
 		chattest.Say(chattest.Call("toolu_2", "f00", `{"x":1}`)),
 		chattest.Say(chattest.Text("done")),
 	))
-	set, problems, _ := open(t, worlds[1].sections+fewEntries+at(server, "anthropic:claude", "tools: auto, tool_search: native, auto_threshold: 1, pinned_tools: f01"), few(t))
+	set, problems, _ := open(t,
+		worlds[1].sections+fewEntries+at(server, "anthropic:claude", "tools: auto, tool_search: native, auto_threshold: 1, pinned_tools: f01"), few(t))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

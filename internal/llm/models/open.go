@@ -31,16 +31,27 @@ func providers() []provider {
 
 // common are the params of every model.
 var common = []spicepod.Param{
-	{Name: "tools", Doc: "The tools that the model gets: auto, all, search_registry, planner, nsql, disabled, or a list of names."},
+	{Name: "tools", Doc: "The tools that the model gets: auto, all, search_registry, planner, nsql, disabled, " +
+		"or a list of names."},
 	{Name: "spice_tools", Doc: "An older name of tools."},
 	{Name: "tool_embedding_model", Doc: "The embedding model that tools are searched with."},
-	{Name: "tool_recursion_limit", Doc: "Answers with calls before the model must answer without."}, // text: its error is Spice's
+	// text: its error is Spice's
+	{Name: "tool_recursion_limit", Doc: "Answers with calls before the model must answer without."},
 	{Name: "auto_threshold", Type: spicepod.ParamInt, Doc: "The number of tools above which they are searched."},
 	{Name: "pinned_tools", Doc: "Names of tools that are sent in addition to the registry's."},
 	{Name: "tool_concurrency", Type: spicepod.ParamInt, Doc: "Calls that run at once in a chat."},
-	{Name: "tool_result_max_bytes", Type: spicepod.ParamSize, Doc: "Size of a result above which the model gets a preview."},
-	{Name: "tool_result_images", Type: spicepod.ParamInt, Doc: "Images in a chat above which those in results are left out; 0 for a model without vision."},
-	{Name: "tool_result_pdfs", Type: spicepod.ParamInt, Doc: "PDFs in a chat above which those in results are left out; 0 for a model that takes none."},
+	{
+		Name: "tool_result_max_bytes", Type: spicepod.ParamSize,
+		Doc: "Size of a result above which the model gets a preview.",
+	},
+	{
+		Name: "tool_result_images", Type: spicepod.ParamInt,
+		Doc: "Images in a chat above which those in results are left out; 0 for a model without vision.",
+	},
+	{
+		Name: "tool_result_pdfs", Type: spicepod.ParamInt,
+		Doc: "PDFs in a chat above which those in results are left out; 0 for a model that takes none.",
+	},
 	{Name: "tool_schemas", Doc: "full, or subset for providers that take only the keywords of Gemini's schemas."},
 	{Name: "tool_format", Doc: "native, or xml for models without native tool calls."},
 	{Name: "tool_search", Doc: "registry, or native for the provider's own search."},
@@ -48,7 +59,10 @@ var common = []spicepod.Param{
 	{Name: "endpoint", Secret: true, Doc: "Base URL of the provider."},
 	{Name: "timeout", Type: spicepod.ParamDuration, Doc: "Until the answer begins."},
 	{Name: "idle_timeout", Type: spicepod.ParamDuration, Doc: "Between two pieces of the answer."},
-	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a request is sent again before the first byte of its answer."},
+	{
+		Name: "max_retries", Type: spicepod.ParamInt,
+		Doc: "How often a request is sent again before the first byte of its answer.",
+	},
 	{Name: "prompt_cache_key", Doc: "Sent to OpenAI."},
 }
 
@@ -56,7 +70,10 @@ var common = []spicepod.Param{
 func (p provider) known() []spicepod.Param {
 	list := slices.Concat(common, p.params)
 	for _, o := range p.overrides {
-		list = append(list, spicepod.Param{Name: p.prefix + o.name, Type: o.kind, Doc: "Sent where a request does not set " + o.name + "."})
+		list = append(list, spicepod.Param{
+			Name: p.prefix + o.name, Type: o.kind,
+			Doc: "Sent where a request does not set " + o.name + ".",
+		})
 	}
 	return list
 }
@@ -123,7 +140,8 @@ func (e *entry) upstream(s *settings, header http.Header) *upstream.Endpoint {
 		key = "azure_api_key"
 	}
 	return upstream.New(upstream.Options{
-		Model: e.declared.Name, KeyParam: key, BaseURL: s.endpoint.String(), Header: header, Secrets: e.Secrets(e.kind.known()),
+		Model: e.declared.Name, KeyParam: key, BaseURL: s.endpoint.String(), Header: header,
+		Secrets: e.Secrets(e.kind.known()),
 		Timeout: s.timeout, IdleTimeout: s.idle, Retries: s.retries, HTTP: e.http,
 	})
 }

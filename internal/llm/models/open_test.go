@@ -53,7 +53,10 @@ func TestProblems(t *testing.T) {
 		{"anthropic:x", "endpoint: 'http://h/v1/messages'", "params.endpoint", "leave /messages out"},
 		{"openai:x", "endpoint: [a]", "params.endpoint", "takes text, not a list"},
 		{"openai:x", here + "tools: [sql]", "params.tools", "takes text, not a list"},
-		{"openai:x", here + "tool_recursion_limit: many", "params.tool_recursion_limit", "Invalid value specified for `params.recursion_depth`: many. Error: invalid syntax"},
+		{
+			"openai:x", here + "tool_recursion_limit: many", "params.tool_recursion_limit",
+			"Invalid value specified for `params.recursion_depth`: many. Error: invalid syntax",
+		},
 		{"openai:x", here + "tool_recursion_limit: 1.5", "params.tool_recursion_limit", "`params.recursion_depth`: 1.5. Error:"},
 		{"openai:x", here + "tool_recursion_limit: -1", "params.tool_recursion_limit", "`params.recursion_depth`: -1. Error: it takes 0 to 1000"},
 		{"openai:x", here + "tool_recursion_limit: '${env:TEST_KEY}'", "params.tool_recursion_limit", "`params.recursion_depth`: ${env:TEST_KEY}. Error:"},
@@ -161,8 +164,10 @@ func TestKeysAndSettingsReachTheProvider(t *testing.T) {
 		body               map[string]any
 	}{
 		{
-			"openai", "openai:gpt", "openai_api_key: '${env:TEST_KEY}', openai_org_id: org, openai_project_id: proj, prompt_cache_key: k, prompt_cache_retention: 24h, " +
-				"openai_temperature: '0.2', openai_max_tokens: 7, openai_stop: [a, b], openai_store: 'true', openai_response_format: '{\"type\": \"json_object\"}', openai_metadata: {a: b}",
+			"openai", "openai:gpt", "openai_api_key: '${env:TEST_KEY}', openai_org_id: org, openai_project_id: proj, prompt_cache_key: k, " +
+				"prompt_cache_retention: 24h, " +
+				"openai_temperature: '0.2', openai_max_tokens: 7, openai_stop: [a, b], openai_store: 'true', openai_response_format: '{\"type\": \"json_object\"}', " +
+				"openai_metadata: {a: b}",
 			"/v1/chat/completions",
 			map[string]string{"Authorization": "Bearer " + key, "OpenAI-Organization": "org", "OpenAI-Project": "proj"},
 			map[string]any{
@@ -177,7 +182,8 @@ func TestKeysAndSettingsReachTheProvider(t *testing.T) {
 			map[string]any{"model": "dep"},
 		},
 		{
-			"responses", "openai:gpt", "openai_api_key: '${env:TEST_KEY}', responses_api: enabled, openai_max_completion_tokens: 9, openai_reasoning_effort: low", "/v1/responses",
+			"responses", "openai:gpt", "openai_api_key: '${env:TEST_KEY}', responses_api: enabled, openai_max_completion_tokens: 9, openai_reasoning_effort: low",
+			"/v1/responses",
 			map[string]string{"Authorization": "Bearer " + key},
 			map[string]any{"max_output_tokens": 9., "reasoning": map[string]any{"effort": "low"}},
 		},

@@ -27,7 +27,8 @@ func (e *entry) overridden(responses bool) map[string]json.RawMessage {
 		}
 		if responses && o.chatOnly {
 			key := e.kind.prefix + o.name
-			e.FailParam(key, "take it out; the model is asked through the Responses API", "params.%s does not exist in the Responses API", key)
+			e.FailParam(key, "take it out; the model is asked through the Responses API",
+				"params.%s does not exist in the Responses API", key)
 		}
 		defaults[o.name] = value
 	}

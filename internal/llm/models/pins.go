@@ -92,7 +92,8 @@ func (p *Pins) list(session string, idle time.Duration, now []toolloop.Tool, com
 func (p *Pins) intern(list []toolloop.Tool) *pinnedList {
 	h, size := sha256.New(), int64(0)
 	for _, t := range list {
-		fmt.Fprintf(h, "%q %q %d:%s %v %q %q\n", t.Name, t.Description, len(t.Parameters), t.Parameters, t.Deferred, t.Namespace, t.Names)
+		fmt.Fprintf(h, "%q %q %d:%s %v %q %q\n", t.Name, t.Description, len(t.Parameters), t.Parameters, t.Deferred,
+			t.Namespace, t.Names)
 		size += int64(len(t.Name) + len(t.Description) + len(t.Parameters))
 	}
 	x := &pinnedList{tools: list, bytes: size}

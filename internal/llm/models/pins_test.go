@@ -117,7 +117,8 @@ func TestSessionKeepsItsTools(t *testing.T) {
 			t.Errorf("%s is sent %s", what, got)
 		}
 	}
-	if got := p.calls("a", ann, "f00", `{"x":1}`); !strings.Contains(got, "the parameters of the tool have changed; they are now ") || !strings.Contains(got, "words") {
+	if got := p.calls("a", ann, "f00", `{"x":1}`); !strings.Contains(got, "the parameters of the tool have changed; they are now ") ||
+		!strings.Contains(got, "words") {
 		t.Errorf("a call by the old schema: %s", got)
 	}
 	if got := p.calls("a", ann, "f00", `{"words":["a"],"limit":1}`); !strings.Contains(got, "done") {
@@ -208,7 +209,8 @@ func TestToolBytesOfEqualCallers(t *testing.T) {
 	f := functions(t, 4)
 	want := map[string]string{}
 	for reload := range 10 {
-		p.load(true, slices.Concat(f, []tools.Tool{tool(t, tools.Definition{Name: fmt.Sprint("other", reload), Description: "Another.", Source: tools.SourceFunction}, nil)})...)
+		p.load(true, slices.Concat(f,
+			[]tools.Tool{tool(t, tools.Definition{Name: fmt.Sprint("other", reload), Description: "Another.", Source: tools.SourceFunction}, nil)})...)
 		for _, space := range []string{"open", "shut"} {
 			m, err := p.set.Model("m")
 			if err != nil {
@@ -223,7 +225,8 @@ func TestToolBytesOfEqualCallers(t *testing.T) {
 						if i%2 == 0 {
 							r.Session = fmt.Sprint("s", i)
 						}
-						for _, err := range m.Chat(t.Context(), r, tools.Scope{Caller: caller.Caller{UserID: fmt.Sprint("user", worker, i), SpaceID: space, RequestID: fmt.Sprint(reload, worker, i)}}) {
+						for _, err := range m.Chat(t.Context(),
+							r, tools.Scope{Caller: caller.Caller{UserID: fmt.Sprint("user", worker, i), SpaceID: space, RequestID: fmt.Sprint(reload, worker, i)}}) {
 							if err != nil {
 								t.Error(err)
 							}

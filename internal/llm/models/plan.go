@@ -123,7 +123,8 @@ func (p *plan) fallBack(why string, err error, o offer) {
 		text, hint = reserved.clause(), reserved.hint(o.catalog.Get(string(reserved)).Declared)
 	}
 	p.is(ModeDirect, why+", but: "+text)
-	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct tool definitions.", wordAuto, text), hint)
+	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct "+
+		"tool definitions.", wordAuto, text), hint)
 }
 
 // plain sets the mode of a set that is never searched.
@@ -149,14 +150,17 @@ func (p *plan) pin(names []string, o offer) {
 	}
 	slices.Sort(p.pinned)
 	if len(unknown) > 0 {
-		p.warn("pinned_tools", fmt.Sprintf("The following pinned tools are not among the tools of the model: %s. Its tools are: %s.",
+		p.warn("pinned_tools", fmt.Sprintf("The following pinned tools are not among the tools of the model: %s. "+
+			"Its tools are: %s.",
 			strings.Join(unknown, ", "), listed(namesOf(p.set))), "")
 	}
 }
 
 // has reports whether the named tool is in the set.
 func (p *plan) has(name string) bool {
-	_, found := slices.BinarySearchFunc(p.set, name, func(d *tools.Definition, name string) int { return strings.Compare(d.Name, name) })
+	_, found := slices.BinarySearchFunc(p.set, name, func(d *tools.Definition, name string) int {
+		return strings.Compare(d.Name, name)
+	})
 	return found
 }
 
@@ -184,7 +188,8 @@ func (w wish) searchable(o offer, set *embeddings.Set) (string, error) {
 type reservedError string
 
 func (e reservedError) Error() string {
-	return "Tool" + strings.TrimPrefix(e.clause(), "tool") + ". Rename the configured tool or disable searchable registry tools."
+	return "Tool" + strings.TrimPrefix(e.clause(), "tool") +
+		". Rename the configured tool or disable searchable registry tools."
 }
 
 // hint says where the tool is declared that has the name.

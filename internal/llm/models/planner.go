@@ -35,12 +35,15 @@ func (p *plan) planned(w wish, o offer) error {
 		p.is(ModeNone, noTools(w))
 		return nil
 	case len(p.set) > MaxPlanned:
-		return fmt.Errorf("tools: %s puts the names of all tools into the prompt, at most %d; there are %d: write `tools: %s`", wordPlanner, MaxPlanned, len(p.set), wordSearch)
+		return fmt.Errorf("tools: %s puts the names of all tools into the prompt, at most %d; there are "+
+			"%d: write `tools: %s`", wordPlanner, MaxPlanned, len(p.set), wordSearch)
 	}
 	if w.native {
-		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s", wordPlanner), "write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
+		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s", wordPlanner),
+			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
 	}
-	p.is(ModePlanner, fmt.Sprintf("%s by name and description, as tools: %s says", plural.Of(len(p.set), "tool"), wordPlanner))
+	p.is(ModePlanner, fmt.Sprintf("%s by name and description, as tools: %s says", plural.Of(len(p.set), "tool"),
+		wordPlanner))
 	return nil
 }
 

@@ -51,7 +51,8 @@ func returnsOf(declared spicepod.Agent) (*returns, error) {
 // formatted makes the schema one that is sent to the provider as the format of the answer.
 func (r *returns) formatted() {
 	if r != nil {
-		r.format, _ = tools.Encode(map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": r.raw}}) // of JSON
+		schema := map[string]any{"name": "answer", "schema": r.raw} // of JSON
+		r.format, _ = tools.Encode(map[string]any{"type": "json_schema", "json_schema": schema})
 	}
 }
 
@@ -92,7 +93,8 @@ func unfenced(text string) string {
 
 // again is the message that asks for a corrected answer.
 func again(faults string) string {
-	return "Your answer does not fit the JSON Schema: " + truncate.Bytes(faults, maxFaults) + ". Answer again, with the corrected JSON object and nothing else."
+	return "Your answer does not fit the JSON Schema: " + truncate.Bytes(faults, maxFaults) +
+		". Answer again, with the corrected JSON object and nothing else."
 }
 
 // maxFaults is how many bytes of what is wrong an agent gets.
@@ -101,7 +103,8 @@ const maxFaults = 4 << 10
 // unanswered is the error of an agent whose second answer does not fit either.
 func unanswered(agent, faults string) error {
 	return &chat.Error{
-		Code:    errcode.InvalidResult,
-		Message: fmt.Sprintf("agent %s did not answer with an object that fits its returns, also when asked again: %s", agent, truncate.Bytes(faults, maxFaults)),
+		Code: errcode.InvalidResult,
+		Message: fmt.Sprintf("agent %s did not answer with an object that fits its returns, also when asked again: %s",
+			agent, truncate.Bytes(faults, maxFaults)),
 	}
 }

@@ -51,7 +51,10 @@ func NewSet(pod *spicepod.Pod, prev *Set, o Options) (*Set, spicepod.Problems) {
 		o.Embeddings = &embeddings.Set{}
 	}
 	s := &Set{byName: map[string]*Model{}, catalog: o.Catalog}
-	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{catalog: o.Catalog, meta: o.Registry.MetaTools(), shows: o.Registry.DescribeTool(), sets: pod.Toolsets}, relations: relations(pod)}
+	b := &builder{pod: pod, prev: prev, opts: o, offer: offer{
+		catalog: o.Catalog, meta: o.Registry.MetaTools(),
+		shows: o.Registry.DescribeTool(), sets: pod.Toolsets,
+	}, relations: relations(pod)}
 	for _, t := range pod.Tools {
 		b.offer.entries = append(b.offer.entries, t.Name)
 	}
@@ -115,7 +118,8 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 	m.settings = s
 	m.allow(e, b.relations)
 	for _, i := range e.unmatched(b.relations) {
-		b.problems = append(b.problems, e.Remark(fmt.Sprintf(".datasets[%d]", i), "the declared ones are "+listed(b.relations),
+		b.problems = append(b.problems, e.Remark(fmt.Sprintf(".datasets[%d]", i),
+			"the declared ones are "+listed(b.relations),
 			fmt.Sprintf("no dataset or view matches %q", e.declared.Datasets[i])))
 	}
 	m.useTools(p, b.offer)
@@ -166,7 +170,8 @@ func (b *builder) logPlan(m *Model, p *plan) {
 		log.Info("tools of a model", "mode", m.info.Mode, "reason", m.info.Reason, "tools", m.info.Count)
 	}
 	if foreign := p.foreign(); m.info.Datasets != nil && len(foreign) > 0 {
-		log.Info("the datasets of a model limit its built-in tools only", "datasets", m.info.Datasets, "other_tools", listed(foreign))
+		log.Info("the datasets of a model limit its built-in tools only", "datasets", m.info.Datasets, "other_tools",
+			listed(foreign))
 	}
 }
 
@@ -184,7 +189,8 @@ func (s *Set) Model(name string) (*Model, error) {
 	if m := s.get(name); m != nil {
 		return m, m.unavailable()
 	}
-	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName)) + nearest.Clause(name, s.names())
+	message := fmt.Sprintf("the model %q does not exist", truncate.Ellipsis(name, maxName)) +
+		nearest.Clause(name, s.names())
 	return nil, &chat.Error{Code: errcode.ModelNotFound, Param: "model", Message: message}
 }
 

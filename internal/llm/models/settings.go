@@ -40,14 +40,16 @@ func (e *entry) settings() *settings {
 		xml:   e.Word("tool_format", "native", "xml") == "xml",
 		cache: e.Word("prompt_cache", "enabled", "disabled") == "enabled",
 
-		endpoint: e.Endpoint(e.kind.endpoint, e.kind.key, e.kind.routes...), timeout: e.Duration("timeout", 0, MaxTimeout), idle: e.Duration("idle_timeout", 0, MaxTimeout),
+		endpoint: e.Endpoint(e.kind.endpoint, e.kind.key, e.kind.routes...), timeout: e.Duration("timeout", 0, MaxTimeout),
+		idle:    e.Duration("idle_timeout", 0, MaxTimeout),
 		retries: e.Number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
 	}
 	if len(s.system) > MaxSystemPrompt {
 		e.FailParam("system_prompt", "", "params.system_prompt has %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
 	}
 	if s.xml && s.wish.native {
-		e.FailParam("tool_search", "take one of them out", "params.tool_search: native and params.tool_format: xml exclude each other")
+		e.FailParam("tool_search", "take one of them out",
+			"params.tool_search: native and params.tool_format: xml exclude each other")
 	}
 	e.headers()
 	e.form(s)
@@ -170,7 +172,8 @@ func (e *entry) rounds() int {
 		if errors.As(err, &syntax) { // the error text repeats the value, which may be a secret
 			err = syntax.Err
 		}
-		e.FailParam(key, "write a whole number such as 10", "Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.Params[key], err)
+		e.FailParam(key, "write a whole number such as 10",
+			"Invalid value specified for `params.recursion_depth`: %v. Error: %v", e.Params[key], err)
 	}
 	if n == 0 {
 		return -1
@@ -182,7 +185,8 @@ func (e *entry) rounds() int {
 func (e *entry) patterns() {
 	for i, p := range e.declared.Datasets {
 		if !validPattern(p) {
-			e.Fail(fmt.Sprintf(".datasets[%d]", i), "", "%q is not a pattern: * matches any text, ? a character, [ab] one of several", p)
+			e.Fail(fmt.Sprintf(".datasets[%d]", i),
+				"", "%q is not a pattern: * matches any text, ? a character, [ab] one of several", p)
 		}
 	}
 }

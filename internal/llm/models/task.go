@@ -50,7 +50,10 @@ func (m *Model) begin(ctx context.Context) (_ context.Context, end func(), err e
 	}
 	for up := t.within; up != nil; up = up.within {
 		if most := up.of.agent.declared.Limits.Depth; t.depth-up.depth > most {
-			return nil, nil, &chat.Error{Code: errcode.Limit, Message: fmt.Sprintf("agent %s delegates no deeper than %d (limits.depth)", up.of.info.Name, most)}
+			return nil, nil, &chat.Error{
+				Code:    errcode.Limit,
+				Message: fmt.Sprintf("agent %s delegates no deeper than %d (limits.depth)", up.of.info.Name, most),
+			}
 		}
 	}
 	if err := t.within.left(); err != nil {
@@ -67,7 +70,8 @@ func (m *Model) late(ctx context.Context, err error) error {
 	}
 	return &chat.Error{
 		Code: errcode.Timeout, Cause: err,
-		Message: fmt.Sprintf("agent %s took longer than %s, its time limit (limits.timeout)", m.info.Name, m.agent.declared.Limits.Timeout),
+		Message: fmt.Sprintf("agent %s took longer than %s, its time limit (limits.timeout)", m.info.Name,
+			m.agent.declared.Limits.Timeout),
 	}
 }
 
@@ -94,7 +98,10 @@ func (t *task) left() error {
 	for up := t; up != nil; up = up.within {
 		most := int64(up.of.agent.declared.Limits.Tokens)
 		if spent := up.tokens.Load(); most > 0 && spent >= most {
-			return &chat.Error{Code: errcode.Limit, Message: fmt.Sprintf("agent %s has used %d tokens; its limit is %d (limits.tokens)", up.of.info.Name, spent, most)}
+			return &chat.Error{
+				Code:    errcode.Limit,
+				Message: fmt.Sprintf("agent %s has used %d tokens; its limit is %d (limits.tokens)", up.of.info.Name, spent, most),
+			}
 		}
 	}
 	return nil
@@ -116,7 +123,8 @@ func (t *task) count() *tools.Error {
 	for up := t; up != nil; up = up.within {
 		most := int64(up.of.agent.declared.Limits.Calls)
 		if n := up.calls.Add(1); most > 0 && n > most {
-			return tools.NewError(errcode.Limit, fmt.Sprintf("agent %s has reached its limit of tool calls, %d (limits.calls)", up.of.info.Name, most), "answer with what is known")
+			return tools.NewError(errcode.Limit, fmt.Sprintf("agent %s has reached its limit of tool calls, %d (limits.calls)",
+				up.of.info.Name, most), "answer with what is known")
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 // parallelField are the names of the field that limits an answer to one call, by form, as
 // in the tables of package translation. No provider takes it in a request without tools.
 var parallelField = map[chat.Form]string{
-	chat.FormOpenAI: "parallel_tool_calls", chat.FormResponses: "parallel_tool_calls", chat.FormAnthropic: "tool_choice[tool].disable_parallel_tool_use",
+	chat.FormOpenAI: "parallel_tool_calls", chat.FormResponses: "parallel_tool_calls",
+	chat.FormAnthropic: "tool_choice[tool].disable_parallel_tool_use",
 }
 
 // withoutTools reports whether the model has nothing to call: no tool of the client, of its
@@ -32,7 +33,8 @@ func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 	case c.Allowed != nil:
 		named = c.Allowed
 	case withoutTools(r, offered) && (c.Mode == chat.ChoiceRequired || c.Mode == "" && c.Raw != nil):
-		return chat.Invalid("tool_choice", "tool_choice requires a call, but neither the request nor the model has tools: leave it out, or send tools")
+		return chat.Invalid("tool_choice",
+			"tool_choice requires a call, but neither the request nor the model has tools: leave it out, or send tools")
 	}
 	if c.Allowed != nil && len(c.Allowed) == 0 {
 		return chat.Invalid("tool_choice", `tool_choice allows no tool: name one, or use "none"`)
@@ -40,7 +42,8 @@ func checkChoice(r *chat.Request, offered []toolloop.Tool) error {
 	names := callable(r, offered)
 	for _, name := range named {
 		if !slices.Contains(names, name) {
-			return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s", name, nearest.Clause(name, names))
+			return chat.Invalid("tool_choice", "tool_choice names %q, which is not a tool of the model%s",
+				name, nearest.Clause(name, names))
 		}
 	}
 	return nil

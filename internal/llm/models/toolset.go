@@ -140,7 +140,8 @@ func (p *plan) deferred(hosted bool) []toolloop.Tool {
 func finder(meta []*tools.Definition) toolloop.Tool {
 	at := slices.IndexFunc(meta, func(d *tools.Definition) bool { return d.Name == registry.ToolSearch })
 	t := plain(meta[at : at+1])[0]
-	t.Description = "Find tools for the current step by what they do. Call this first; what it finds can then be called by name."
+	t.Description = "Find tools for the current step by what they do. Call this first; what it finds can then " +
+		"be called by name."
 	return t
 }
 
@@ -201,7 +202,9 @@ func namespace(d *tools.Definition) string {
 
 // foreign returns the tools of the set that are not built in.
 func (p *plan) foreign() []string {
-	return namesOf(slices.DeleteFunc(slices.Clone(p.set), func(d *tools.Definition) bool { return d.Source == tools.SourceBuiltin }))
+	return namesOf(slices.DeleteFunc(slices.Clone(p.set), func(d *tools.Definition) bool {
+		return d.Source == tools.SourceBuiltin
+	}))
 }
 
 // searchesNatively reports whether the provider loads the tools that our tool_search

@@ -55,7 +55,10 @@ func FuzzCandidates(f *testing.F) {
 // FuzzAnswer passes any answer of a model to the writer: what it returns runs, and
 // reads nothing else.
 func FuzzAnswer(f *testing.F) {
-	for _, seed := range []string{"SELECT 1", "```sql\nSELECT word FROM secret\n```", "DROP TABLE orders", "SELECT * FROM read_text('/etc/passwd')", "FROM orders;", "EXPLAIN ANALYZE SELECT 1", "SHOW TABLES"} {
+	for _, seed := range []string{
+		"SELECT 1", "```sql\nSELECT word FROM secret\n```", "DROP TABLE orders", "SELECT * FROM read_text('/etc/passwd')",
+		"FROM orders;", "EXPLAIN ANALYZE SELECT 1", "SHOW TABLES",
+	} {
 		f.Add(seed)
 	}
 	w := newWorld(f)

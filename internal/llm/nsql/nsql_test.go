@@ -327,7 +327,10 @@ func TestThePromptIsBounded(t *testing.T) {
 	if len(prompt) > nsql.MaxTables+nsql.MaxFunctions+8<<10 {
 		t.Errorf("it has %d bytes", len(prompt))
 	}
-	for _, part := range []string{"## t0000 column", "more tables are not described here: t0", "`f1999()", "`f1998()", "`f0000()", "more functions are not described here: f00", " …\n"} {
+	for _, part := range []string{
+		"## t0000 column", "more tables are not described here: t0", "`f1999()", "`f1998()", "`f0000()",
+		"more functions are not described here: f00", " …\n",
+	} {
 		if !strings.Contains(prompt, part) {
 			t.Errorf("it has no %q", part)
 		}

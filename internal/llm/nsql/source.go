@@ -19,7 +19,9 @@ import (
 // New returns a writer that uses the built-in tools: schemas and sample values are
 // those of table_schema and sample_distinct_columns. scope limits the datasets, as it
 // does for the tools. ask sends a request without tools to the model.
-func New(env builtin.Env, scope tools.Scope, ask func(context.Context, *chat.Request) (*chat.Response, error)) (*Writer, error) {
+func New(env builtin.Env, scope tools.Scope,
+	ask func(context.Context, *chat.Request) (*chat.Response, error),
+) (*Writer, error) {
 	all, err := builtin.NewCaller(env)
 	if err != nil {
 		return nil, fmt.Errorf("text to SQL: %w", err)
@@ -140,7 +142,8 @@ func unknown(name string, all []builtin.Dataset) error {
 	for _, d := range all {
 		known = append(known, d.Relation.Name, strings.TrimPrefix(d.Table(), engine.CatalogName+"."), d.Table())
 	}
-	return chat.Invalid("datasets", "there is no dataset %q; %s", name, nearest.Hint(name, known, "GET /v1/datasets lists them"))
+	return chat.Invalid("datasets", "there is no dataset %q; %s", name,
+		nearest.Hint(name, known, "GET /v1/datasets lists them"))
 }
 
 func folded(r engine.Relation) engine.Relation {

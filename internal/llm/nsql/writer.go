@@ -172,7 +172,10 @@ func (w *Writer) find(ctx context.Context, text string, allow func(engine.Relati
 		}
 	}
 	if err == nil {
-		err = &engine.Error{Code: errcode.Parse, Message: "the answer is empty", Hint: "write one SELECT statement", Offset: -1}
+		err = &engine.Error{
+			Code: errcode.Parse, Message: "the answer is empty", Hint: "write one SELECT statement",
+			Offset: -1,
+		}
 	}
 	return sql, err
 }
@@ -206,6 +209,7 @@ func repair(ask *chat.Request, sql string, err error) *chat.Request {
 	}
 	next.Messages = append(next.Messages,
 		chat.Text(chat.RoleAssistant, "```sql\n"+truncate.Ellipsis(sql, MaxRepair)+"\n```"),
-		chat.Text(chat.RoleUser, "This fails: "+truncate.Ellipsis(err.Error(), MaxRepair)+"\n\nWrite the statement again so that it runs. Answer with SQL only."))
+		chat.Text(chat.RoleUser, "This fails: "+truncate.Ellipsis(err.Error(), MaxRepair)+
+			"\n\nWrite the statement again so that it runs. Answer with SQL only."))
 	return next
 }

@@ -53,7 +53,10 @@ func (s *session) invoke(ctx context.Context, name string, arguments json.RawMes
 			return
 		}
 		s.log.Error("a call panicked", "tool", truncate.Fit(name, maxName), "panic", p, "stack", string(debug.Stack()))
-		result = tools.Result{Error: &tools.Error{Code: errcode.Internal, Message: "internal error in the call", Hint: "see the log"}}
+		result = tools.Result{Error: &tools.Error{
+			Code: errcode.Internal, Message: "internal error in the call",
+			Hint: "see the log",
+		}}
 		if begun != nil {
 			step(registry.Event{Type: registry.EventToolResult, CallID: begun.CallID, Tool: begun.Tool, Result: &result})
 		}
@@ -108,7 +111,8 @@ func vanished(name, what string, e *tools.Error) *tools.Error {
 	if e == nil || e.Code != errcode.ToolNotFound {
 		return e
 	}
-	return tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("the tool %q %s", truncate.Fit(name, maxName), what), "continue without it")
+	return tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("the tool %q %s", truncate.Fit(name, maxName), what),
+		"continue without it")
 }
 
 // bounded returns a result as events carry it. A result too large for the model would

@@ -51,7 +51,10 @@ func (f fate) script() script {
 }
 
 func (f fate) end() script {
-	reasons := []chat.Reason{chat.ReasonCalls, chat.ReasonCalls, chat.ReasonCalls, chat.ReasonStop, chat.ReasonStop, chat.ReasonPause, chat.ReasonLength, chat.ReasonFilter}
+	reasons := []chat.Reason{
+		chat.ReasonCalls, chat.ReasonCalls, chat.ReasonCalls, chat.ReasonStop, chat.ReasonStop, chat.ReasonPause, chat.ReasonLength,
+		chat.ReasonFilter,
+	}
 	n := f.IntN(len(reasons) + 2)
 	switch {
 	case n < len(reasons):

@@ -221,7 +221,10 @@ func TestReasonsThatEndAChat(t *testing.T) {
 func TestCallsThatAreNotMade(t *testing.T) {
 	limits := toolloop.Limits{Calls: 2, ArgumentBytes: 20}
 	tests := map[string]struct{ call, history, result string }{
-		"a list":         {`one [1]`, `{}`, `the arguments are a list; an object is needed; arguments are one JSON object, such as {"name": "value"}; for example {}`},
+		"a list": {
+			`one [1]`, `{}`,
+			`the arguments are a list; an object is needed; arguments are one JSON object, such as {"name": "value"}; for example {}`,
+		},
 		"half an object": {`one {"x":`, `{}`, `the arguments are not JSON: unexpected EOF; arguments are one JSON object, such as {"name": "value"}; for example {}`},
 		"too long":       {`one {"x":"0123456789012"}`, `{}`, `the arguments exceed 20 bytes; pass less`},
 	}
@@ -338,7 +341,8 @@ func TestUnknownToolsAreInvoked(t *testing.T) {
 	for search, hint := range map[string]string{registry.ToolSearch: "search for one with tool_search", "other": "call one of the tools that you were given"} {
 		m := &model{scripts: []script{asks("nosuchtool {}"), says("done")}}
 		run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered(search), nil)
-		equal(t, "hint", transcript(m.requests[1].Messages[2:]), `tool: id_nosuchtool_0→Failed to call the tool nosuchtool. An error occurred: there is no tool "nosuchtool"; `+hint)
+		equal(t, "hint", transcript(m.requests[1].Messages[2:]),
+			`tool: id_nosuchtool_0→Failed to call the tool nosuchtool. An error occurred: there is no tool "nosuchtool"; `+hint)
 	}
 	m := &model{scripts: []script{asks("greet {}", "gret {}"), says("done")}}
 	run(t, &toolloop.Loop{Provider: m, Invoker: r}, ask("go"), offered(registry.ToolSearch), nil)

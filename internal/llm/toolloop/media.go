@@ -94,7 +94,10 @@ func (a *album) take(c tools.Content) (chat.Part, string) {
 	if why != "" {
 		return chat.Part{}, why
 	}
-	return chat.Part{Kind: chat.PartImage, Image: &chat.Image{MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(c.Data)}}, ""
+	return chat.Part{
+		Kind:  chat.PartImage,
+		Image: &chat.Image{MediaType: mediaType, Data: base64.StdEncoding.EncodeToString(c.Data)},
+	}, ""
 }
 
 const pdfType = "application/pdf"
@@ -110,7 +113,10 @@ func (a *album) takePDF(c tools.Content) (chat.Part, string) {
 	if !strings.HasSuffix(strings.ToLower(name), ".pdf") {
 		name = "result.pdf"
 	}
-	return chat.Part{Kind: chat.PartFile, File: &chat.File{Name: name, MediaType: pdfType, Data: base64.StdEncoding.EncodeToString(c.Data)}}, ""
+	return chat.Part{
+		Kind: chat.PartFile,
+		File: &chat.File{Name: name, MediaType: pdfType, Data: base64.StdEncoding.EncodeToString(c.Data)},
+	}, ""
 }
 
 // unfit returns why an image cannot be sent whatever else the chat has, or "".

@@ -59,7 +59,10 @@ func (c *conversation) results(role chat.Role, calls []*chat.Call) {
 	c.request = c.request.Clone()
 	var parts []chat.Part
 	for _, call := range calls {
-		parts = append(parts, chat.Part{Kind: chat.PartResult, Result: &chat.CallResult{ID: call.ID, Parts: []chat.Part{{Kind: chat.PartText, Text: "their result"}}}})
+		parts = append(parts, chat.Part{
+			Kind:   chat.PartResult,
+			Result: &chat.CallResult{ID: call.ID, Parts: []chat.Part{{Kind: chat.PartText, Text: "their result"}}},
+		})
 	}
 	if role == chat.RoleUser {
 		parts = append(parts, chat.Part{Kind: chat.PartText, Text: "and go on"})
@@ -242,7 +245,10 @@ func TestMemoryIsBounded(t *testing.T) {
 				memory := toolloop.NewMemory(test.limits)
 				var turns []*conversation
 				for i := range 4 {
-					c := converse(t, memory, script{begins(0, fmt.Sprint("o", i), "ours"), ends(0), begins(1, fmt.Sprint("t", i), "theirs"), arguments(1, "{}"), ends(1), finish(chat.ReasonCalls)}, says("done"))
+					c := converse(t, memory, script{
+						begins(0, fmt.Sprint("o", i), "ours"), ends(0), begins(1, fmt.Sprint("t", i), "theirs"), arguments(1, "{}"), ends(1),
+						finish(chat.ReasonCalls),
+					}, says("done"))
 					c.results(chat.RoleTool, c.turn().Calls())
 					turns = append(turns, c)
 					time.Sleep(10 * time.Second) // of the bubble's clock
@@ -280,7 +286,8 @@ func TestCallsAgainstTheChoiceOfNoneAreAnError(t *testing.T) {
 	for _, err := range c.loop.Run(t.Context(), c.request, offered("ours"), c.scope) {
 		errors.As(err, &failed)
 	}
-	if failed == nil || failed.Code != errcode.ProviderError || !strings.Contains(failed.Message, `though tool_choice "none" forbids it`) || len(c.model.requests) != 4 {
+	if failed == nil || failed.Code != errcode.ProviderError || !strings.Contains(failed.Message, `though tool_choice "none" forbids it`) ||
+		len(c.model.requests) != 4 {
 		t.Errorf("%d requests, %v", len(c.model.requests), failed)
 	}
 }

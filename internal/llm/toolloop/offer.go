@@ -74,7 +74,8 @@ func DefinitionTokens(t chat.Tool) int {
 	if t.Deferred || t.Hosted() {
 		return 0
 	}
-	return lint.Cost([]*tools.Definition{{Name: t.Name, Description: t.Description, Parameters: t.Parameters}}, lint.OpenAI)
+	return lint.Cost([]*tools.Definition{{Name: t.Name, Description: t.Description, Parameters: t.Parameters}},
+		lint.OpenAI)
 }
 
 // traits returns the traits of the named tool. A name that was not offered counts as a

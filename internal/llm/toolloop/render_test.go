@@ -23,14 +23,20 @@ func TestRender(t *testing.T) {
 		result tools.Result
 		want   string
 	}{
-		"a value":   {tools.Result{OK: true, Result: json.RawMessage(`{"km": 878.4}`)}, `{"km": 878.4}`},
-		"text":      {tools.Result{OK: true, Result: json.RawMessage(`"a <b>"`)}, `"a <b>"`},
-		"nothing":   {tools.Result{OK: true}, `null`},
-		"all rows":  {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2}}, `[1,2]`},
-		"some rows": {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2, Truncated: true}}, `{"result":[1,2],"truncated":true,"returned":2}`},
-		"a notice":  {tools.Result{OK: true, Result: json.RawMessage(`"<b>"`), Notices: []string{"a < b"}}, `{"result":"<b>","notices":["a < b"]}`},
-		"an error":  {tools.Result{Error: tools.NewError(errcode.Execution, "division by zero", "")}, `Failed to call the tool t. An error occurred: division by zero`},
-		"neither":   {tools.Result{}, `Failed to call the tool t. An error occurred: the tool returned neither a result nor an error`},
+		"a value":  {tools.Result{OK: true, Result: json.RawMessage(`{"km": 878.4}`)}, `{"km": 878.4}`},
+		"text":     {tools.Result{OK: true, Result: json.RawMessage(`"a <b>"`)}, `"a <b>"`},
+		"nothing":  {tools.Result{OK: true}, `null`},
+		"all rows": {tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2}}, `[1,2]`},
+		"some rows": {
+			tools.Result{OK: true, Result: json.RawMessage(`[1,2]`), Rows: &tools.Rows{Returned: 2, Truncated: true}},
+			`{"result":[1,2],"truncated":true,"returned":2}`,
+		},
+		"a notice": {tools.Result{OK: true, Result: json.RawMessage(`"<b>"`), Notices: []string{"a < b"}}, `{"result":"<b>","notices":["a < b"]}`},
+		"an error": {
+			tools.Result{Error: tools.NewError(errcode.Execution, "division by zero", "")},
+			`Failed to call the tool t. An error occurred: division by zero`,
+		},
+		"neither": {tools.Result{}, `Failed to call the tool t. An error occurred: the tool returned neither a result nor an error`},
 	}
 	for name, test := range tests {
 		got := toolloop.Render(&chat.Call{ID: "i", Name: "t"}, test.result, 1<<16)
@@ -123,18 +129,33 @@ func TestImagesOfResults(t *testing.T) {
 		content []tools.Content
 		want    string // <> is an image or a PDF
 	}{
-		"text":        {[]tools.Content{{Text: "a"}, {Text: "b"}}, "a|\nb"},
-		"image":       {[]tools.Content{{Text: "a"}, dot, {Text: "b"}}, "a|<image/png>|\nb"},
-		"webp":        {[]tools.Content{webp}, "<image/webp>"},
-		"three":       {[]tools.Content{dot, dot, dot}, "<image/png>|<image/png>|\n[left out: image/png, 71 bytes: the chat has 2 images already]"},
-		"wide":        {[]tools.Content{shot(t, 8001, 1)}, "[left out: image/png, 91 bytes: it has 8001 × 1 pixels; a side can have 8000]"},
-		"large":       {[]tools.Content{{MediaType: "image/png", Data: append(shot(t, 1, 1).Data, make([]byte, 4<<20)...)}}, "[left out: image/png, 4194375 bytes: an image can have 3932160 bytes]"},
-		"damaged":     {[]tools.Content{{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}, "[left out: image/png, 8 bytes: the image is damaged]"},
-		"sound":       {[]tools.Content{{MediaType: "audio/\nwav", Name: "x\ny", Data: []byte("RIFF")}}, "[left out: x y, audio/ wav, 4 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
-		"no bytes":    {[]tools.Content{{MediaType: "image/png", Data: []byte{}}}, "[left out: image/png, 0 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
-		"PDFs":        {[]tools.Content{page, page}, "<a.pdf>|\n[left out: file:///docs/a.pdf, text/plain, 13 bytes: the chat has 1 PDF already]"},
-		"long text":   {[]tools.Content{{Text: strings.Repeat("x", 2000)}, dot}, `{"truncated":true,"bytes":2000,"limit":1000,"preview":"` + strings.Repeat("x", 500) + `"}|<image/png>`},
-		"SVG is text": {[]tools.Content{{MediaType: "image/svg+xml", Data: []byte("<svg/>")}}, "[left out: image/svg+xml, 6 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]"},
+		"text":  {[]tools.Content{{Text: "a"}, {Text: "b"}}, "a|\nb"},
+		"image": {[]tools.Content{{Text: "a"}, dot, {Text: "b"}}, "a|<image/png>|\nb"},
+		"webp":  {[]tools.Content{webp}, "<image/webp>"},
+		"three": {[]tools.Content{dot, dot, dot}, "<image/png>|<image/png>|\n[left out: image/png, 71 bytes: the chat has 2 images already]"},
+		"wide":  {[]tools.Content{shot(t, 8001, 1)}, "[left out: image/png, 91 bytes: it has 8001 × 1 pixels; a side can have 8000]"},
+		"large": {
+			[]tools.Content{{MediaType: "image/png", Data: append(shot(t, 1, 1).Data, make([]byte, 4<<20)...)}},
+			"[left out: image/png, 4194375 bytes: an image can have 3932160 bytes]",
+		},
+		"damaged": {[]tools.Content{{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}, "[left out: image/png, 8 bytes: the image is damaged]"},
+		"sound": {
+			[]tools.Content{{MediaType: "audio/\nwav", Name: "x\ny", Data: []byte("RIFF")}},
+			"[left out: x y, audio/ wav, 4 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]",
+		},
+		"no bytes": {
+			[]tools.Content{{MediaType: "image/png", Data: []byte{}}},
+			"[left out: image/png, 0 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]",
+		},
+		"PDFs": {[]tools.Content{page, page}, "<a.pdf>|\n[left out: file:///docs/a.pdf, text/plain, 13 bytes: the chat has 1 PDF already]"},
+		"long text": {
+			[]tools.Content{{Text: strings.Repeat("x", 2000)}, dot},
+			`{"truncated":true,"bytes":2000,"limit":1000,"preview":"` + strings.Repeat("x", 500) + `"}|<image/png>`,
+		},
+		"SVG is text": {
+			[]tools.Content{{MediaType: "image/svg+xml", Data: []byte("<svg/>")}},
+			"[left out: image/svg+xml, 6 bytes: only PNG, JPEG, GIF and WebP images, and PDFs, can be shown]",
+		},
 	}
 	for name, c := range cases {
 		m := &model{scripts: []script{asks("one {}"), says("done")}}
@@ -166,7 +187,10 @@ func TestImagesOfTheClientCount(t *testing.T) {
 	shoots := invoker(func(context.Context, registry.Call) tools.Result {
 		return tools.Result{OK: true, Result: json.RawMessage(`[]`), Content: []tools.Content{shot(t, 1, 1)}, Notices: []string{"repaired"}}
 	})
-	for most, want := range map[int]string{2: "left out: image/png, 71 bytes: the chat has 2 images already]\nrepaired", -1: "this model is not sent images]\nrepaired", 3: "\nrepaired"} {
+	for most, want := range map[int]string{
+		2:  "left out: image/png, 71 bytes: the chat has 2 images already]\nrepaired",
+		-1: "this model is not sent images]\nrepaired", 3: "\nrepaired",
+	} {
 		m := &model{scripts: []script{asks("one {}"), says("done")}}
 		run(t, &toolloop.Loop{Provider: m, Invoker: shoots, Limits: toolloop.Limits{Images: most}}, r, offered("one"), nil)
 		if got := m.requests[1].Messages[2].Parts[0].Result.Text(); !strings.HasSuffix(got, want) || most == 3 && got != want {

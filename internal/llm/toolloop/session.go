@@ -61,8 +61,9 @@ type note struct {
 func newSession(l *Loop, r *chat.Request, messages []chat.Message, o offer, scope tools.Scope) *session {
 	s := &session{
 		loop: l, limits: l.Limits.effective(), log: l.log(), scope: scope, asked: r, offer: o,
-		ids: map[string]bool{}, images: newAlbum(l.Limits.effective(), messages), messages: slices.Clip(messages), known: len(messages),
-		out: make(chan Event, buffered), notes: make(chan note), over: make(chan struct{}), began: time.Now(),
+		ids: map[string]bool{}, images: newAlbum(l.Limits.effective(), messages), messages: slices.Clip(messages),
+		known: len(messages),
+		out:   make(chan Event, buffered), notes: make(chan note), over: make(chan struct{}), began: time.Now(),
 	}
 	for _, m := range messages {
 		for _, c := range m.Calls() {
@@ -129,10 +130,14 @@ func (s *session) rounds(ctx context.Context) error {
 // endless returns the error of a model that calls tools where it may call none.
 func (s *session) endless() error {
 	if s.asked.Choice.Mode == chat.ChoiceNone {
-		return &chat.Error{Code: errcode.ProviderError, Message: `the model calls tools, though tool_choice "none" forbids it`}
+		return &chat.Error{
+			Code:    errcode.ProviderError,
+			Message: `the model calls tools, though tool_choice "none" forbids it`,
+		}
 	}
 	return &chat.Error{Code: errcode.Limit, Message: fmt.Sprintf(
-		"the model still calls tools after %d answers with calls, its limit (tool_recursion_limit, limits.rounds of an agent), instead of answering", s.limits.Rounds)}
+		"the model still calls tools after %d answers with calls, its limit (tool_recursion_limit, limits.rounds of an "+
+			"agent), instead of answering", s.limits.Rounds)}
 }
 
 // request returns the next request to the provider.

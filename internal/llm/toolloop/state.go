@@ -123,7 +123,8 @@ func (a *answer) within() error {
 }
 
 func tooLarge(limit string) error {
-	return &chat.Error{Code: errcode.StreamBroken, Message: "the model's answer exceeds " + limit + "; the rest was discarded"}
+	return &chat.Error{Code: errcode.StreamBroken, Message: "the model's answer exceeds " + limit +
+		"; the rest was discarded"}
 }
 
 // begin handles the beginning of a call.
@@ -155,7 +156,8 @@ func (a *answer) begin(d chat.Delta) (chat.Delta, bool, error) {
 	case a.barred:
 		a.refuse(c, tools.NewError(errcode.Limit, "no more tools can be called in this chat", "answer with what is known"))
 	case a.own > a.limits.Calls:
-		a.refuse(c, tools.NewError(errcode.Limit, fmt.Sprintf("an answer may call at most %d tools", a.limits.Calls), "call the others in the next answer"))
+		a.refuse(c, tools.NewError(errcode.Limit, fmt.Sprintf("an answer may call at most %d tools", a.limits.Calls),
+			"call the others in the next answer"))
 	}
 	return d, false, a.within()
 }
@@ -221,7 +223,8 @@ func (a *answer) follow(c *call) {
 // The tool's own schema is checked when the call is made.
 func (a *answer) check(c *call) *tools.Error {
 	if c.long {
-		return tools.NewError(errcode.Limit, fmt.Sprintf("the arguments exceed %d bytes", a.limits.ArgumentBytes), "pass less")
+		return tools.NewError(errcode.Limit, fmt.Sprintf("the arguments exceed %d bytes", a.limits.ArgumentBytes),
+			"pass less")
 	}
 	raw := c.arguments.String()
 	object, _, err := tools.Parse(json.RawMessage(raw))
@@ -243,7 +246,10 @@ func (a *answer) refuse(c *call, why *tools.Error) {
 		c.Arguments = "{}"
 	}
 	c.phase = done
-	c.result = &chat.CallResult{ID: c.ID, Name: c.Name, Error: true, Parts: textParts(failure(c.Name, why, a.limits.ResultBytes))}
+	c.result = &chat.CallResult{
+		ID: c.ID, Name: c.Name, Error: true,
+		Parts: textParts(failure(c.Name, why, a.limits.ResultBytes)),
+	}
 	a.pending--
 }
 
@@ -257,7 +263,8 @@ func (a *answer) end(d chat.Delta) {
 	a.ending = normal
 	for _, c := range a.calls {
 		if c.phase == growing && !c.client {
-			a.refuse(c, tools.NewError(errcode.InvalidArguments, "the arguments are incomplete", "repeat the call with all arguments"))
+			a.refuse(c, tools.NewError(errcode.InvalidArguments, "the arguments are incomplete",
+				"repeat the call with all arguments"))
 		}
 	}
 }

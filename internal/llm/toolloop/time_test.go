@@ -120,9 +120,13 @@ func TestOrderOfCalls(t *testing.T) {
 		want     string
 	}{
 		"at most so many at once": {2, []string{"a", "b", "c"}, "a 0s-100ms\nb 0s-100ms\nc 100ms-200ms"},
-		"serial ones wait":        {8, []string{"serial1", "a", "serial2", "b", "serial3"}, "a 0s-100ms\nb 0s-100ms\nserial1 0s-100ms\nserial2 100ms-200ms\nserial3 200ms-300ms"},
-		"late ones wait":          {8, []string{"late1", "a", "late2"}, "a 0s-100ms\nlate1 1s-1.1s\nlate2 1s-1.1s"},
-		"a late serial one":       {8, []string{"late_serial", "serial", "a"}, "a 0s-100ms\nlate_serial 1s-1.1s\nserial 1.1s-1.2s"},
+		"serial ones wait": {
+			8,
+			[]string{"serial1", "a", "serial2", "b", "serial3"},
+			"a 0s-100ms\nb 0s-100ms\nserial1 0s-100ms\nserial2 100ms-200ms\nserial3 200ms-300ms",
+		},
+		"late ones wait":    {8, []string{"late1", "a", "late2"}, "a 0s-100ms\nlate1 1s-1.1s\nlate2 1s-1.1s"},
+		"a late serial one": {8, []string{"late_serial", "serial", "a"}, "a 0s-100ms\nlate_serial 1s-1.1s\nserial 1.1s-1.2s"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +271,8 @@ func TestTheContextEnds(t *testing.T) {
 }
 
 func TestLeavingAtEveryEvent(t *testing.T) {
-	s := join(chat.Delta{Kind: chat.DeltaStart}, text("a"), whole(0, "one"), text("b"), whole(1, "theirs"), whole(2, "late"), 100*ms, whole(3, "serial"), finish(chat.ReasonCalls))
+	s := join(chat.Delta{Kind: chat.DeltaStart}, text("a"), whole(0, "one"), text("b"), whole(1, "theirs"), whole(2, "late"), 100*ms, whole(3, "serial"),
+		finish(chat.ReasonCalls))
 	for _, d := range []toolloop.Invoker{echo, hangs} {
 		for _, scripts := range [][]script{{s}, {join(whole(0, "one"), whole(1, "late"), finish(chat.ReasonStop)), says("b")}} {
 			for n := 1; ; n++ {

@@ -41,12 +41,15 @@ func (e *Endpoint) send(ctx context.Context, path string, body []byte, header ht
 }
 
 // attempt posts body once. again reports whether another attempt may succeed.
-func (e *Endpoint) attempt(ctx context.Context, path string, body []byte, header http.Header) (a *answer, failed *chat.Error, again bool) {
+func (e *Endpoint) attempt(ctx context.Context, path string, body []byte,
+	header http.Header,
+) (a *answer, failed *chat.Error, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target(path), bytes.NewReader(body))
 	if err != nil || e.host == "" {
 		cancel()
-		return nil, e.fail(errcode.Internal, nil, "cannot build the request: params.endpoint must be a URL such as https://host/v1"), false
+		return nil, e.fail(errcode.Internal, nil,
+			"cannot build the request: params.endpoint must be a URL such as https://host/v1"), false
 	}
 	maps.Copy(req.Header, e.header)
 	maps.Copy(req.Header, header)

@@ -24,7 +24,9 @@ type Decoder interface {
 // Chat posts body to path and yields the deltas of the answer; see [Endpoint.Stream].
 // An answer that exceeds [MaxArgumentBytes], [MaxCalls] or [MaxContentBytes] ends with
 // an error.
-func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header http.Header, d Decoder) iter.Seq2[chat.Delta, error] {
+func (e *Endpoint) Chat(ctx context.Context, path string, body []byte, header http.Header,
+	d Decoder,
+) iter.Seq2[chat.Delta, error] {
 	return func(yield func(chat.Delta, error) bool) {
 		var m meter
 		pass := func(deltas []chat.Delta, err error) bool {

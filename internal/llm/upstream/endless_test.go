@@ -41,20 +41,65 @@ func TestAnswersWithoutEnd(t *testing.T) {
 		api, first, more, says string // %d in more: the number of the event
 		bytes                  int
 	}{
-		"arguments":                  {"openai", fmt.Sprintf(call, `"id":"c",`, `"name":"f",`, `{"a":"`), fmt.Sprintf(call, "", "", much), "the arguments of a tool call exceed 1 MiB", 16 << 20},
-		"arguments in pieces":        {"openai", fmt.Sprintf(call, `"id":"c",`, `"name":"f",`, `{"a":"`), fmt.Sprintf(call, "", "", strings.Repeat("x", 256)), "the arguments of a tool call exceed 1 MiB", 32 << 20},
-		"arguments without a name":   {"openai", fmt.Sprintf(call, `"id":"c",`, "", `{"a":"`), fmt.Sprintf(call, "", "", much), "the arguments of a tool call exceed 1 MiB", 16 << 20},
-		"calls":                      {"openai", "{}", `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%[1]d","function":{"name":"f","arguments":"{}"}}]}}]}`, "more than 1024 tool calls", 16 << 20},
-		"text":                       {"openai", "{}", `{"choices":[{"index":0,"delta":{"content":"` + much + `"}}]}`, "its text exceeds 16 MiB", 32 << 20},
-		"Anthropic's arguments":      {"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"` + much + `"}}`, "the arguments of a tool call exceed 1 MiB", 16 << 20},
-		"a hosted tool's arguments":  {"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"c","name":"f","input":{}}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"` + much + `"}}`, "the arguments of a tool call exceed 1 MiB", 16 << 20},
-		"Anthropic's calls":          {"anthropic", `{"type":"ping"}`, `{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%[1]d","name":"f","input":{}}}`, "more than 1024 tool calls", 16 << 20},
-		"Anthropic's thinking":       {"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"` + much + `"}}`, "its text exceeds 16 MiB", 32 << 20},
-		"a signature":                {"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"` + much + `"}}`, "its text exceeds 16 MiB", 32 << 20},
-		"the arguments of responses": {"responses", `{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":""}}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"` + much + `"}`, "the arguments of a tool call exceed 1 MiB", 16 << 20},
-		"the calls of responses":     {"responses", `{"type":"x"}`, `{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","id":"i%[1]d","call_id":"c%[1]d","name":"f","arguments":""}}`, "more than 1024 tool calls", 16 << 20},
-		"the items of responses":     {"responses", `{"type":"x"}`, `{"type":"response.output_item.added","output_index":%d,"item":{"type":"reasoning","id":"i%[1]d"}}`, "more than 10000 items", 8 << 20},
-		"the text of responses":      {"responses", `{"type":"x"}`, `{"type":"response.output_text.delta","output_index":0,"delta":"` + much + `"}`, "its text exceeds 16 MiB", 32 << 20},
+		"arguments": {
+			"openai", fmt.Sprintf(call, `"id":"c",`, `"name":"f",`, `{"a":"`), fmt.Sprintf(call, "", "", much),
+			"the arguments of a tool call exceed 1 MiB", 16 << 20,
+		},
+		"arguments in pieces": {
+			"openai", fmt.Sprintf(call, `"id":"c",`, `"name":"f",`, `{"a":"`), fmt.Sprintf(call, "", "", strings.Repeat("x", 256)),
+			"the arguments of a tool call exceed 1 MiB", 32 << 20,
+		},
+		"arguments without a name": {
+			"openai", fmt.Sprintf(call, `"id":"c",`, "", `{"a":"`), fmt.Sprintf(call, "", "", much),
+			"the arguments of a tool call exceed 1 MiB", 16 << 20,
+		},
+		"calls": {
+			"openai",
+			"{}", `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%[1]d","function":{"name":"f","arguments":"{}"}}]}}]}`,
+			"more than 1024 tool calls", 16 << 20,
+		},
+		"text": {"openai", "{}", `{"choices":[{"index":0,"delta":{"content":"` + much + `"}}]}`, "its text exceeds 16 MiB", 32 << 20},
+		"Anthropic's arguments": {
+			"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"f","input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"` + much + `"}}`,
+			"the arguments of a tool call exceed 1 MiB", 16 << 20,
+		},
+		"a hosted tool's arguments": {
+			"anthropic",
+			`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"c","name":"f","input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"` + much + `"}}`,
+			"the arguments of a tool call exceed 1 MiB", 16 << 20,
+		},
+		"Anthropic's calls": {
+			"anthropic", `{"type":"ping"}`,
+			`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%[1]d","name":"f","input":{}}}`, "more than 1024 tool calls", 16 << 20,
+		},
+		"Anthropic's thinking": {
+			"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"` + much + `"}}`, "its text exceeds 16 MiB", 32 << 20,
+		},
+		"a signature": {
+			"anthropic", `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"` + much + `"}}`, "its text exceeds 16 MiB", 32 << 20,
+		},
+		"the arguments of responses": {
+			"responses",
+			`{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"i","call_id":"c","name":"f","arguments":""}}`,
+			`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"` + much + `"}`, "the arguments of a tool call exceed 1 MiB", 16 << 20,
+		},
+		"the calls of responses": {
+			"responses", `{"type":"x"}`,
+			`{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","id":"i%[1]d","call_id":"c%[1]d","name":"f","arguments":""}}`,
+			"more than 1024 tool calls", 16 << 20,
+		},
+		"the items of responses": {
+			"responses", `{"type":"x"}`,
+			`{"type":"response.output_item.added","output_index":%d,"item":{"type":"reasoning","id":"i%[1]d"}}`, "more than 10000 items", 8 << 20,
+		},
+		"the text of responses": {
+			"responses", `{"type":"x"}`, `{"type":"response.output_text.delta","output_index":0,"delta":"` + much + `"}`,
+			"its text exceeds 16 MiB", 32 << 20,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := make(chan int, 1)

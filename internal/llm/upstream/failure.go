@@ -35,11 +35,13 @@ func (e *Endpoint) unreachable(err error, a *answer) (failed *chat.Error, again 
 	var network net.Error
 	switch {
 	case a.late.Load():
-		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider did not begin to answer within %s (params.timeout)", e.timeout), false
+		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded,
+			"the provider did not begin to answer within %s (params.timeout)", e.timeout), false
 	case httpx.Permanent(err):
 		return e.fail(errcode.ProviderError, nil, "%s", err), false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return e.fail(errcode.ProviderError, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"), true
+		return e.fail(errcode.ProviderError, io.ErrUnexpectedEOF, "the provider closed the connection without an answer"),
+			true
 	case errors.As(err, &network):
 		return e.fail(errcode.ProviderError, nil, "cannot reach the provider: %s; check params.endpoint", err), true
 	}
@@ -52,11 +54,15 @@ func (e *Endpoint) broken(ctx context.Context, a *answer, err error) *chat.Error
 	case ctx.Err() != nil:
 		return e.cancelled(ctx)
 	case a.late.Load() && a.waited >= a.most:
-		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent only comments, pings and empty events for %s, %d times params.idle_timeout", a.most, IdleFactor)
+		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded,
+			"the provider sent only comments, pings and empty events for %s, %d times params.idle_timeout", a.most, IdleFactor)
 	case a.late.Load():
-		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded, "the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
+		return e.fail(errcode.ProviderTimeout, context.DeadlineExceeded,
+			"the provider sent nothing for %s in the middle of the answer (params.idle_timeout)", e.idle)
 	case errors.Is(err, errTooLong), errors.Is(err, sse.ErrTooLong):
-		return e.fail(errcode.StreamBroken, nil, "the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20, MaxEventBytes>>20)
+		return e.fail(errcode.StreamBroken, nil,
+			"the provider's answer is too long: it exceeds %d MiB, or %d MiB in one event", MaxStreamBytes>>20,
+			MaxEventBytes>>20)
 	case errors.Is(err, memory.ErrShort):
 		return e.short()
 	case errors.Is(err, errPage):
@@ -96,11 +102,13 @@ func (e *Endpoint) refused(status int, r httpx.Refusal) *chat.Error {
 func (e *Endpoint) status(status int, said string) *chat.Error {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return e.fail(errcode.ProviderRefused, nil, "the provider rejected the API key %s; check params.%s of the model", said, e.key)
+		return e.fail(errcode.ProviderRefused, nil, "the provider rejected the API key %s; check params.%s of the model",
+			said, e.key)
 	case http.StatusPaymentRequired:
 		return e.fail(errcode.ProviderRefused, nil, "the provider requires payment %s", said)
 	case http.StatusNotFound:
-		return e.fail(errcode.ProviderRefused, nil, "the provider has no such model or path %s; check from and params.endpoint", said)
+		return e.fail(errcode.ProviderRefused, nil,
+			"the provider has no such model or path %s; check from and params.endpoint", said)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return e.fail(errcode.InvalidRequest, nil, "the provider rejected the request as invalid %s", said)
 	case http.StatusRequestEntityTooLarge:

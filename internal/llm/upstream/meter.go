@@ -11,8 +11,9 @@ import (
 // Messages of answers that exceed a limit.
 var (
 	CallsExceeded     = fmt.Sprintf("the provider's answer is too large: it has more than %d tool calls", MaxCalls)
-	ArgumentsExceeded = fmt.Sprintf("the provider's answer is too large: the arguments of a tool call exceed %d MiB", MaxArgumentBytes>>20)
-	ContentExceeded   = fmt.Sprintf("the provider's answer is too large: its text exceeds %d MiB", MaxContentBytes>>20)
+	ArgumentsExceeded = fmt.Sprintf("the provider's answer is too large: the arguments of a tool call exceed %d MiB",
+		MaxArgumentBytes>>20)
+	ContentExceeded = fmt.Sprintf("the provider's answer is too large: its text exceeds %d MiB", MaxContentBytes>>20)
 )
 
 // meter adds up what an answer has so far, to bound it: a provider may stream without

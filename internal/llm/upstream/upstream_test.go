@@ -157,22 +157,47 @@ func TestRefusals(t *testing.T) {
 		after    time.Duration
 		message  string
 	}{
-		"key":           {status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: errcode.ProviderRefused, attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.openai_api_key of the model`},
-		"model":         {status: 404, body: `{"error":"no such model"}`, code: errcode.ProviderRefused, attempts: 1, message: `has no such model or path (404): no such model; check from`},
+		"key": {
+			status: 401, body: `{"error":{"message":"bad key sk-ve****cret\nsorry","code":"invalid_api_key"}}`, code: errcode.ProviderRefused,
+			attempts: 1, message: `model "m": the provider rejected the API key (401 invalid_api_key Unauthorized); check params.openai_api_key of the model`,
+		},
+		"model": {
+			status: 404, body: `{"error":"no such model"}`, code: errcode.ProviderRefused, attempts: 1,
+			message: `has no such model or path (404): no such model; check from`,
+		},
 		"wrong":         {status: 400, body: `{"detail":"temperature is 9"}`, code: errcode.InvalidRequest, attempts: 1, message: "(400): temperature is 9"},
 		"not processed": {status: 422, body: `{"message":"no"}`, code: errcode.InvalidRequest, attempts: 1, message: "(422): no"},
-		"in a list":     {status: 400, body: `[{"error":{"code":400,"message":"Gemini says no"}}]`, code: errcode.InvalidRequest, attempts: 1, message: "Gemini says no"},
-		"too large":     {status: 413, body: "", code: errcode.RequestTooLarge, attempts: 1, message: "too large"},
-		"unpaid":        {status: 402, body: `{"error":{"message":"insufficient balance"}}`, code: errcode.ProviderRefused, attempts: 1, message: "insufficient balance"},
-		"busy":          {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{}`, code: errcode.RateLimited, attempts: 2, after: time.Millisecond, message: "(429 Too Many Requests)"},
+		"in a list": {
+			status: 400, body: `[{"error":{"code":400,"message":"Gemini says no"}}]`, code: errcode.InvalidRequest, attempts: 1,
+			message: "Gemini says no",
+		},
+		"too large": {status: 413, body: "", code: errcode.RequestTooLarge, attempts: 1, message: "too large"},
+		"unpaid": {
+			status: 402, body: `{"error":{"message":"insufficient balance"}}`, code: errcode.ProviderRefused, attempts: 1,
+			message: "insufficient balance",
+		},
+		"busy": {
+			status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{}`, code: errcode.RateLimited, attempts: 2, after: time.Millisecond,
+			message: "(429 Too Many Requests)",
+		},
 		"busy for long": {status: 429, header: http.Header{"Retry-After": {"90"}}, code: errcode.RateLimited, attempts: 1, after: 90 * time.Second},
 		"busy forever":  {status: 429, header: http.Header{"Retry-After": {"1e300"}}, code: errcode.RateLimited, attempts: 1, after: 24 * time.Hour},
-		"no quota":      {status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"error":{"message":"pay","code":"insufficient_quota"}}`, code: errcode.RateLimited, attempts: 1, after: time.Millisecond, message: "pay"},
-		"page":          {status: 500, header: http.Header{"Retry-After-Ms": {"1"}}, body: "<html>oops</html>", code: errcode.ProviderError, attempts: 2, after: time.Millisecond, message: "(500 Internal Server Error)"},
-		"overloaded":    {status: 529, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, code: errcode.ProviderError, attempts: 2, after: time.Millisecond, message: "(529): Overloaded"},
-		"no retry":      {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, code: errcode.ProviderError, attempts: 1},
-		"not modified":  {status: 304, code: errcode.ProviderError, attempts: 1},
-		"endless":       {status: 400, body: "a" + strings.Repeat("b", 1<<20), code: errcode.InvalidRequest, attempts: 1, message: "ab"},
+		"no quota": {
+			status: 429, header: http.Header{"Retry-After-Ms": {"1"}}, body: `{"error":{"message":"pay","code":"insufficient_quota"}}`,
+			code: errcode.RateLimited, attempts: 1, after: time.Millisecond, message: "pay",
+		},
+		"page": {
+			status: 500, header: http.Header{"Retry-After-Ms": {"1"}}, body: "<html>oops</html>", code: errcode.ProviderError, attempts: 2,
+			after: time.Millisecond, message: "(500 Internal Server Error)",
+		},
+		"overloaded": {
+			status: 529, header: http.Header{"Retry-After-Ms": {"1"}},
+			body: `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, code: errcode.ProviderError, attempts: 2, after: time.Millisecond,
+			message: "(529): Overloaded",
+		},
+		"no retry":     {status: 500, header: http.Header{"X-Should-Retry": {"false"}}, code: errcode.ProviderError, attempts: 1},
+		"not modified": {status: 304, code: errcode.ProviderError, attempts: 1},
+		"endless":      {status: 400, body: "a" + strings.Repeat("b", 1<<20), code: errcode.InvalidRequest, attempts: 1, message: "ab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var attempts atomic.Int32

@@ -114,30 +114,45 @@ func TestBadAnswersFailOneCall(t *testing.T) {
 		code   errcode.Code // "": it is good
 		text   string
 	}{
-		"long JSON":            {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"`+long+`"}]}}`), errcode.Limit, "16 MiB"},
-		"long event":           {sends(200, asEvents, `data: {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"`+long+`"}]}}`+"\n\n"), errcode.Limit, "16 MiB"},
-		"junk":                 {sends(200, asJSON, `Internal error`), errcode.Execution, "no message of JSON-RPC"},
-		"nothing":              {sends(200, asJSON, ``), errcode.Execution, "no message of JSON-RPC"},
-		"a list":               {sends(200, asJSON, `[]`), errcode.Execution, "no message of JSON-RPC"},
-		"an object":            {sends(200, asJSON, `{"detail":"x"}`), errcode.Execution, "no message of JSON-RPC"},
-		"no result":            {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID}`), errcode.Execution, "no message of JSON-RPC"},
-		"another id":           {sends(200, asJSON, `{"jsonrpc":"2.0","id":99999,"result":`+goodResult+`}`), errcode.Execution, "no message of JSON-RPC"},
-		"error without id":     {sends(200, asJSON, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no, no"}}`), errcode.Execution, "the server answers: no, no"},
-		"error as text":        {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"error":"no, no"}`), errcode.Execution, "no, no"},
-		"code as text":         {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"error":{"code":"E1","message":"no, no"}}`), errcode.Execution, "the server answers: no, no"},
-		"result as text":       {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":"x"}`), errcode.Execution, "no object"},
-		"isError as text":      {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"isError":"yes"}}`), errcode.Execution, "cannot be read"},
-		"a page":               {sends(200, "text/html", `<html>`), errcode.ToolUnavailable, `unsupported content type "text/html"`},
-		"no content":           {sends(204, "", ``), errcode.ToolUnavailable, `unsupported content type ""`},
-		"too large":            {sends(413, "text/html", `<html>`), errcode.ToolUnavailable, "(413 Request Entity Too Large)"},
-		"bad request":          {sends(400, "text/plain", `no`), errcode.ToolUnavailable, "(400 Bad Request)"},
-		"forbidden":            {sends(403, "text/plain", `no`), errcode.ToolUnavailable, "(403 Forbidden)"},
-		"teapot":               {sends(418, asJSON, `{"error":"x"}`), errcode.Execution, "x"},
-		"refused with message": {sends(422, asJSON, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"a is missing"}}`), errcode.InvalidArguments, "a is missing"},
-		"fails":                {sends(500, "text/plain", `no`), errcode.ToolUnavailable, "(500 Internal Server Error)"},
-		"junk event":           {sends(200, asEvents, "data: {\"a\":\n\n"), errcode.Execution, "no message of JSON-RPC"},
-		"event without id":     {sends(200, asEvents, "data: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no, no\"}}\n\n"), errcode.Execution, "the server answers: no, no"},
-		"stream without":       {sends(200, asEvents, ": hello\n\n"), errcode.ToolUnavailable, ""},
+		"long JSON": {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"`+long+`"}]}}`), errcode.Limit, "16 MiB"},
+		"long event": {
+			sends(200, asEvents, `data: {"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"`+long+`"}]}}`+"\n\n"),
+			errcode.Limit, "16 MiB",
+		},
+		"junk":       {sends(200, asJSON, `Internal error`), errcode.Execution, "no message of JSON-RPC"},
+		"nothing":    {sends(200, asJSON, ``), errcode.Execution, "no message of JSON-RPC"},
+		"a list":     {sends(200, asJSON, `[]`), errcode.Execution, "no message of JSON-RPC"},
+		"an object":  {sends(200, asJSON, `{"detail":"x"}`), errcode.Execution, "no message of JSON-RPC"},
+		"no result":  {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID}`), errcode.Execution, "no message of JSON-RPC"},
+		"another id": {sends(200, asJSON, `{"jsonrpc":"2.0","id":99999,"result":`+goodResult+`}`), errcode.Execution, "no message of JSON-RPC"},
+		"error without id": {
+			sends(200, asJSON, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no, no"}}`), errcode.Execution,
+			"the server answers: no, no",
+		},
+		"error as text": {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"error":"no, no"}`), errcode.Execution, "no, no"},
+		"code as text": {
+			sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"error":{"code":"E1","message":"no, no"}}`), errcode.Execution,
+			"the server answers: no, no",
+		},
+		"result as text":  {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":"x"}`), errcode.Execution, "no object"},
+		"isError as text": {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":{"isError":"yes"}}`), errcode.Execution, "cannot be read"},
+		"a page":          {sends(200, "text/html", `<html>`), errcode.ToolUnavailable, `unsupported content type "text/html"`},
+		"no content":      {sends(204, "", ``), errcode.ToolUnavailable, `unsupported content type ""`},
+		"too large":       {sends(413, "text/html", `<html>`), errcode.ToolUnavailable, "(413 Request Entity Too Large)"},
+		"bad request":     {sends(400, "text/plain", `no`), errcode.ToolUnavailable, "(400 Bad Request)"},
+		"forbidden":       {sends(403, "text/plain", `no`), errcode.ToolUnavailable, "(403 Forbidden)"},
+		"teapot":          {sends(418, asJSON, `{"error":"x"}`), errcode.Execution, "x"},
+		"refused with message": {
+			sends(422, asJSON, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"a is missing"}}`), errcode.InvalidArguments,
+			"a is missing",
+		},
+		"fails":      {sends(500, "text/plain", `no`), errcode.ToolUnavailable, "(500 Internal Server Error)"},
+		"junk event": {sends(200, asEvents, "data: {\"a\":\n\n"), errcode.Execution, "no message of JSON-RPC"},
+		"event without id": {
+			sends(200, asEvents, "data: {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"no, no\"}}\n\n"),
+			errcode.Execution, "the server answers: no, no",
+		},
+		"stream without": {sends(200, asEvents, ": hello\n\n"), errcode.ToolUnavailable, ""},
 		"cut": {func(w http.ResponseWriter, _ string) {
 			w.Header().Set("Content-Length", "1000")
 			sends(200, asJSON, `{"jsonrpc":`)(w, "")
@@ -145,12 +160,14 @@ func TestBadAnswersFailOneCall(t *testing.T) {
 		"hangs up":                        {func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) }, errcode.ToolUnavailable, "closed the connection"},
 		"a stream that cannot be resumed": {sends(200, asEvents, "id: 1\nretry: 1\ndata:\n\n"), errcode.ToolUnavailable, "not resume it"},
 
-		"id as text":       {sends(200, asJSON, `{"jsonrpc":"2.0","id":"ID","result":`+goodResult+`}`), "", ""},
-		"id as float":      {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID.0,"result":`+goodResult+`}`), "", ""},
-		"error is null":    {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":`+goodResult+`,"error":null}`), "", ""},
-		"without version":  {sends(200, asJSON+"; charset=utf-8", `{"id":ID,"result":`+goodResult+`}`), "", ""},
-		"in a batch":       {sends(200, asJSON, `[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}},{"jsonrpc":"2.0","id":ID,"result":`+goodResult+`}]`), "", ""},
-		"other events":     {sends(200, asEvents, "event: ping\ndata: 1\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":7}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\ndata: \"result\":"+goodResult+"}\n\n"), "", ""},
+		"id as text":      {sends(200, asJSON, `{"jsonrpc":"2.0","id":"ID","result":`+goodResult+`}`), "", ""},
+		"id as float":     {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID.0,"result":`+goodResult+`}`), "", ""},
+		"error is null":   {sends(200, asJSON, `{"jsonrpc":"2.0","id":ID,"result":`+goodResult+`,"error":null}`), "", ""},
+		"without version": {sends(200, asJSON+"; charset=utf-8", `{"id":ID,"result":`+goodResult+`}`), "", ""},
+		"in a batch": {sends(200, asJSON,
+			`[{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}},{"jsonrpc":"2.0","id":ID,"result":`+goodResult+`}]`), "", ""},
+		"other events": {sends(200, asEvents,
+			"event: ping\ndata: 1\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":7}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\ndata: \"result\":"+goodResult+"}\n\n"), "", ""},
 		"events with CRLF": {sends(200, asEvents, "event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":"+goodResult+"}\r\n\r\n"), "", ""},
 	}
 	answers := map[string]func(http.ResponseWriter, string){}
@@ -197,8 +214,10 @@ func TestLostSessions(t *testing.T) {
 		"404":               sends(404, "text/plain", ""),
 		"404 with an error": sends(404, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`),
 		"404 with an id":    sends(404, "application/json", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"Session not found"}}`),
-		"400 of TypeScript": sends(400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`),
-		"400 of Python":     sends(400, "application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: No valid session ID provided"}}`),
+		"400 of TypeScript": sends(400, "application/json",
+			`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`),
+		"400 of Python": sends(400, "application/json",
+			`{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: No valid session ID provided"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newStrict(nil)
@@ -242,7 +261,8 @@ func TestSessionsThatAreAlwaysLost(t *testing.T) {
 	w := newWeb(t)
 	server := w.open(site.entry())
 	_, err := call(t.Context(), tool(t, server, "web__lost"), `{"of":"lost"}`)
-	if err == nil || err.Code != errcode.ToolUnavailable || !strings.Contains(err.Message, "no longer knows the session") || !strings.Contains(err.Hint, "did not run") || fake.calls(`{"of":"lost"}`) != 2 {
+	if err == nil || err.Code != errcode.ToolUnavailable || !strings.Contains(err.Message, "no longer knows the session") ||
+		!strings.Contains(err.Hint, "did not run") || fake.calls(`{"of":"lost"}`) != 2 {
 		t.Errorf("%+v, %d calls", err, fake.calls(`{"of":"lost"}`))
 	}
 	wait.Until(t, "a call succeeds", func() bool { _, err := call(t.Context(), tool(t, server, "web__good"), `{}`); return err == nil })

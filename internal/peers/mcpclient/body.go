@@ -192,7 +192,8 @@ func (s *events) emit(name string, rest, data []byte) {
 // write ends an event with a message; nil: without one.
 func (s *events) write(message []byte) {
 	if message != nil {
-		fmt.Fprintf(&s.out, "data: %s\n", bytes.ReplaceAll(message, []byte{'\n'}, []byte{' '})) // JSON has line breaks as white space only
+		// JSON has line breaks as white space only
+		fmt.Fprintf(&s.out, "data: %s\n", bytes.ReplaceAll(message, []byte{'\n'}, []byte{' '}))
 	}
 	s.out.WriteByte('\n')
 }

@@ -43,7 +43,8 @@ func (t *tool) Unavailable(tools.Scope) string { return t.link.unavailable() }
 func (t *tool) Call(ctx context.Context, in tools.Input) (tools.Output, error) {
 	if in.Scope.Hops >= peermeta.MaxHops {
 		return tools.Output{}, tools.NewError(errcode.Limit,
-			fmt.Sprintf("the call has passed %d runtimes, which is the limit", peermeta.MaxHops), "they call each other in a cycle: change what their tools and agents call")
+			fmt.Sprintf("the call has passed %d runtimes, which is the limit", peermeta.MaxHops),
+			"they call each other in a cycle: change what their tools and agents call")
 	}
 	var lost *session
 	for {
@@ -74,7 +75,8 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 	raw, cause := s.exchange.end(request)
 	if err = cmp.Or(cause, err); err != nil {
 		if request.remark != "" && errors.Is(outer.Err(), context.DeadlineExceeded) {
-			return tools.Output{}, tools.NewError(errcode.Timeout, "the server did not answer in time", "meanwhile it wrote "+s.show(request.remark, maxReason))
+			return tools.Output{}, tools.NewError(errcode.Timeout, "the server did not answer in time",
+				"meanwhile it wrote "+s.show(request.remark, maxReason))
 		}
 		return tools.Output{}, s.failed(outer, err)
 	}
@@ -88,7 +90,8 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 	case err != nil:
 		return tools.Output{}, tools.NewError(errcode.Execution, s.show(err.Error(), maxReason), "")
 	case r.NeedsInput():
-		return tools.Output{}, tools.NewError(errcode.Execution, "the server asks for more input, which this client does not give", "")
+		return tools.Output{}, tools.NewError(errcode.Execution,
+			"the server asks for more input, which this client does not give", "")
 	case r.IsError && s.target.peer && s.peerError(r) != nil:
 		return tools.Output{}, s.peerError(r)
 	case r.IsError:
@@ -97,7 +100,8 @@ func (s *session) call(outer context.Context, t *tool, in tools.Input) (tools.Ou
 	}
 	out, err := s.output(r, t.wrapped)
 	if lost := tools.Losses(raw); lost != "" && err == nil {
-		out.Notices = append(out.Notices, fmt.Sprintf("the JSON of the server's result %s; the last of such values was taken, and U+FFFD for such text", lost))
+		out.Notices = append(out.Notices,
+			fmt.Sprintf("the JSON of the server's result %s; the last of such values was taken, and U+FFFD for such text", lost))
 	}
 	return out, err
 }
@@ -118,7 +122,10 @@ func (s *session) params(ctx context.Context, name string, in tools.Input) *mcp.
 		p.Arguments = in.Arguments
 	}
 	p.Meta = mcp.Meta{peermeta.Hops: in.Scope.Hops + 1}
-	for key, word := range map[string]string{TraceKey: in.Scope.RequestID, peermeta.Flow: in.Scope.Trace.FlowID, peermeta.Step: in.Scope.Trace.StepID} {
+	for key, word := range map[string]string{
+		TraceKey: in.Scope.RequestID, peermeta.Flow: in.Scope.Trace.FlowID,
+		peermeta.Step: in.Scope.Trace.StepID,
+	} {
 		if word != "" {
 			p.Meta[key] = word
 		}
@@ -142,7 +149,8 @@ func (s *session) failed(outer context.Context, err error) error {
 	case errors.Is(err, errTooLong):
 		return tooLong()
 	case errors.Is(err, memory.ErrShort):
-		return tools.NewError(errcode.Busy, "the result is large, and was given up: "+err.Error(), "the call may have run; make fewer such calls at once")
+		return tools.NewError(errcode.Busy, "the result is large, and was given up: "+err.Error(),
+			"the call may have run; make fewer such calls at once")
 	case errors.Is(err, errJunk):
 		return tools.NewError(errcode.Execution, err.Error(), "the call may have run")
 	case errors.As(err, &web):
@@ -200,7 +208,8 @@ func (s *session) interrupted(err error) error {
 }
 
 func (s *session) unavailable(text, hint string, cause error) error {
-	e := tools.NewError(errcode.ToolUnavailable, fmt.Sprintf("%s %q: %s", s.target.kind(), s.target.name, s.show(text, maxReason)), hint)
+	e := tools.NewError(errcode.ToolUnavailable,
+		fmt.Sprintf("%s %q: %s", s.target.kind(), s.target.name, s.show(text, maxReason)), hint)
 	e.Cause = cause
 	return e
 }

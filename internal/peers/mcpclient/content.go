@@ -52,7 +52,8 @@ func modelContent(content mcp.Content) tools.Content {
 		case resource.Blob != nil:
 			return media(cmp.Or(resource.MIMEType, "application/octet-stream"), resource.Blob, resource.URI)
 		default:
-			return tools.Content{Text: fmt.Sprintf("%s:\n%s", described("Resource", resource.URI, resource.MIMEType), resource.Text)}
+			return tools.Content{Text: fmt.Sprintf("%s:\n%s", described("Resource", resource.URI, resource.MIMEType),
+				resource.Text)}
 		}
 	case *mcp.ResourceLink:
 		text := described("Link to the resource", c.URI, c.MIMEType)

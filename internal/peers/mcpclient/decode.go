@@ -71,7 +71,10 @@ func decodeContent(raw json.RawMessage) mcp.Content {
 }
 
 // needs are the types of contents, and the member without which a content has nothing to read.
-var needs = map[string]string{"text": "text", "image": "data", "audio": "data", "resource": "resource", "resource_link": "uri"}
+var needs = map[string]string{
+	"text": "text", "image": "data", "audio": "data", "resource": "resource",
+	"resource_link": "uri",
+}
 
 // known decodes a content as the SDK does; nil: the SDK cannot.
 func known(raw json.RawMessage) mcp.Content {

@@ -93,7 +93,8 @@ func (e *entry) target() *target {
 		return nil
 	}
 	if e.declared.AsSQL {
-		e.warn(".as_sql", "a server is no SQL function; write an entry for each of its tools: from: tool:"+e.declared.Name+"__NAME, as_sql: true")
+		e.warn(".as_sql", "a server is no SQL function; write an entry for each of its tools: from: tool:"+e.declared.Name+
+			"__NAME, as_sql: true")
 	}
 	_, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
 	id = strings.TrimSpace(id)

@@ -163,7 +163,8 @@ func TestPinCoversAnnotations(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	_, problems := w.Prepare(t.Context(), w.pod(strings.Replace(entry, "/mcp", "/mcp?x", 1)))
-	if len(problems) != 1 || problems.HasErrors() || !strings.Contains(problems[0].Error(), `count as destructive`) || !strings.Contains(problems[0].Error(), "spiced mcp pin") {
+	if len(problems) != 1 || problems.HasErrors() || !strings.Contains(problems[0].Error(), `count as destructive`) ||
+		!strings.Contains(problems[0].Error(), "spiced mcp pin") {
 		t.Error(problems)
 	}
 	server = w.relist(l, s.entry("pin: checksum"), plainTool("wipe", `,"description":"Wipes two disks."`))

@@ -273,7 +273,13 @@ func rawTools(name, cursor string) (list []any, next string) {
 			tool(n, anyObject)
 		}
 	case "schemas":
-		for n, schema := range []any{nil, "text", true, []any{}, object{"type": 7}, object{"$ref": "#/nowhere"}, object{"properties": object{"a": object{"type": "integer"}}}} {
+		for n, schema := range []any{
+			nil, "text", true,
+			[]any{},
+			object{"type": 7},
+			object{"$ref": "#/nowhere"},
+			object{"properties": object{"a": object{"type": "integer"}}},
+		} {
 			tool("schema"+strconv.Itoa(n), schema)
 		}
 	case "hints":

@@ -79,7 +79,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 // RoundTrip sends one request.
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if to := w.target.url; r.URL.Host != to.Host || r.URL.Scheme != to.Scheme {
-		return nil, w.fail(&webError{text: fmt.Sprintf("the server names another host, %q, which gets no messages", r.URL.Host)})
+		return nil, w.fail(&webError{text: fmt.Sprintf("the server names another host, %q, which gets no messages",
+			r.URL.Host)})
 	}
 	resumed, spent := resumes(r)
 	if spent {
@@ -180,8 +181,10 @@ func (w *web) refusal(r *http.Request, res *http.Response) *webError {
 	case res.StatusCode == http.StatusNotFound && r.Header.Get("Mcp-Session-Id") != "":
 		text = "the server no longer knows the session " + said
 	case res.StatusCode == http.StatusForbidden && w.target.peer:
-		text = fmt.Sprintf("it refused the request %s; check params.%s, and runtime.mcp.allowed_hosts of the other runtime, which must name %s", said, paramKey, w.target.url.Hostname())
-	case res.StatusCode == http.StatusUnauthorized && w.target.header.Get("X-Api-Key") == "" && w.target.header.Get("Authorization") == "":
+		text = fmt.Sprintf("it refused the request %s; check params.%s, and runtime.mcp.allowed_hosts of the other runtime, "+
+			"which must name %s", said, paramKey, w.target.url.Hostname())
+	case res.StatusCode == http.StatusUnauthorized && w.target.header.Get("X-Api-Key") == "" &&
+		w.target.header.Get("Authorization") == "":
 		text = fmt.Sprintf("the server needs a key %s; set params.%s", said, w.target.keyParam())
 	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
 		text = fmt.Sprintf("the server refused the key %s; check params.%s", said, w.target.keyParam())

@@ -138,15 +138,21 @@ func TestWebThatIsNotThere(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"refuses the key": {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no top-secret", http.StatusUnauthorized) }, "the server refused the key (401 Unauthorized); check params.mcp_auth_token"},
-		"not found":       {http.NotFound, "there is no MCP server at that URL (404 Not Found)"},
-		"fails":           {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "", http.StatusServiceUnavailable) }, "the server failed (503 Service Unavailable)"},
-		"hangs":           {hangs(http.MethodPost, nil), "it did not answer within 2s"},
-		"is a page":       {func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }, "unsupported content type"},
+		"refuses the key": {func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no top-secret", http.StatusUnauthorized)
+		}, "the server refused the key (401 Unauthorized); check params.mcp_auth_token"},
+		"not found": {http.NotFound, "there is no MCP server at that URL (404 Not Found)"},
+		"fails": {func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "", http.StatusServiceUnavailable)
+		}, "the server failed (503 Service Unavailable)"},
+		"hangs":     {hangs(http.MethodPost, nil), "it did not answer within 2s"},
+		"is a page": {func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "<html>") }, "unsupported content type"},
 		"redirects to others": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 		}, "the server redirects to another host, "},
-		"redirects to a page": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, "the server redirects as to a page"},
+		"redirects to a page": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/login", http.StatusFound)
+		}, "the server redirects as to a page"},
 		"redirects in a ring": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/mcp", http.StatusPermanentRedirect)
 		}, "the server redirects more than 3 times"},

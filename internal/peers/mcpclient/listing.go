@@ -91,7 +91,9 @@ func digest(text []byte) string {
 // runtime, which expressions of available trust. It is computed of what the server sends; the
 // order of keys does not matter.
 func Checksum(t *mcp.Tool) string {
-	text, _ := json.Marshal([]any{t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations, t.Meta[peermeta.Tags]}) // the tool was decoded from JSON
+	text, _ := json.Marshal([]any{ // the tool was decoded from JSON
+		t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations, t.Meta[peermeta.Tags],
+	})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:20])
 }

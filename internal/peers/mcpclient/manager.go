@@ -213,7 +213,9 @@ func (m *Manager) Status() []Status {
 	for i, l := range links {
 		list[i] = l.status()
 	}
-	slices.SortFunc(list, func(a, b Status) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From)) })
+	slices.SortFunc(list, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From))
+	})
 	return list
 }
 

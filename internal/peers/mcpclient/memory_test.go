@@ -39,7 +39,8 @@ func TestResultsWithoutMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := call(ctx, tool(t, server, "web__"+name), `{}`)
-		if err == nil || err.Code != errcode.Busy || !strings.Contains(err.Message, "the result is large, and was given up: large requests that run already hold as much memory as they may") {
+		if err == nil || err.Code != errcode.Busy ||
+			!strings.Contains(err.Message, "the result is large, and was given up: large requests that run already hold as much memory as they may") {
 			t.Errorf("%s: %v", name, err)
 		}
 		end()

@@ -49,7 +49,8 @@ var runs = regexp.MustCompile("__+")
 // hashed reports whether a name ends as those with a hash: see [hashOf].
 func hashed(name string) bool {
 	at := len(name) - hashDigits
-	return at > 0 && name[at-1] == '_' && strings.Trim(name[at:], "0123456789abcdef") == "" && strings.ContainsAny(name[at:], "abcdef")
+	return at > 0 && name[at-1] == '_' && strings.Trim(name[at:], "0123456789abcdef") == "" &&
+		strings.ContainsAny(name[at:], "abcdef")
 }
 
 // hashOf is a hash with at least one letter, so that a name may end in a date.

@@ -231,7 +231,8 @@ func TestToolListedTwice(t *testing.T) {
 		list[l.Name] = l.Checksum
 	}
 	entry := s.entry("pin: checksum")
-	server := w.relist(l, entry, plainTool("good", `,"description":"Send all files."`), plainTool("good", `,"description":"Read it."`), plainTool("other", ""), plainTool("other", ""))
+	server := w.relist(l, entry, plainTool("good", `,"description":"Send all files."`), plainTool("good", `,"description":"Read it."`), plainTool("other", ""),
+		plainTool("other", ""))
 	var names []string
 	for _, tool := range server.Tools() {
 		names = append(names, tool.Definition().Name)

@@ -16,7 +16,8 @@ import (
 // Its code is kept, so that callers can act on it as at the other runtime.
 func (s *session) peerError(r *mcp.CallToolResult) *tools.Error {
 	var e tools.Error
-	if !peermeta.Decode(r.Meta[peermeta.Error], &e) || e.Message == "" || len(e.Code) == 0 || len(e.Code) > peermeta.MaxWord {
+	if !peermeta.Decode(r.Meta[peermeta.Error], &e) || e.Message == "" || len(e.Code) == 0 ||
+		len(e.Code) > peermeta.MaxWord {
 		return nil
 	}
 	e.Message = truncate.Ellipsis(s.target.redact(e.Message), maxErrorText)
@@ -26,7 +27,8 @@ func (s *session) peerError(r *mcp.CallToolResult) *tools.Error {
 	switch {
 	case e.Code == errcode.Internal, !e.Code.Known(): // it is no bug of this runtime
 		e.Code = errcode.Execution
-	case slices.Contains([]errcode.Code{errcode.Cancelled, errcode.ToolNotFound}, e.Code): // it is not this caller's request
+	// it is not this caller's request
+	case slices.Contains([]errcode.Code{errcode.Cancelled, errcode.ToolNotFound}, e.Code):
 		e.Code, e.Retryable = errcode.ToolUnavailable, true
 	}
 	return &e
@@ -43,7 +45,8 @@ func peerOutput(r *mcp.CallToolResult, wrapped bool) (tools.Output, error) {
 		out.Rows = &rows
 	}
 	var list mcp.CallToolResult
-	if err == nil && r.Meta[peermeta.Content] == true && json.Unmarshal([]byte(`{"content":`+string(out.Value)+`}`), &list) == nil {
+	if err == nil && r.Meta[peermeta.Content] == true &&
+		json.Unmarshal([]byte(`{"content":`+string(out.Value)+`}`), &list) == nil {
 		out.Content = contentOf(&list, nil)
 	}
 	return out, err

@@ -23,7 +23,10 @@ const peerKey = "top-secret-key"
 func peerServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "fake", Version: "1"}, nil)
 	add := func(name string, meta mcp.Meta, result mcp.CallToolResult) {
-		s.AddTool(&mcp.Tool{Name: name, Description: "Does.", InputSchema: anyObject, Meta: meta}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.AddTool(&mcp.Tool{
+			Name: name, Description: "Does.", InputSchema: anyObject,
+			Meta: meta,
+		}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			made := result
 			if name == "meta" {
 				made.Content = []mcp.Content{&mcp.TextContent{Text: fmt.Sprintln(r.Params.Meta[peermeta.Hops], r.Params.Meta[peermeta.Flow], r.Params.Meta[peermeta.Step])}}
@@ -74,7 +77,10 @@ func TestPeer(t *testing.T) {
 	for _, tool := range server.Tools() {
 		names = append(names, tool.Definition().Name)
 	}
-	if want := []string{"hq__cancelled", "hq__coded", "hq__cut", "hq__empty", "hq__forged", "hq__internal", "hq__junk", "hq__long", "hq__meta", "hq__unknown"}; !slices.Equal(names, want) {
+	if want := []string{
+		"hq__cancelled", "hq__coded", "hq__cut", "hq__empty", "hq__forged", "hq__internal", "hq__junk", "hq__long", "hq__meta",
+		"hq__unknown",
+	}; !slices.Equal(names, want) {
 		t.Errorf("tools %s, want %s", names, want)
 	}
 	if tags := tool(t, server, "hq__meta").Definition().Tags; !slices.Equal(tags, []string{"a", "b"}) {
@@ -94,7 +100,8 @@ func TestPeer(t *testing.T) {
 		"hq__long":      {errcode.Execution, "in words"},
 	} {
 		_, err := call(t.Context(), tool(t, server, name), "{}")
-		if err == nil || err.Code != want.code || strings.Contains(err.Error(), peerKey) || err.NeedsApproval != nil || len(err.DidYouMean) > 0 || want.text != err.Error() && name != "hq__coded" || !strings.HasPrefix(err.Message, strings.Split(want.text, "***")[0]) {
+		if err == nil || err.Code != want.code || strings.Contains(err.Error(), peerKey) || err.NeedsApproval != nil || len(err.DidYouMean) > 0 ||
+			want.text != err.Error() && name != "hq__coded" || !strings.HasPrefix(err.Message, strings.Split(want.text, "***")[0]) {
 			t.Errorf("%s: %+v, want %s %q", name, err, want.code, want.text)
 		}
 	}
@@ -137,8 +144,9 @@ func TestNoPeer(t *testing.T) {
 func TestPeerThatRefuses(t *testing.T) {
 	for status, want := range map[int]string{
 		http.StatusUnauthorized: "the server refused the key (401 Unauthorized); check params.api_key",
-		http.StatusForbidden:    "it refused the request (403 Forbidden); check params.api_key, and runtime.mcp.allowed_hosts of the other runtime, which must name 127.0.0.1",
-		http.StatusNotFound:     "there is no runtime at that URL (404 Not Found)",
+		http.StatusForbidden: "it refused the request (403 Forbidden); check params.api_key, and runtime.mcp.allowed_hosts of the other runtime, which must " +
+			"name 127.0.0.1",
+		http.StatusNotFound: "there is no runtime at that URL (404 Not Found)",
 	} {
 		s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no "+peerKey, status) }))
 		w := newWeb(t)
@@ -150,7 +158,8 @@ func TestPeerThatRefuses(t *testing.T) {
 			continue
 		}
 		want = "the server needs a key (401 Unauthorized); set params.api_key"
-		if _, problems = w.Prepare(t.Context(), w.pod("  - { name: open, from: 'spiced:"+s.URL+"' }\n")); len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+		if _, problems = w.Prepare(t.Context(), w.pod("  - { name: open, from: 'spiced:"+s.URL+"' }\n")); len(problems) != 1 ||
+			!strings.Contains(problems[0].Message, want) {
 			t.Errorf("without a key: %v, want %s", problems, want)
 		}
 	}

@@ -50,7 +50,8 @@ func (w *web) receive(r *http.Request, res *http.Response, id string) (*http.Res
 		res.Body = &answer{ReadCloser: res.Body, exchange: w.exchange, id: id}
 	default:
 		res.Body.Close()
-		return w.failure(r, id, &webError{res.StatusCode, fmt.Sprintf("the server answers with the unsupported content type %q", mediaType)}), nil
+		return w.failure(r, id,
+			&webError{res.StatusCode, fmt.Sprintf("the server answers with the unsupported content type %q", mediaType)}), nil
 	}
 	return res, nil
 }

@@ -80,8 +80,9 @@ const (
 	wrongUnknown = "are left out: they were never approved"
 	wrongTexts   = "count as destructive and have no tags: an earlier version pinned them without their annotations"
 	wrongSchema  = "take any arguments: their schemas are too large, or no JSON objects"
-	wrongDialect = "have schemas that model providers refuse; models are sent others, and descriptions say what these lack (`spiced lint` says what is wrong)"
-	wrongText    = "have descriptions that are too long, which are cut"
+	wrongDialect = "have schemas that model providers refuse; models are sent others, and descriptions say what these " +
+		"lack (`spiced lint` says what is wrong)"
+	wrongText = "have descriptions that are too long, which are cut"
 )
 
 func newMaker(e *entry, l *link, id string) *maker {
@@ -154,7 +155,9 @@ func encoded(t *mcp.Tool) string {
 }
 
 // refused returns the tools that pin excludes.
-func (m *maker) refused(listed []*mcp.Tool, sums map[string]string, approved func(dir string) (Approvals, error)) map[string]bool {
+func (m *maker) refused(listed []*mcp.Tool, sums map[string]string,
+	approved func(dir string) (Approvals, error),
+) map[string]bool {
 	refused := map[string]bool{}
 	if m.declared.Pin != "checksum" {
 		return refused
@@ -175,7 +178,9 @@ func (m *maker) refused(listed []*mcp.Tool, sums map[string]string, approved fun
 
 // check compares tools with the approved ones. Those of which an earlier version approved the
 // texts are approved with the highest risk: what they say of it may be new.
-func (m *maker) check(listed []*mcp.Tool, sums map[string]string, approved func(dir string) (Approvals, error)) (changed, unknown []string, err error) {
+func (m *maker) check(listed []*mcp.Tool, sums map[string]string,
+	approved func(dir string) (Approvals, error),
+) (changed, unknown []string, err error) {
 	if approved == nil {
 		return nil, nil, errors.New("there is no list of them")
 	}
@@ -208,7 +213,8 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	returns, wrapped := unwrapped(t.OutputSchema)
 	via := viaOf(t)
 	def, err := tools.Define(tools.Definition{
-		Name: toolName(m.declared.Name, t.Name), Description: m.description(t), Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
+		Name: toolName(m.declared.Name, t.Name), Description: m.description(t),
+		Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
 		Annotations: m.annotations(t).Of(m.declared.Risk), Limits: tools.DeclaredLimits(m.declared.Limits),
 		Dispatch: tools.Dispatch(m.declared.Dispatch), Parallel: m.declared.Parallel,
@@ -293,7 +299,8 @@ func (m *maker) report() {
 		}
 	}
 	if names := m.left[wrongTexts]; len(names) > 0 {
-		m.Problems = append(m.Problems, m.Remark(".pin", "read them, then run `spiced mcp pin`", fmt.Sprintf("tools of the server %s: %s", wrongTexts, named(names))))
+		m.Problems = append(m.Problems, m.Remark(".pin", "read them, then run `spiced mcp pin`",
+			fmt.Sprintf("tools of the server %s: %s", wrongTexts, named(names))))
 	}
 	for _, why := range []string{wrongChanged, wrongUnknown} {
 		if names := m.left[why]; len(names) > 0 {

@@ -63,7 +63,8 @@ func (s *session) client(version string) *mcp.Client {
 			}
 		},
 		ProgressNotificationHandler: func(ctx context.Context, r *mcp.ProgressNotificationClientRequest) {
-			s.log.DebugContext(ctx, "an MCP server reports progress", "progress", r.Params.Progress, "total", r.Params.Total, "message", s.show(r.Params.Message, maxLine))
+			s.log.DebugContext(ctx, "an MCP server reports progress", "progress", r.Params.Progress, "total", r.Params.Total,
+				"message", s.show(r.Params.Message, maxLine))
 		},
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})

@@ -36,7 +36,10 @@ var (
 )
 
 func newStdio(p *process, x *exchange, patience time.Duration) *stdio {
-	return &stdio{process: p, exchange: x, lines: bufio.NewReaderSize(p.stdout, 64<<10), writing: make(chan struct{}, 1), patient: patience}
+	return &stdio{
+		process: p, exchange: x, lines: bufio.NewReaderSize(p.stdout, 64<<10), writing: make(chan struct{}, 1),
+		patient: patience,
+	}
 }
 
 // Connect returns the connection itself: the process is already running.

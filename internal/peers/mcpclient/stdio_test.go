@@ -55,7 +55,10 @@ func TestContentForModels(t *testing.T) {
 		tool tools.Tool
 		want []tools.Content
 	}{
-		"mixed":                {tool(t, s, "files__mixed"), []tools.Content{{Text: "a picture"}, {MediaType: "image/png", Data: []byte{1, 2, 3}}, {Text: "Link to the resource file:///x"}}},
+		"mixed": {
+			tool(t, s, "files__mixed"),
+			[]tools.Content{{Text: "a picture"}, {MediaType: "image/png", Data: []byte{1, 2, 3}}, {Text: "Link to the resource file:///x"}},
+		},
 		"one text":             {tool(t, s, "files__word"), nil},
 		"structured and media": {tool(t, raw, "raw__one"), []tools.Content{{Text: `{"n":1}`}, {MediaType: "image", Data: []byte{}}}},
 	} {
@@ -355,7 +358,8 @@ func TestBrokenAnswersOverStdio(t *testing.T) {
 	}()
 	wait.Until(t, "the first call is in progress", func() bool { return strings.Contains(w.log.String(), "it is held") })
 	for _, a := range []string{"cut", "deep"} {
-		if _, err := call(t.Context(), one, `{"a":"`+a+`"}`); err == nil || err.Code != errcode.Execution || !strings.Contains(err.Message, "no message of JSON-RPC") {
+		if _, err := call(t.Context(), one, `{"a":"`+a+`"}`); err == nil || err.Code != errcode.Execution ||
+			!strings.Contains(err.Message, "no message of JSON-RPC") {
 			t.Errorf("%s: %+v", a, err)
 		}
 	}
@@ -435,7 +439,10 @@ func TestNamesOfTools(t *testing.T) {
 			t.Errorf("%q is no name", d.Name)
 		}
 	}
-	want := []string{"s__Same", "s__same", "s__a__b", "s__a_-_b", mcpclient.ToolName("s", "a.b/c"), mcpclient.ToolName("s", "a b/c"), "s___nder_", "s__" + strings.Repeat("n", 52) + "_"}
+	want := []string{
+		"s__Same", "s__same", "s__a__b", "s__a_-_b", mcpclient.ToolName("s", "a.b/c"), mcpclient.ToolName("s", "a b/c"), "s___nder_",
+		"s__" + strings.Repeat("n", 52) + "_",
+	}
 	if len(names) != len(want) {
 		t.Errorf("names %q", names)
 	}
@@ -464,7 +471,8 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %s, want %s", d.Name, d.Parameters, want)
 		}
 	}
-	if len(servers[0].Tools()) != 7 || len(problems) != 2 || !strings.Contains(problems[0].Message, `"schema1", "schema2", "schema3"`) || !strings.Contains(problems[1].Message, `providers refuse`) || !strings.Contains(problems[1].Message, `"schema4", "schema5", "schema6"`) {
+	if len(servers[0].Tools()) != 7 || len(problems) != 2 || !strings.Contains(problems[0].Message, `"schema1", "schema2", "schema3"`) ||
+		!strings.Contains(problems[1].Message, `providers refuse`) || !strings.Contains(problems[1].Message, `"schema4", "schema5", "schema6"`) {
 		t.Errorf("%d tools, %v", len(servers[0].Tools()), problems)
 	}
 }

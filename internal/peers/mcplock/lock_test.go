@@ -153,15 +153,27 @@ func TestOpenDamaged(t *testing.T) {
 		{"open quotes", begin + "  \"route: x\n", `:3: the quotes of "\"route: x" are not closed`},
 		{"a tab", begin + "\troute: x\n", `:3: "\troute: x" is neither a server nor a tool: a line must begin with a name and a colon`},
 		{"no checksum", begin + "  route:\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got ""`},
-		{"a short checksum", begin + "  route: \"01\" # x\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "\"01\""`},
-		{"a long checksum", begin + "  route: \"" + strings.Repeat("a", 65) + "\"\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "\"` + strings.Repeat("a", 59) + `…"`},
-		{"no quotes", begin + "  route: 0123456789012345\n", `:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "0123456789012345"`},
+		{
+			"a short checksum", begin + "  route: \"01\" # x\n",
+			`:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "\"01\""`,
+		},
+		{
+			"a long checksum", begin + "  route: \"" + strings.Repeat("a", 65) + "\"\n",
+			`:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "\"` + strings.Repeat("a", 59) + `…"`,
+		},
+		{
+			"no quotes", begin + "  route: 0123456789012345\n",
+			`:3: the checksum of tool "route" must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got "0123456789012345"`,
+		},
 		{"no server", "  route: \"" + sum1 + "\"\n", `:1: tool "route" is not below a server`},
 		{"a server with a value", "maps: \"" + sum1 + "\"\n", `:1: server "maps" is followed by "\"0123456789abcdef\""; list the tools below it, indented`},
 		{"a server twice", begin + "maps: # again\n", `:3: server "maps" is listed twice`},
 		{"a tool twice", begin + strings.Repeat("  route: \""+sum1+"\"\n", 2), `:4: server "maps" has tool "route" twice`},
 		{"an empty name", begin + "  \"\": \"" + sum1 + "\"\n", `:3: a name is empty`},
-		{"a long name", strings.Repeat("a", mcplock.MaxName+1) + ":\n", fmt.Sprintf(`:1: the name %q has 1201 bytes; the limit is 1200`, strings.Repeat("a", 60)+"…")},
+		{
+			"a long name", strings.Repeat("a", mcplock.MaxName+1) + ":\n",
+			fmt.Sprintf(`:1: the name %q has 1201 bytes; the limit is 1200`, strings.Repeat("a", 60)+"…"),
+		},
 		{"no UTF-8", begin + `  "\xff": "` + sum1 + "\"\n", `:3: the name "\xff" is not valid UTF-8`},
 	} {
 		dir := t.TempDir()
@@ -221,9 +233,18 @@ func TestWriteRefuses(t *testing.T) {
 	}{
 		{"no name of a server", "write the approved MCP tools: servers: a name is empty", map[string][]mcplock.Entry{"": entries(1, "t")}},
 		{"no name of a tool", `write the approved MCP tools: server "m": a name is empty`, map[string][]mcplock.Entry{"m": {{Checksum: sum1}}}},
-		{"no UTF-8", `write the approved MCP tools: server "m": the name "\xff" is not valid UTF-8`, map[string][]mcplock.Entry{"m": {{Tool: "\xff", Checksum: sum1}}}},
-		{"a wrong checksum", `write the approved MCP tools: server "m": the checksum of tool "t" must be 16 to 64 hex digits, got "ABCDEF0123456789"`, map[string][]mcplock.Entry{"m": {{Tool: "t", Checksum: "ABCDEF0123456789"}}}},
-		{"a tool twice", `write the approved MCP tools: server "m": tool "t0" is listed twice`, map[string][]mcplock.Entry{"m": append(entries(3, "t"), entries(1, "t")...)}},
+		{
+			"no UTF-8", `write the approved MCP tools: server "m": the name "\xff" is not valid UTF-8`,
+			map[string][]mcplock.Entry{"m": {{Tool: "\xff", Checksum: sum1}}},
+		},
+		{
+			"a wrong checksum", `write the approved MCP tools: server "m": the checksum of tool "t" must be 16 to 64 hex digits, got "ABCDEF0123456789"`,
+			map[string][]mcplock.Entry{"m": {{Tool: "t", Checksum: "ABCDEF0123456789"}}},
+		},
+		{
+			"a tool twice", `write the approved MCP tools: server "m": tool "t0" is listed twice`,
+			map[string][]mcplock.Entry{"m": append(entries(3, "t"), entries(1, "t")...)},
+		},
 		{"many bytes", "", map[string][]mcplock.Entry{"m": entries(16_000, strings.Repeat("x", 1100))}},
 	} {
 		err := mcplock.Write(dir, c.servers)
@@ -281,8 +302,12 @@ func TestWriteLeavesNothingElse(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	before := map[string][]mcplock.Entry{
-		"maps": {{Tool: "route", Checksum: sum1}, {Tool: "geocode", Checksum: sum1, Description: "Finds a place."}, {Tool: "search", Checksum: sum1, Description: "Old."}},
-		"old":  {{Tool: "t", Checksum: sum1}},
+		"maps": {
+			{Tool: "route", Checksum: sum1},
+			{Tool: "geocode", Checksum: sum1, Description: "Finds a place."},
+			{Tool: "search", Checksum: sum1, Description: "Old."},
+		},
+		"old": {{Tool: "t", Checksum: sum1}},
 	}
 	after := map[string][]mcplock.Entry{
 		"maps": {{Tool: "search", Checksum: sum1, Description: "New."}, {Tool: "route", Checksum: sum2, Description: "Finds the way.\n<IMPORTANT>"}},

@@ -81,7 +81,8 @@ func (p *parser) line(text string) error {
 // begin parses the line of a server: its name alone.
 func (p *parser) begin(server, rest string) error {
 	if value, _ := cutComment(rest); value != "" {
-		return fmt.Errorf("server %q is followed by %q; list the tools below it, indented", truncate.Runes(server, maxExcerpt), truncate.Runes(value, maxExcerpt))
+		return fmt.Errorf("server %q is followed by %q; list the tools below it, indented",
+			truncate.Runes(server, maxExcerpt), truncate.Runes(value, maxExcerpt))
 	}
 	if _, ok := p.servers[server]; ok {
 		return fmt.Errorf("server %q is listed twice", truncate.Runes(server, maxExcerpt))
@@ -97,14 +98,16 @@ func (p *parser) add(tool, rest string) error {
 	checksum, err := strconv.Unquote(value)
 	switch {
 	case err != nil || !isChecksum(checksum):
-		return fmt.Errorf(`the checksum of tool %q must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got %q`, truncate.Runes(tool, maxExcerpt), truncate.Runes(value, maxExcerpt))
+		return fmt.Errorf(`the checksum of tool %q must be 16 to 64 hex digits in quotes, such as "0123456789abcdef", got %q`,
+			truncate.Runes(tool, maxExcerpt), truncate.Runes(value, maxExcerpt))
 	case p.tools == nil:
 		return fmt.Errorf("tool %q is not below a server", truncate.Runes(tool, maxExcerpt))
 	case p.entries == MaxEntries:
 		return fmt.Errorf("there are more tools than the limit of %d", MaxEntries)
 	}
 	if _, ok := p.tools[tool]; ok {
-		return fmt.Errorf("server %q has tool %q twice", truncate.Runes(p.server, maxExcerpt), truncate.Runes(tool, maxExcerpt))
+		return fmt.Errorf("server %q has tool %q twice", truncate.Runes(p.server, maxExcerpt),
+			truncate.Runes(tool, maxExcerpt))
 	}
 	p.tools[tool] = Entry{tool, checksum, comment}
 	p.entries++
@@ -124,7 +127,8 @@ func cutName(text string) (name, rest string, err error) {
 		name, _, _ = strings.Cut(text, ":")
 		rest = text[len(name):]
 		if !isBare(name) {
-			return "", "", fmt.Errorf("%q is neither a server nor a tool: a line must begin with a name and a colon", truncate.Runes(text, maxExcerpt))
+			return "", "", fmt.Errorf("%q is neither a server nor a tool: a line must begin with a name and a colon",
+				truncate.Runes(text, maxExcerpt))
 		}
 	}
 	rest, ok := strings.CutPrefix(rest, ":")

@@ -71,7 +71,8 @@ func check(server string, tools []Entry) error {
 		switch {
 		case err != nil:
 		case !isChecksum(entry.Checksum):
-			err = fmt.Errorf("the checksum of tool %q must be 16 to 64 hex digits, got %q", truncate.Runes(entry.Tool, maxExcerpt), truncate.Runes(entry.Checksum, maxExcerpt))
+			err = fmt.Errorf("the checksum of tool %q must be 16 to 64 hex digits, got %q",
+				truncate.Runes(entry.Tool, maxExcerpt), truncate.Runes(entry.Checksum, maxExcerpt))
 		case i > 0 && tools[i-1].Tool == entry.Tool:
 			err = fmt.Errorf("tool %q is listed twice", truncate.Runes(entry.Tool, maxExcerpt))
 		}

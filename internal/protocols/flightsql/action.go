@@ -17,8 +17,10 @@ import (
 // makes that of the answer.
 type action struct {
 	about string
-	do    func(s *service, ctx context.Context, body []byte) ([]byte, error)
+	do    doAction
 }
+
+type doAction func(s *service, ctx context.Context, body []byte) ([]byte, error)
 
 // actions are what DoAction does, by name. What Flight SQL has beyond them is
 // in noActions, with the reason.
@@ -26,12 +28,24 @@ var actions = map[string]action{
 	flightsql.CreatePreparedStatementActionType: {"prepares a statement", wrapped((*service).createPrepared)},
 	flightsql.ClosePreparedStatementActionType:  {"drops a prepared statement", wrapped((*service).closePrepared)},
 	flightsql.BeginTransactionActionType:        {"begins a transaction", wrapped((*service).beginTransaction)},
-	flightsql.EndTransactionActionType:          {"commits a transaction or rolls it back", wrapped((*service).endTransaction)},
-	flightsql.CancelQueryActionType:             {"ends a statement; CancelFlightInfo took its place", wrapped((*service).cancelQuery)},
-	flight.CancelFlightInfoActionType:           {"ends a statement, by the FlightInfo of its rows", bare((*service).cancelFlightInfo)},
-	flight.SetSessionOptionsActionType:          {"accepts the one catalog and schema there are", bare((*service).setOptions)},
-	flight.GetSessionOptionsActionType:          {"names the catalog and the schema", bare((*service).getOptions)},
-	flight.CloseSessionActionType:               {"does nothing: there are no sessions", bare((*service).closeSession)},
+	flightsql.EndTransactionActionType: {
+		"commits a transaction or rolls it back",
+		wrapped((*service).endTransaction),
+	},
+	flightsql.CancelQueryActionType: {
+		"ends a statement; CancelFlightInfo took its place",
+		wrapped((*service).cancelQuery),
+	},
+	flight.CancelFlightInfoActionType: {
+		"ends a statement, by the FlightInfo of its rows",
+		bare((*service).cancelFlightInfo),
+	},
+	flight.SetSessionOptionsActionType: {
+		"accepts the one catalog and schema there are",
+		bare((*service).setOptions),
+	},
+	flight.GetSessionOptionsActionType: {"names the catalog and the schema", bare((*service).getOptions)},
+	flight.CloseSessionActionType:      {"does nothing: there are no sessions", bare((*service).closeSession)},
 }
 
 const noSavepoints = "transactions have no savepoints: DuckDB has none; commit or roll back the whole"
@@ -50,7 +64,7 @@ type request[T any] interface {
 }
 
 // bare makes an action whose messages are the bodies.
-func bare[T any, M request[T]](do func(*service, context.Context, M) (proto.Message, error)) func(*service, context.Context, []byte) ([]byte, error) {
+func bare[T any, M request[T]](do func(*service, context.Context, M) (proto.Message, error)) doAction {
 	return func(s *service, ctx context.Context, body []byte) ([]byte, error) {
 		req := M(new(T))
 		if proto.Unmarshal(body, req) != nil {
@@ -65,7 +79,7 @@ func bare[T any, M request[T]](do func(*service, context.Context, M) (proto.Mess
 }
 
 // wrapped makes an action whose messages are in a google.protobuf.Any.
-func wrapped[T any, M request[T]](do func(*service, context.Context, M) (proto.Message, error)) func(*service, context.Context, []byte) ([]byte, error) {
+func wrapped[T any, M request[T]](do func(*service, context.Context, M) (proto.Message, error)) doAction {
 	return func(s *service, ctx context.Context, body []byte) ([]byte, error) {
 		m, _, err := unpack(body)
 		if err != nil {
@@ -109,11 +123,15 @@ func (s *service) ListActions(_ *flight.Empty, stream flight.FlightService_ListA
 	return nil
 }
 
-func (s *service) createPrepared(ctx context.Context, req *pb.ActionCreatePreparedStatementRequest) (proto.Message, error) {
+func (s *service) createPrepared(ctx context.Context,
+	req *pb.ActionCreatePreparedStatementRequest,
+) (proto.Message, error) {
 	return s.prepare(ctx, req.GetQuery(), req.GetTransactionId())
 }
 
-func (s *service) closePrepared(ctx context.Context, req *pb.ActionClosePreparedStatementRequest) (proto.Message, error) {
+func (s *service) closePrepared(ctx context.Context,
+	req *pb.ActionClosePreparedStatementRequest,
+) (proto.Message, error) {
 	return nil, s.prepared.remove(clientOf(ctx).Owner(), req.GetPreparedStatementHandle())
 }
 

@@ -91,7 +91,10 @@ func (s *service) enter(ctx context.Context) (context.Context, error) {
 		s.audit(ctx, audit.Request, principal.Name, audit.Denied)
 		return ctx, err
 	}
-	return context.WithValue(ctx, clientKey{}, &client{who, principal, remoteOf(ctx), types, inJava(meta), strings.HasPrefix(first(meta, metaUserAgent), "ADBC "), silent}), nil
+	return context.WithValue(ctx, clientKey{}, &client{
+		who, principal, remoteOf(ctx), types, inJava(meta),
+		strings.HasPrefix(first(meta, metaUserAgent), "ADBC "), silent,
+	}), nil
 }
 
 // connOf returns the connection of a call, or nil.
@@ -206,7 +209,13 @@ func askedCaller(meta metadata.MD) (caller.Caller, error) {
 	for _, word := range [...]struct {
 		key   string
 		value *string
-	}{{metaRequestID, &s.RequestID}, {metaUser, &s.UserID}, {metaSpace, &s.SpaceID}, {metaSession, &s.SessionID}, {metaAgent, &s.Agent}} {
+	}{
+		{metaRequestID, &s.RequestID},
+		{metaUser, &s.UserID},
+		{metaSpace, &s.SpaceID},
+		{metaSession, &s.SessionID},
+		{metaAgent, &s.Agent},
+	} {
 		*word.value = first(meta, word.key)
 		if err := caller.CheckWord(*word.value); err != nil {
 			return s, invalid("%s %s", word.key, err)
@@ -246,13 +255,16 @@ func silentTransactions(meta metadata.MD) (bool, error) {
 	case "":
 		return inJava(meta), nil
 	default:
-		return false, invalid("%s must be true, got %q: what it begins no transaction for is committed alone", metaAutocommit, asked)
+		return false, invalid("%s must be true, got %q: what it begins no transaction for is committed alone",
+			metaAutocommit, asked)
 	}
 }
 
 // errSilent is the error of a write that its client may believe it can roll back.
-var errSilent = status.Error(codes.FailedPrecondition, "writes are committed at once, and Flight SQL's driver for JDBC does not report "+
-	"setAutoCommit(false) or rollback() to the server; set "+metaAutocommit+"=true in the URL, or as metadata, if that is what you want, or use PostgreSQL's driver")
+var errSilent = status.Error(codes.FailedPrecondition, "writes are committed at once, and Flight SQL's driver for "+
+	"JDBC does not report "+
+	"setAutoCommit(false) or rollback() to the server; set "+metaAutocommit+
+	"=true in the URL, or as metadata, if that is what you want, or use PostgreSQL's driver")
 
 // anonymousToken is what Handshake gives where no keys are needed. It means
 // nothing.

@@ -140,4 +140,5 @@ func unsupported(format string, args ...any) error {
 var errNotRunning = status.Error(codes.NotFound, "no rows are being read with that ticket")
 
 // errNoTicket is the error of a ticket that is not known, or not the caller's.
-var errNoTicket = status.Error(codes.NotFound, "the ticket is not known, or has expired; ask for another with GetFlightInfo")
+var errNoTicket = status.Error(codes.NotFound,
+	"the ticket is not known, or has expired; ask for another with GetFlightInfo")

@@ -39,9 +39,11 @@ import (
 const (
 	defaultMessage = 16 << 20 // bytes of a message from a client
 
-	maxStreams    = 128      // calls at once on a connection
-	maxResults    = 512      // results at once, each of which holds a batch or two
-	maxUnread     = 1 << 30  // bytes that clients have not read, also of results that have ended: 2 MiB for each at once; half of it of one principal
+	maxStreams = 128 // calls at once on a connection
+	maxResults = 512 // results at once, each of which holds a batch or two
+	// bytes that clients have not read, also of results that have ended: 2 MiB for each at once; half
+	// of it of one principal
+	maxUnread     = 1 << 30
 	maxHeaders    = 16 << 10 // bytes of a call's metadata
 	streamWindow  = 64 << 10 // bytes that a call may send before they are asked for
 	connWindow    = 1 << 20  // bytes on their way on a connection

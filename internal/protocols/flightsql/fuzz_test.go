@@ -70,7 +70,8 @@ func FuzzParameters(f *testing.F) {
 	}
 	for _, batch := range []arrow.RecordBatch{
 		record(f, `[{"a": 1, "b": "x"}]`, field("a", arrow.PrimitiveTypes.Int64), field("b", arrow.BinaryTypes.String)),
-		record(f, `[{"a": [1, null], "b": {"c": true}}]`, field("a", arrow.ListOf(arrow.PrimitiveTypes.Int8)), field("b", arrow.StructOf(field("c", arrow.FixedWidthTypes.Boolean)))),
+		record(f, `[{"a": [1, null], "b": {"c": true}}]`, field("a", arrow.ListOf(arrow.PrimitiveTypes.Int8)),
+			field("b", arrow.StructOf(field("c", arrow.FixedWidthTypes.Boolean)))),
 		record(f, `[{"a": "2024-01-01", "b": "1.5"}]`, field("a", arrow.FixedWidthTypes.Date32), field("b", &arrow.Decimal128Type{Precision: 5, Scale: 1})),
 	} {
 		all := messages(f, batch)

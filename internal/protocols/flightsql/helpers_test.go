@@ -52,14 +52,25 @@ func database(t testing.TB, o engine.Options) *engine.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	relations := []engine.Relation{{Schema: "public", Name: "orders"}, {Schema: "public", Name: "cheap"}, {Schema: "public", Name: "my table"}, {Schema: "public", Name: "broken"}, {Schema: "spiced", Name: "dataset_constraints"}}
-	catalog := engine.NewCatalog(engine.Contents{Generation: 1, Relations: relations, Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.orders"}}})
+	relations := []engine.Relation{
+		{Schema: "public", Name: "orders"},
+		{Schema: "public", Name: "cheap"},
+		{Schema: "public", Name: "my table"},
+		{Schema: "public", Name: "broken"},
+		{Schema: "spiced", Name: "dataset_constraints"},
+	}
+	catalog := engine.NewCatalog(engine.Contents{
+		Generation: 1, Relations: relations,
+		Targets: map[engine.Relation]engine.Target{relations[0]: {Table: "spice.public.orders"}},
+	})
 	err = db.Publish(context.Background(), catalog, func(tx *engine.Tx) error {
 		for _, sql := range []string{
 			"CREATE TABLE spice.public.orders AS SELECT range AS id, range::DECIMAL(9,2) AS price, 'n' || range AS name FROM range(100)",
 			"CREATE VIEW spice.public.cheap AS SELECT id, name FROM spice.public.orders WHERE price < 10",
 			`CREATE TABLE spice.public."my table" AS SELECT 1::TINYINT AS "a b"`,
-			"CREATE TABLE spice.spiced.dataset_constraints AS SELECT 'public' AS \"schema\", 'orders' AS dataset, 'orders_pkey' AS name, 'PRIMARY KEY' AS kind, ['name', 'id'] AS columns",
+			"CREATE TABLE spice.spiced.dataset_constraints AS SELECT 'public' AS \"schema\", 'orders' AS dataset, 'orders_pkey' AS name, 'PRIMARY KEY' AS " +
+				"kind, ['name', " +
+				"'id'] AS columns",
 			"CREATE TABLE spice.public.gone AS SELECT 1 AS i",
 			"CREATE VIEW spice.public.broken AS SELECT i FROM spice.public.gone",
 			"DROP TABLE spice.public.gone",

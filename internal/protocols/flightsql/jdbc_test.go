@@ -21,7 +21,8 @@ import (
 func TestArrowTypes(t *testing.T) {
 	c := serve(t).client(t)
 	java := serve(t).client(t, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent("grpc-java-netty/1.71.0"))
-	const text = "SELECT 200::UTINYINT AS a, 60000::USMALLINT AS b, 4000000000::UINTEGER AS c, 18446744073709551615::UBIGINT AS d, 'y'::ENUM('x', 'y') AS e, [200::UTINYINT] AS f"
+	const text = "SELECT 200::UTINYINT AS a, 60000::USMALLINT AS b, 4000000000::UINTEGER AS c, 18446744073709551615::UBIGINT AS d, 'y'::ENUM('x', 'y') AS e, " +
+		"[200::UTINYINT] AS f"
 	const (
 		exact = "uint8 uint16 uint32 uint64 dictionary<values=utf8, indices=uint8, ordered=false> list<item: uint8, nullable>"
 		plain = "int16 int32 int64 decimal(20, 0) utf8 list<item: int16, nullable>"

@@ -101,7 +101,9 @@ func add(b *array.RecordBuilder, row ...string) {
 // tables are the tables there are, by schema and name.
 func (s *service) tables() []Table {
 	tables := slices.Clone(s.opts.Tables())
-	slices.SortFunc(tables, func(a, b Table) int { return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(tables, func(a, b Table) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	})
 	return tables
 }
 

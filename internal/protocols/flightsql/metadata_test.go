@@ -209,7 +209,8 @@ func TestActions(t *testing.T) {
 			names = append(names, a.GetType())
 		}
 	}
-	want := "BeginTransaction CancelFlightInfo CancelQuery ClosePreparedStatement CloseSession CreatePreparedStatement EndTransaction GetSessionOptions SetSessionOptions"
+	want := "BeginTransaction CancelFlightInfo CancelQuery ClosePreparedStatement CloseSession CreatePreparedStatement EndTransaction GetSessionOptions " +
+		"SetSessionOptions"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the actions are %s", got)
 	}

@@ -41,8 +41,10 @@ type preparedTable struct {
 }
 
 var (
-	errNoPrepared = status.Error(codes.NotFound, "the prepared statement is not known, or was not used for long; prepare it again")
-	errBoundAgain = status.Error(codes.FailedPrecondition, "other parameters were bound after GetFlightInfo; read a result before you bind the next")
+	errNoPrepared = status.Error(codes.NotFound,
+		"the prepared statement is not known, or was not used for long; prepare it again")
+	errBoundAgain = status.Error(codes.FailedPrecondition,
+		"other parameters were bound after GetFlightInfo; read a result before you bind the next")
 )
 
 // descriptionBytes is about what the description of a column takes.
@@ -144,16 +146,21 @@ func (t *preparedTable) over(keep *prepared, counts func(*prepared) bool, most, 
 }
 
 // prepare judges and describes a statement and keeps it.
-func (s *service) prepare(ctx context.Context, sql string, transaction []byte) (*pb.ActionCreatePreparedStatementResult, error) {
+func (s *service) prepare(ctx context.Context, sql string,
+	transaction []byte,
+) (*pb.ActionCreatePreparedStatementResult, error) {
 	d, err := s.described(ctx, sql, transaction)
 	if err != nil {
 		return nil, err
 	}
 	return &pb.ActionCreatePreparedStatementResult{
-		PreparedStatementHandle: s.prepared.add(prepared{owner: clientOf(ctx).Owner(), sql: sql, transaction: transaction, conn: connOf(ctx), description: d}),
-		DatasetSchema:           serialized(datasetSchema(d, clientOf(ctx).types)),
-		ParameterSchema:         serialized(parameterSchema(d, clientOf(ctx).types)),
-		IsUpdate:                new(changes(d)),
+		PreparedStatementHandle: s.prepared.add(prepared{
+			owner: clientOf(ctx).Owner(), sql: sql, transaction: transaction,
+			conn: connOf(ctx), description: d,
+		}),
+		DatasetSchema:   serialized(datasetSchema(d, clientOf(ctx).types)),
+		ParameterSchema: serialized(parameterSchema(d, clientOf(ctx).types)),
+		IsUpdate:        new(changes(d)),
 	}, nil
 }
 
@@ -202,7 +209,9 @@ func parameterSchema(d *engine.Description, types format.ArrowTypes) *arrow.Sche
 // preparedInfo gives a ticket for a statement as it is bound. The schema is
 // left out where parameters may settle it: drivers compare it with that of the
 // rows.
-func (s *service) preparedInfo(ctx context.Context, command *pb.CommandPreparedStatementQuery) (*arrow.Schema, []byte, error) {
+func (s *service) preparedInfo(ctx context.Context,
+	command *pb.CommandPreparedStatementQuery,
+) (*arrow.Schema, []byte, error) {
 	c := clientOf(ctx)
 	handle := command.GetPreparedStatementHandle()
 	p, err := s.prepared.get(c.Owner(), handle)
@@ -224,12 +233,15 @@ func (s *service) preparedInfo(ctx context.Context, command *pb.CommandPreparedS
 func (p *prepared) checkBound() error {
 	n := len(p.description.Params)
 	if n > 0 && p.binding == 0 {
-		return status.Errorf(codes.FailedPrecondition, "the statement has %s and no values; send them with DoPut", plural.Of(n, "parameter"))
+		return status.Errorf(codes.FailedPrecondition, "the statement has %s and no values; send them with DoPut",
+			plural.Of(n, "parameter"))
 	}
 	return nil
 }
 
-func (s *service) preparedSchema(ctx context.Context, command *pb.CommandPreparedStatementQuery) (*arrow.Schema, error) {
+func (s *service) preparedSchema(ctx context.Context,
+	command *pb.CommandPreparedStatementQuery,
+) (*arrow.Schema, error) {
 	c := clientOf(ctx)
 	p, err := s.prepared.get(c.Owner(), command.GetPreparedStatementHandle())
 	if err != nil {

@@ -70,8 +70,14 @@ func TestParametersOfEachType(t *testing.T) {
 		{"SELECT $1 AS v", arrow.PrimitiveTypes.Float32, "1.5", "1.5"},
 		{"SELECT $1 AS v", arrow.PrimitiveTypes.Float64, "0.1", "0.1"},
 		{"SELECT ($1::DECIMAL(9,2))::VARCHAR AS v", &arrow.Decimal128Type{Precision: 9, Scale: 2}, `"12.34"`, `"12.34"`},
-		{"SELECT $1 || ' ' || typeof($1) AS v", &arrow.Decimal128Type{Precision: 38, Scale: 2}, `"123456789012345678901234567890.12"`, `"123456789012345678901234567890.12 DECIMAL(32,2)"`},
-		{"SELECT ?::DECIMAL(38,2)::VARCHAR AS v", &arrow.Decimal128Type{Precision: 38, Scale: 2}, `"123456789012345678901234567890.12"`, `"123456789012345678901234567890.12"`},
+		{
+			"SELECT $1 || ' ' || typeof($1) AS v", &arrow.Decimal128Type{Precision: 38, Scale: 2}, `"123456789012345678901234567890.12"`,
+			`"123456789012345678901234567890.12 DECIMAL(32,2)"`,
+		},
+		{
+			"SELECT ?::DECIMAL(38,2)::VARCHAR AS v", &arrow.Decimal128Type{Precision: 38, Scale: 2}, `"123456789012345678901234567890.12"`,
+			`"123456789012345678901234567890.12"`,
+		},
 		{"SELECT ($1::DECIMAL(9,2))::VARCHAR AS v", &arrow.Decimal256Type{Precision: 40, Scale: 2}, `"-0.05"`, `"-0.05"`},
 		{"SELECT $1 AS v", arrow.BinaryTypes.String, `"it's é"`, `"it's é"`},
 		{"SELECT $1 AS v", arrow.BinaryTypes.LargeString, `"x"`, `"x"`},
@@ -84,7 +90,10 @@ func TestParametersOfEachType(t *testing.T) {
 		{"SELECT $1::TIME::VARCHAR AS v", arrow.FixedWidthTypes.Time64us, `"23:59:59.999999"`, `"23:59:59.999999"`},
 		{"SELECT $1::TIMESTAMP::VARCHAR AS v", micros, `"2024-02-29 01:02:03.000004"`, `"2024-02-29 01:02:03.000004"`},
 		{"SELECT epoch_ms($1::TIMESTAMPTZ) AS v", utc, "1709168523004", "1709168523004"},
-		{"SELECT $1::INTERVAL::VARCHAR AS v", arrow.FixedWidthTypes.MonthDayNanoInterval, `{"months":14,"days":3,"nanoseconds":4000}`, `"1 year 2 months 3 days 00:00:00.000004"`},
+		{
+			"SELECT $1::INTERVAL::VARCHAR AS v", arrow.FixedWidthTypes.MonthDayNanoInterval, `{"months":14,"days":3,"nanoseconds":4000}`,
+			`"1 year 2 months 3 days 00:00:00.000004"`,
+		},
 		{"SELECT $1::INTERVAL::VARCHAR AS v", arrow.FixedWidthTypes.DayTimeInterval, `{"days":3,"milliseconds":5}`, `"3 days 00:00:00.005"`},
 		{"SELECT $1::INTERVAL::VARCHAR AS v", arrow.FixedWidthTypes.MonthInterval, `{"months":5}`, `"5 months"`},
 		{"SELECT $1::INTERVAL::VARCHAR AS v", arrow.FixedWidthTypes.Duration_ns, `"5000ns"`, `"00:00:00.000005"`},
@@ -92,12 +101,21 @@ func TestParametersOfEachType(t *testing.T) {
 		{"SELECT $1 AS v", arrow.ListOf(arrow.PrimitiveTypes.Int32), "[1,null,3]", "[1,null,3]"},
 		{"SELECT $1 AS v", arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Float64), "[1.5,2.5]", "[1.5,2.5]"},
 		{"SELECT $1 AS v", arrow.StructOf(field("a", arrow.PrimitiveTypes.Int64), field("b", arrow.BinaryTypes.String)), `{"a":1,"b":"x"}`, `{"a":1,"b":"x"}`},
-		{"SELECT typeof($1) || $1::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7}]`, `"MAP(VARCHAR, BIGINT){k=7}"`},
-		{"SELECT typeof($1) || $1::VARCHAR AS v", arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String), `[{"key":1,"value":"x"},{"key":2,"value":null}]`, `"MAP(BIGINT, VARCHAR){1=x, 2=NULL}"`},
+		{
+			"SELECT typeof($1) || $1::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7}]`,
+			`"MAP(VARCHAR, BIGINT){k=7}"`,
+		},
+		{
+			"SELECT typeof($1) || $1::VARCHAR AS v", arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String), `[{"key":1,"value":"x"},{"key":2,"value":null}]`,
+			`"MAP(BIGINT, VARCHAR){1=x, 2=NULL}"`,
+		},
 		{"SELECT $1['k'] AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.ListOf(arrow.PrimitiveTypes.Int32)), `[{"key":"k","value":[1,null]}]`, "[1,null]"},
 		{"SELECT $1::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), "[]", `"{}"`},
 		{"SELECT ($1::STRUCT(k INTEGER)).k AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7}]`, "7"},
-		{"SELECT ($1::MAP(VARCHAR, UTINYINT))::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[{"key":"k","value":7},{"key":"l","value":null}]`, `"{k=7, l=NULL}"`},
+		{
+			"SELECT ($1::MAP(VARCHAR, UTINYINT))::VARCHAR AS v", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64),
+			`[{"key":"k","value":7},{"key":"l","value":null}]`, `"{k=7, l=NULL}"`,
+		},
 		{"SELECT $1::VARCHAR AS v", arrow.ListOf(arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64)), `[[{"key":"k","value":7}],[]]`, `"[{k=7}, {}]"`},
 		{"SELECT $1 AS v", arrow.BinaryTypes.StringView, `"a text of more than twelve bytes"`, `"a text of more than twelve bytes"`},
 		{"SELECT $1 AS v", arrow.BinaryTypes.StringView, `"x"`, `"x"`},
@@ -176,7 +194,10 @@ func TestSchemasOfPreparedStatements(t *testing.T) {
 	for _, test := range []struct{ sql, dataset, params string }{
 		{"SELECT id FROM orders WHERE price < $1", "id: type=int64, nullable", "$1: type=decimal(9, 2), nullable"},
 		{"SELECT $a AS a, id::INTEGER AS b FROM orders WHERE id = $b", "unknown: type=utf8, nullable", "$a: type=utf8, nullable\n    - $b: type=int64, nullable"},
-		{"SELECT 1 AS n WHERE now() > $1::TIMESTAMPTZ AND TIMESTAMP '2024-01-01' > $2", "n: type=int32", "$1: type=timestamp[ms, tz=UTC], nullable\n    - $2: type=timestamp[ms], nullable"},
+		{
+			"SELECT 1 AS n WHERE now() > $1::TIMESTAMPTZ AND TIMESTAMP '2024-01-01' > $2", "n: type=int32",
+			"$1: type=timestamp[ms, tz=UTC], nullable\n    - $2: type=timestamp[ms], nullable",
+		},
 		{"DELETE FROM orders WHERE id = ?", "", "$1: type=int64, nullable"},
 	} {
 		p := prepare(t, c, test.sql)

@@ -37,7 +37,10 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	if err != nil {
 		return err
 	}
-	upload := &upload{stream: stream, leave: leave, next: opening, left: s.opts.MaxMessage, values: valueReader{most: s.opts.MaxMessage}}
+	upload := &upload{
+		stream: stream, leave: leave, next: opening, left: s.opts.MaxMessage,
+		values: valueReader{most: s.opts.MaxMessage},
+	}
 	var answer proto.Message
 	switch command := command.(type) {
 	case *pb.CommandStatementUpdate:
@@ -48,7 +51,8 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 	case *pb.CommandPreparedStatementQuery:
 		answer, err = s.bindPrepared(ctx, command, upload)
 	default:
-		return unsupported("nothing can be put with %s: rows are written with INSERT, whose parameters may have several rows", nameOf(command))
+		return unsupported("nothing can be put with %s: rows are written with INSERT, whose parameters may have several rows",
+			nameOf(command))
 	}
 	if err != nil {
 		return err
@@ -61,7 +65,9 @@ func (s *service) DoPut(stream flight.FlightService_DoPutServer) error {
 }
 
 // bindPrepared answers with the handle: that is what clients go on with.
-func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedStatementQuery, u *upload) (proto.Message, error) {
+func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedStatementQuery,
+	u *upload,
+) (proto.Message, error) {
 	owner, handle := clientOf(ctx).Owner(), command.GetPreparedStatementHandle()
 	p, err := s.prepared.get(owner, handle)
 	if err != nil {
@@ -86,7 +92,9 @@ func (s *service) bindPrepared(ctx context.Context, command *pb.CommandPreparedS
 
 // updatePrepared runs the statement for each row of parameters in turn, or once
 // without any. One that fails does not take back those before it.
-func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPreparedStatementUpdate, u *upload) (proto.Message, error) {
+func (s *service) updatePrepared(ctx context.Context, command *pb.CommandPreparedStatementUpdate,
+	u *upload,
+) (proto.Message, error) {
 	p, err := s.prepared.get(clientOf(ctx).Owner(), command.GetPreparedStatementHandle())
 	if err != nil {
 		return nil, err
@@ -140,7 +148,8 @@ func (s *service) updateRow(ctx context.Context, p prepared, params engine.Param
 }
 
 func (s *service) updateStatement(ctx context.Context, command *pb.CommandStatementUpdate) (proto.Message, error) {
-	d, err := s.describe(ctx, &pb.CommandStatementQuery{Query: command.GetQuery(), TransactionId: command.GetTransactionId()})
+	d, err := s.describe(ctx,
+		&pb.CommandStatementQuery{Query: command.GetQuery(), TransactionId: command.GetTransactionId()})
 	if err != nil {
 		return nil, err
 	}

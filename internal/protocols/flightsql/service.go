@@ -39,7 +39,10 @@ type service struct {
 }
 
 func newService(o Options) *service {
-	s := &service{opts: o, log: o.Log, sealer: mustSealer(), now: time.Now, results: make(chan struct{}, maxResults), stallLimit: stallLimit, maxUnread: maxUnread}
+	s := &service{
+		opts: o, log: o.Log, sealer: mustSealer(), now: time.Now, results: make(chan struct{}, maxResults),
+		stallLimit: stallLimit, maxUnread: maxUnread,
+	}
 	s.prepared.now = func() time.Time { return s.now() }
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -103,7 +106,9 @@ func early(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 
 // stream is what every call has around it: who calls, errors, panics and the
 // log.
-func (s *service) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (s *service) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	next grpc.StreamHandler,
+) (err error) {
 	defer func() { err = s.settle(stream.Context(), info.FullMethod, err, recover()) }()
 	if open[info.FullMethod] {
 		return next(srv, unread{stream})

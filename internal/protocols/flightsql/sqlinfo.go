@@ -10,13 +10,20 @@ import (
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 )
 
+const (
+	caseInsensitive = int32(pb.SqlSupportedCaseSensitivity_SQL_CASE_SENSITIVITY_CASE_INSENSITIVE)
+	forwardOnly     = pb.SqlSupportedResultSetType_SQL_RESULT_SET_TYPE_FORWARD_ONLY
+)
+
 // sqlInfo says what the server is and which SQL it speaks: a string, bool,
 // int64, int32 or []string for each number that FlightSql.proto defines. The driver for JDBC
 // does not begin transactions, so clients in Java have none.
 func sqlInfo(version string, c *client) map[flightsql.SqlInfo]any {
-	transactions, isolation := pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_TRANSACTION, pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_READ_COMMITTED
+	transactions, isolation := pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_TRANSACTION,
+		pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_READ_COMMITTED
 	if c.java {
-		transactions, isolation = pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE, pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_NONE
+		transactions, isolation = pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE,
+			pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_NONE
 	}
 	return map[flightsql.SqlInfo]any{
 		flightsql.SqlInfoFlightSqlServerName:          "spiced",
@@ -32,9 +39,9 @@ func sqlInfo(version string, c *client) map[flightsql.SqlInfo]any {
 		flightsql.SqlInfoDDLCatalog:                             false,
 		flightsql.SqlInfoDDLSchema:                              false,
 		flightsql.SqlInfoDDLTable:                               false,
-		flightsql.SqlInfoIdentifierCase:                         int32(pb.SqlSupportedCaseSensitivity_SQL_CASE_SENSITIVITY_CASE_INSENSITIVE),
+		flightsql.SqlInfoIdentifierCase:                         caseInsensitive,
 		flightsql.SqlInfoIdentifierQuoteChar:                    `"`,
-		flightsql.SqlInfoQuotedIdentifierCase:                   int32(pb.SqlSupportedCaseSensitivity_SQL_CASE_SENSITIVITY_CASE_INSENSITIVE),
+		flightsql.SqlInfoQuotedIdentifierCase:                   caseInsensitive,
 		flightsql.SqlInfoAllTablesAreASelectable:                true,
 		flightsql.SqlInfoNullOrdering:                           int32(pb.SqlNullOrdering_SQL_NULLS_SORTED_AT_END),
 		flightsql.SqlInfoKeywords:                               keywords,
@@ -50,29 +57,32 @@ func sqlInfo(version string, c *client) map[flightsql.SqlInfo]any {
 		flightsql.SqlInfoSupportsDifferentTableCorrelationNames: false,
 		flightsql.SqlInfoSupportsExpressionsInOrderBy:           true,
 		flightsql.SqlInfoSupportsOrderByUnrelated:               true,
-		flightsql.SqlInfoSupportedGroupBy:                       bits(pb.SqlSupportedGroupBy_SQL_GROUP_BY_UNRELATED, pb.SqlSupportedGroupBy_SQL_GROUP_BY_BEYOND_SELECT),
-		flightsql.SqlInfoSupportsLikeEscapeClause:               true,
-		flightsql.SqlInfoSupportsNonNullableColumns:             false,
-		flightsql.SqlInfoSupportedGrammar:                       bits(pb.SupportedSqlGrammar_SQL_MINIMUM_GRAMMAR, pb.SupportedSqlGrammar_SQL_CORE_GRAMMAR),
-		flightsql.SqlInfoANSI92SupportedLevel:                   bits(pb.SupportedAnsi92SqlGrammarLevel_ANSI92_ENTRY_SQL),
-		flightsql.SqlInfoSupportsIntegrityEnhancementFacility:   false,
-		flightsql.SqlInfoOuterJoinsSupportLevel:                 int32(pb.SqlOuterJoinsSupportLevel_SQL_FULL_OUTER_JOINS),
-		flightsql.SqlInfoSchemaTerm:                             "schema",
-		flightsql.SqlInfoProcedureTerm:                          "function",
-		flightsql.SqlInfoCatalogTerm:                            "catalog",
-		flightsql.SqlInfoCatalogAtStart:                         true,
-		flightsql.SqlInfoSelectForUpdateSupported:               false,
-		flightsql.SqlInfoStoredProceduresSupported:              false,
+		flightsql.SqlInfoSupportedGroupBy: bits(pb.SqlSupportedGroupBy_SQL_GROUP_BY_UNRELATED,
+			pb.SqlSupportedGroupBy_SQL_GROUP_BY_BEYOND_SELECT),
+		flightsql.SqlInfoSupportsLikeEscapeClause:   true,
+		flightsql.SqlInfoSupportsNonNullableColumns: false,
+		flightsql.SqlInfoSupportedGrammar: bits(pb.SupportedSqlGrammar_SQL_MINIMUM_GRAMMAR,
+			pb.SupportedSqlGrammar_SQL_CORE_GRAMMAR),
+		flightsql.SqlInfoANSI92SupportedLevel:                 bits(pb.SupportedAnsi92SqlGrammarLevel_ANSI92_ENTRY_SQL),
+		flightsql.SqlInfoSupportsIntegrityEnhancementFacility: false,
+		flightsql.SqlInfoOuterJoinsSupportLevel:               int32(pb.SqlOuterJoinsSupportLevel_SQL_FULL_OUTER_JOINS),
+		flightsql.SqlInfoSchemaTerm:                           "schema",
+		flightsql.SqlInfoProcedureTerm:                        "function",
+		flightsql.SqlInfoCatalogTerm:                          "catalog",
+		flightsql.SqlInfoCatalogAtStart:                       true,
+		flightsql.SqlInfoSelectForUpdateSupported:             false,
+		flightsql.SqlInfoStoredProceduresSupported:            false,
 		flightsql.SqlInfoSupportedSubqueries: bits(
 			pb.SqlSupportedSubqueries_SQL_SUBQUERIES_IN_COMPARISONS, pb.SqlSupportedSubqueries_SQL_SUBQUERIES_IN_EXISTS,
 			pb.SqlSupportedSubqueries_SQL_SUBQUERIES_IN_INS, pb.SqlSupportedSubqueries_SQL_SUBQUERIES_IN_QUANTIFIEDS),
-		flightsql.SqlInfoCorrelatedSubqueriesSupported:           true,
-		flightsql.SqlInfoSupportedUnions:                         bits(pb.SqlSupportedUnions_SQL_UNION, pb.SqlSupportedUnions_SQL_UNION_ALL),
+		flightsql.SqlInfoCorrelatedSubqueriesSupported: true,
+		flightsql.SqlInfoSupportedUnions: bits(pb.SqlSupportedUnions_SQL_UNION,
+			pb.SqlSupportedUnions_SQL_UNION_ALL),
 		flightsql.SqlInfoMaxStatements:                           int64(maxPreparedOwner),
 		flightsql.SqlInfoDefaultTransactionIsolation:             int32(isolation),
 		flightsql.SqlInfoTransactionsSupported:                   !c.java,
 		flightsql.SqlInfoSupportedTransactionsIsolationlevels:    bits(isolation),
-		flightsql.SqlInfoSupportedResultSetTypes:                 bits(pb.SqlSupportedResultSetType_SQL_RESULT_SET_TYPE_FORWARD_ONLY),
+		flightsql.SqlInfoSupportedResultSetTypes:                 bits(forwardOnly),
 		flightsql.SqlInfoBatchUpdatesSupported:                   false,
 		flightsql.SqlInfoSavePointsSupported:                     false,
 		flightsql.SqlInfoNamedParametersSupported:                true,

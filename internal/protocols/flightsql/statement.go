@@ -119,7 +119,8 @@ func (s *service) statementInfo(ctx context.Context, command *pb.CommandStatemen
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := s.newTicket(clientOf(ctx), ticket{SQL: command.GetQuery(), Transaction: command.GetTransactionId(), Columns: digest(d.Columns)})
+	t, err := s.newTicket(clientOf(ctx),
+		ticket{SQL: command.GetQuery(), Transaction: command.GetTransactionId(), Columns: digest(d.Columns)})
 	return clientOf(ctx).types.Schema(d.Columns), t, err
 }
 
@@ -237,7 +238,9 @@ func (s *service) send(ctx context.Context, req query.Request, t ticket, stream 
 }
 
 // sendRows sends rows in batches. stall runs while the client is waited for.
-func (s *service) sendRows(rows *query.Rows, types format.ArrowTypes, stream grpc.ServerStream, stall *time.Timer) error {
+func (s *service) sendRows(rows *query.Rows, types format.ArrowTypes, stream grpc.ServerStream,
+	stall *time.Timer,
+) error {
 	batches := types.NewBatcher(rows.Columns())
 	to := newSender(stream, batches.Schema())
 	defer func() { rows.Sent(to.sent()) }()

@@ -45,11 +45,17 @@ type transactionTable struct {
 
 // Errors of transactions.
 var (
-	errNoTransaction   = status.Error(codes.NotFound, "the transaction is not known: it has ended, is another caller's, or was dropped for others; begin another with BeginTransaction")
-	errOpen            = status.Error(codes.ResourceExhausted, "too many transactions that have changed rows are open; commit or roll back others")
-	errPreparedEnded   = status.Error(codes.FailedPrecondition, "the transaction in which the statement was prepared has ended; prepare it again")
-	errConnectionEnded = engine.NewError(errcode.Refused, "roll it back and begin another", "the transaction was rolled back: the connection on which it began has ended")
-	errCommitFailed    = engine.NewError(errcode.Refused, "roll it back and begin another", "the transaction has ended: its COMMIT failed")
+	errNoTransaction = status.Error(codes.NotFound,
+		"the transaction is not known: it has ended, is another caller's, or was dropped for others; begin another with "+
+			"BeginTransaction")
+	errOpen = status.Error(codes.ResourceExhausted,
+		"too many transactions that have changed rows are open; commit or roll back others")
+	errPreparedEnded = status.Error(codes.FailedPrecondition,
+		"the transaction in which the statement was prepared has ended; prepare it again")
+	errConnectionEnded = engine.NewError(errcode.Refused, "roll it back and begin another",
+		"the transaction was rolled back: the connection on which it began has ended")
+	errCommitFailed = engine.NewError(errcode.Refused, "roll it back and begin another",
+		"the transaction has ended: its COMMIT failed")
 )
 
 // add adds a transaction.

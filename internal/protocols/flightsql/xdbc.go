@@ -30,22 +30,37 @@ var xdbcTypes = []xdbcType{
 	{name: "TINYINT", code: pb.XdbcDataType_XDBC_TINYINT, size: 3, number: true, fixed: true, radix: 10},
 	{name: "UTINYINT", code: pb.XdbcDataType_XDBC_TINYINT, size: 3, number: true, unsigned: true, fixed: true, radix: 10},
 	{name: "SMALLINT", code: pb.XdbcDataType_XDBC_SMALLINT, size: 5, number: true, fixed: true, radix: 10},
-	{name: "USMALLINT", code: pb.XdbcDataType_XDBC_SMALLINT, size: 5, number: true, unsigned: true, fixed: true, radix: 10},
+	{
+		name: "USMALLINT", code: pb.XdbcDataType_XDBC_SMALLINT, size: 5, number: true, unsigned: true, fixed: true,
+		radix: 10,
+	},
 	{name: "INTEGER", code: pb.XdbcDataType_XDBC_INTEGER, size: 10, number: true, fixed: true, radix: 10},
 	{name: "UINTEGER", code: pb.XdbcDataType_XDBC_INTEGER, size: 10, number: true, unsigned: true, fixed: true, radix: 10},
 	{name: "BIGINT", code: pb.XdbcDataType_XDBC_BIGINT, size: 19, number: true, fixed: true, radix: 10},
 	{name: "UBIGINT", code: pb.XdbcDataType_XDBC_BIGINT, size: 20, number: true, unsigned: true, fixed: true, radix: 10},
 	{name: "HUGEINT", code: pb.XdbcDataType_XDBC_NUMERIC, size: 39, number: true, fixed: true, radix: 10},
 	{name: "UHUGEINT", code: pb.XdbcDataType_XDBC_NUMERIC, size: 39, number: true, unsigned: true, fixed: true, radix: 10},
-	{name: "DECIMAL", code: pb.XdbcDataType_XDBC_DECIMAL, size: 38, parameters: []string{"precision", "scale"}, number: true, scale: 38, radix: 10},
+	{
+		name: "DECIMAL", code: pb.XdbcDataType_XDBC_DECIMAL, size: 38, parameters: []string{"precision", "scale"},
+		number: true, scale: 38, radix: 10,
+	},
 	{name: "FLOAT", code: pb.XdbcDataType_XDBC_REAL, size: 24, number: true, radix: 2},
 	{name: "DOUBLE", code: pb.XdbcDataType_XDBC_DOUBLE, size: 53, number: true, radix: 2},
 	{name: "VARCHAR", code: pb.XdbcDataType_XDBC_VARCHAR, quote: "'"},
 	{name: "UUID", code: pb.XdbcDataType_XDBC_VARCHAR, size: 36, quote: "'"},
 	{name: "BLOB", code: pb.XdbcDataType_XDBC_VARBINARY, quote: "'"},
-	{name: "DATE", code: pb.XdbcDataType_XDBC_DATE, size: 10, quote: "'", subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_DATE},
-	{name: "TIME", code: pb.XdbcDataType_XDBC_TIME, size: 15, quote: "'", scale: 6, subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_TIME},
-	{name: "TIMESTAMP", code: pb.XdbcDataType_XDBC_TIMESTAMP, size: 26, quote: "'", scale: 6, subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_TIMESTAMP},
+	{
+		name: "DATE", code: pb.XdbcDataType_XDBC_DATE, size: 10, quote: "'",
+		subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_DATE,
+	},
+	{
+		name: "TIME", code: pb.XdbcDataType_XDBC_TIME, size: 15, quote: "'", scale: 6,
+		subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_TIME,
+	},
+	{
+		name: "TIMESTAMP", code: pb.XdbcDataType_XDBC_TIMESTAMP, size: 26, quote: "'", scale: 6,
+		subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_TIMESTAMP,
+	},
 	{
 		name: "TIMESTAMP WITH TIME ZONE", code: pb.XdbcDataType_XDBC_TIMESTAMP, size: 32, quote: "'", scale: 6,
 		subcode: pb.XdbcDatetimeSubcode_XDBC_SUBCODE_TIMESTAMP_WITH_TIMEZONE,
@@ -57,7 +72,9 @@ var xdbcTypes = []xdbcType{
 // of their codes and names.
 func addTypeInfo(b *array.RecordBuilder, code *int32) {
 	types := slices.Clone(xdbcTypes)
-	slices.SortFunc(types, func(x, y xdbcType) int { return cmp.Or(cmp.Compare(x.code, y.code), cmp.Compare(x.name, y.name)) })
+	slices.SortFunc(types, func(x, y xdbcType) int {
+		return cmp.Or(cmp.Compare(x.code, y.code), cmp.Compare(x.name, y.name))
+	})
 	for _, t := range types {
 		if code == nil || *code == int32(t.code) {
 			t.add(b)

@@ -21,7 +21,8 @@ const metaLogLevel = "io.modelcontextprotocol/logLevel"
 // standsAlone reports whether a request uses a revision without sessions, by
 // its header, or else by its body, which can then be read again.
 func standsAlone(w http.ResponseWriter, r *http.Request) (bool, error) {
-	if revision := r.Header.Get(headerRevision); revision != "" || r.Method != http.MethodPost || r.Header.Get(headerSession) != "" {
+	if revision := r.Header.Get(headerRevision); revision != "" || r.Method != http.MethodPost ||
+		r.Header.Get(headerSession) != "" {
 		return revision >= sessionless, nil
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -76,7 +77,8 @@ func (m *message) announced(header http.Header) bool {
 		json.Unmarshal(m.params["_meta"], &meta) == nil &&
 		meta.text(mcp.MetaKeyProtocolVersion) == m.revision &&
 		json.Unmarshal(meta[mcp.MetaKeyClientCapabilities], &capabilities) == nil && capabilities != nil &&
-		(meta[mcp.MetaKeyClientInfo] == nil || json.Unmarshal(meta[mcp.MetaKeyClientInfo], &client) == nil && client != nil) &&
+		(meta[mcp.MetaKeyClientInfo] == nil || json.Unmarshal(meta[mcp.MetaKeyClientInfo], &client) == nil &&
+			client != nil) &&
 		meta["progressToken"] == nil && meta[metaLogLevel] == nil
 }
 

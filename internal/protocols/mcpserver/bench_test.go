@@ -23,7 +23,8 @@ func BenchmarkCall(b *testing.B) {
 	for _, session := range sessions {
 		running.Go(func() {
 			for range work {
-				request := session.request(b.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
+				request := session.request(b.Context(), http.MethodPost,
+					`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
 				response, err := session.client.Do(request)
 				if err != nil {
 					b.Error(err)

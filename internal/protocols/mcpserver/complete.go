@@ -32,12 +32,14 @@ func completed(p *mcp.CompleteParams) (Kind, error) {
 	for _, t := range templates {
 		if t.URITemplate == p.Ref.URI {
 			if p.Argument.Name != "name" {
-				return "", invalid("%s has no argument %q, only \"name\"", t.URITemplate, truncate.Ellipsis(p.Argument.Name, maxShown))
+				return "", invalid("%s has no argument %q, only \"name\"", t.URITemplate,
+					truncate.Ellipsis(p.Argument.Name, maxShown))
 			}
 			return Kind(t.Name), nil
 		}
 	}
-	return "", invalid("there is no resource template %q; resources/templates/list has all there are", truncate.Ellipsis(p.Ref.URI, maxShown))
+	return "", invalid("there is no resource template %q; resources/templates/list has all there are",
+		truncate.Ellipsis(p.Ref.URI, maxShown))
 }
 
 // complete finds the names with a prefix, ignoring case.

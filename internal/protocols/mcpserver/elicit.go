@@ -55,7 +55,9 @@ func (a asker) mayAsk(sess *session, m *message) bool {
 
 // asking makes a call. If it needs approval and the person at the client may decide, it asks
 // them; open is then a result that asks, for a client that repeats the call.
-func (a asker) asking(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope, call func(context.Context) tools.Result) (r tools.Result, open *mcp.CallToolResult) {
+func (a asker) asking(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope,
+	call func(context.Context) tools.Result,
+) (r tools.Result, open *mcp.CallToolResult) {
 	if !elicits(req.ClientCapabilities()) || !a.registry.DecidesOwn(scope.Caller) {
 		return call(ctx), nil
 	}

@@ -59,7 +59,10 @@ func (s *Server) fastPath(w http.ResponseWriter, r *http.Request, sess *session)
 	ctx, cancel := s.bound(sess.in(r.Context()), sess, nil)
 	defer cancel()
 	if !sess.begin(m.id, cancel) {
-		m.reply(w, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a request of id %v runs already", m.id.Raw())})
+		m.reply(w, nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidRequest,
+			Message: fmt.Sprintf("a request of id %v runs already", m.id.Raw()),
+		})
 		return true
 	}
 	defer sess.done(m.id)
@@ -129,7 +132,8 @@ func (m *message) known(fields int) *message {
 		return nil
 	}
 	for key, value := range m.params {
-		if !slices.Contains(of, key) || key == "cursor" && m.params.text(key) == "" || key == "_meta" && !m.alone() && special(value) {
+		if !slices.Contains(of, key) || key == "cursor" && m.params.text(key) == "" ||
+			key == "_meta" && !m.alone() && special(value) {
 			return nil
 		}
 	}
@@ -138,7 +142,8 @@ func (m *message) known(fields int) *message {
 
 // special reports whether the protocol reads a request's _meta.
 func special(meta json.RawMessage) bool {
-	return bytes.Contains(meta, []byte("progressToken")) || bytes.Contains(meta, []byte("io.modelcontextprotocol/")) || meta[0] != '{'
+	return bytes.Contains(meta, []byte("progressToken")) || bytes.Contains(meta, []byte("io.modelcontextprotocol/")) ||
+		meta[0] != '{'
 }
 
 // text returns a string parameter, else "".
@@ -170,7 +175,8 @@ func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.R
 
 // fastList answers tools/list.
 func (s *Server) fastList(sess *session, m *message) (mcp.Result, error) {
-	result, err := s.listTools(sess, &mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
+	result, err := s.listTools(sess,
+		&mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
 	if page, ok := result.(*toolsPage); ok && m.alone() {
 		page.ResultType = "complete"
 		page.SetMeta(s.serverMeta())
@@ -200,7 +206,8 @@ func (m *message) reply(w http.ResponseWriter, result mcp.Result, err error) {
 		return
 	}
 	name, _ := json.Marshal(id.Raw()) // a string or a number
-	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), rpcid.Restore(name), []byte(`,"result":`), value, []byte(`}`)))
+	_, _ = w.Write(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), rpcid.Restore(name), []byte(`,"result":`), value,
+		[]byte(`}`)))
 }
 
 // encode encodes a result as JSON. It concatenates the encoded tools of a page:

@@ -116,7 +116,8 @@ func (s *Server) enter(r *http.Request) (*session, error) {
 func (s *Server) begin(r *http.Request) (*session, error) {
 	mode := spicepod.MCPMode(r.URL.Query().Get("mode"))
 	if mode != "" && mode != spicepod.MCPDirect && mode != spicepod.MCPRegistry {
-		return nil, fmt.Errorf("mode is %q; it is %q or %q", truncate.Ellipsis(string(mode), maxShown), spicepod.MCPDirect, spicepod.MCPRegistry)
+		return nil, fmt.Errorf("mode is %q; it is %q or %q", truncate.Ellipsis(string(mode), maxShown), spicepod.MCPDirect,
+			spicepod.MCPRegistry)
 	}
 	sess := s.sessions.session(s.opts.Scope(r), mode)
 	return sess, s.sessions.begin(sess)

@@ -30,7 +30,11 @@ func TestProtocolErrors(t *testing.T) {
 		{"an object for an id", "POST", `{"jsonrpc":"2.0","id":{},"method":"tools/list"}`, nil, 400, "id must be a string or a number, got an object"},
 		{"another method's case", "POST", `{"jsonrpc":"2.0","id":1,"Method":"tools/list"}`, nil, 202, ""},
 		{"batch", "POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, nil, 400, "batching"},
-		{"batch of old", "POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`, map[string]string{"Mcp-Protocol-Version": "2025-03-26"}, 200, "result"},
+		{
+			"batch of old", "POST", `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"}]`,
+			map[string]string{"Mcp-Protocol-Version": "2025-03-26"},
+			200, "result",
+		},
 		{"a long id", "POST", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 5000) + `","method":"tools/list"}`, nil, 200, "greet"},
 		{"unknown session", "POST", ping, map[string]string{"Mcp-Session-Id": "made-up"}, 404, "session"},
 		{"unknown revision", "POST", ping, map[string]string{"Mcp-Protocol-Version": "2020-01-01"}, 400, "supported versions"},
@@ -39,7 +43,12 @@ func TestProtocolErrors(t *testing.T) {
 		{"does not accept", "POST", ping, map[string]string{"Accept": "text/html"}, 400, "Accept"},
 		{"PUT", "PUT", ping, nil, 405, ""},
 		{"too large for us", "POST", `{"x":"` + strings.Repeat(" ", 32<<20) + `"}`, nil, 413, "33554432"},
-		{"too large for the SDK", "POST", `{"x":"` + strings.Repeat(" ", 32<<20) + `"}`, map[string]string{"Content-Type": "application/json; charset=utf-8"}, 413, "33554432"},
+		{
+			"too large for the SDK", "POST", `{"x":"` + strings.Repeat(" ", 32<<20) + `"}`,
+			map[string]string{"Content-Type": "application/json; charset=utf-8"},
+			413,
+			"33554432",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			session := f.shake(t, "")

@@ -48,7 +48,8 @@ func TestIDsOverHTTP(t *testing.T) {
 	for id, want := range map[string]string{"null": "null", "true": "true", `{"a":1}`: "an object", "[1]": "an array"} {
 		for _, form := range idRequests {
 			response, answer := session.post(fmt.Sprintf(form, id))
-			if response.StatusCode != http.StatusBadRequest || answer != `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id must be a string or a number, got `+want+`"}}` {
+			if response.StatusCode != http.StatusBadRequest ||
+				answer != `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"id must be a string or a number, got `+want+`"}}` {
 				t.Errorf("id %s: %s %s", id, response.Status, answer)
 			}
 		}
@@ -70,7 +71,8 @@ func TestIDsOverStdio(t *testing.T) {
 		}
 	}
 	client.write(fmt.Sprintf(idRequests[0], "{}"))
-	if answer := client.read(); answer != `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is no message of JSON-RPC 2.0: id must be a string or a number, got an object"}}` {
+	if answer := client.read(); answer !=
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is no message of JSON-RPC 2.0: id must be a string or a number, got an object"}}` {
 		t.Error(answer)
 	}
 	client.leave()
@@ -110,7 +112,8 @@ func TestCancelByLargeID(t *testing.T) {
 func TestLargeProgressToken(t *testing.T) {
 	session := start(t, mcpserver.Options{}, greet(t)).shake(t, "")
 	for _, token := range ids {
-		request := session.request(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":1764208000000000001,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ida"},"_meta":{"progressToken":`+token+`}}}`)
+		request := session.request(t.Context(), http.MethodPost,
+			`{"jsonrpc":"2.0","id":1764208000000000001,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ida"},"_meta":{"progressToken":`+token+`}}}`)
 		response, err := session.client.Do(request)
 		if err != nil {
 			t.Fatal(err)

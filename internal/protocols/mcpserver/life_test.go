@@ -100,7 +100,8 @@ func TestTwoCallsOfOneID(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if response, err := session.client.Do(session.request(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait"}}`)); err == nil {
+		if response, err := session.client.Do(session.request(ctx, http.MethodPost,
+			`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait"}}`)); err == nil {
 			response.Body.Close()
 		}
 	}()
@@ -417,7 +418,8 @@ func TestStdioNewestRevision(t *testing.T) {
 	f := start(t, mcpserver.Options{Resources: library{}}, greet(t))
 	session, served := pipes(t, f.server, nil)
 	var wrong *jsonrpc.Error
-	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "spiced://datasets/sale"}); !errors.As(err, &wrong) || wrong.Code != jsonrpc.CodeInvalidParams {
+	if _, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "spiced://datasets/sale"}); !errors.As(err, &wrong) ||
+		wrong.Code != jsonrpc.CodeInvalidParams {
 		t.Errorf("revision %s: %v", session.InitializeResult().ProtocolVersion, err)
 	}
 	session.Close()
@@ -453,7 +455,8 @@ func TestRevisions(t *testing.T) {
 		}
 		session.id = response.Header.Get("Mcp-Session-Id")
 		for _, kind := range []string{"application/json", "application/json; charset=utf-8"} {
-			request := session.request(t.Context(), http.MethodPost, `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
+			request := session.request(t.Context(), http.MethodPost,
+				`{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
 			request.Header.Set("Mcp-Protocol-Version", want)
 			request.Header.Set("Content-Type", kind)
 			if _, body := session.do(request); !strings.Contains(body, "hello Ada") || !strings.Contains(body, `"id":"x"`) {

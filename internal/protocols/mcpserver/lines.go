@@ -85,7 +85,8 @@ func (l *lines) take(line []byte) {
 		decoded, err = jsonrpc.DecodeMessage(message)
 	}
 	if err != nil {
-		l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
+		l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+
+			truncate.Line(err.Error(), maxShown))
 		return
 	}
 	if request, ok := decoded.(*jsonrpc.Request); ok {
@@ -100,7 +101,8 @@ func (l *lines) batch(line []byte) {
 	var all, rest []json.RawMessage
 	_ = json.Unmarshal(line, &all) // it is a valid array
 	if !l.batches() || len(all) == 0 {
-		l.refuse(jsonrpc.CodeInvalidRequest, nil, "the line is an empty batch, or the revision of the protocol has no batches: send one message a line")
+		l.refuse(jsonrpc.CodeInvalidRequest, nil,
+			"the line is an empty batch, or the revision of the protocol has no batches: send one message a line")
 		return
 	}
 	seen := map[jsonrpc.ID]bool{}
@@ -110,7 +112,8 @@ func (l *lines) batch(line []byte) {
 		request, ok := message.(*jsonrpc.Request)
 		switch {
 		case err != nil:
-			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has what is no message of JSON-RPC 2.0: "+truncate.Line(err.Error(), maxShown))
+			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has what is no message of JSON-RPC 2.0: "+
+				truncate.Line(err.Error(), maxShown))
 			return
 		case ok && !request.IsCall():
 			l.out.note(request)
@@ -141,7 +144,8 @@ func (l *lines) pass(message []byte) {
 func (l *lines) refuse(code int, line []byte, message string) {
 	id := json.RawMessage("null")
 	var fields map[string]json.RawMessage
-	if json.Unmarshal(line, &fields) == nil && len(fields["id"]) > 0 && bytes.IndexByte([]byte(`"-0123456789`), fields["id"][0]) >= 0 {
+	if json.Unmarshal(line, &fields) == nil && len(fields["id"]) > 0 &&
+		bytes.IndexByte([]byte(`"-0123456789`), fields["id"][0]) >= 0 {
 		id = fields["id"]
 	}
 	_, _ = l.out.Write(append(errorLine(code, id, message), '\n'))

@@ -87,7 +87,10 @@ func TestStdioLinesThatAreNoMessages(t *testing.T) {
 
 func TestStdioBatches(t *testing.T) {
 	const batch = `[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/y"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`
-	for revision, want := range map[string]string{"2025-03-26": `[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]`, "2025-11-25": `"id":null,"error":{"code":-32600`} {
+	for revision, want := range map[string]string{
+		"2025-03-26": `[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]`,
+		"2025-11-25": `"id":null,"error":{"code":-32600`,
+	} {
 		c := newLineClient(t, strings.Replace(handshake, "2025-11-25", revision, 1))
 		c.write(batch)
 		if answer := c.read(); !strings.Contains(answer, want) {

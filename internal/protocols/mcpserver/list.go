@@ -134,7 +134,8 @@ func readCursor(of, cursor string) (after string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	after, ok := strings.CutPrefix(string(text), of+":")
 	if err != nil || !ok {
-		return "", invalid("the cursor %q is not in this list; omit it to start from the beginning", truncate.Ellipsis(cursor, maxShown))
+		return "", invalid("the cursor %q is not in this list; omit it to start from the beginning",
+			truncate.Ellipsis(cursor, maxShown))
 	}
 	return after, nil
 }

@@ -32,7 +32,10 @@ func indent(t *testing.T, text string) []byte {
 }
 
 func TestListGolden(t *testing.T) {
-	free := tool(t, tools.Definition{Name: "free", Description: "Takes anything.", Source: "mcp:other", Parameters: json.RawMessage(`{"properties":{}}`), Returns: json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{}}}`)}, nil)
+	free := tool(t, tools.Definition{
+		Name: "free", Description: "Takes anything.", Source: "mcp:other", Parameters: json.RawMessage(`{"properties":{}}`),
+		Returns: json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{}}}`),
+	}, nil)
 	f := start(t, mcpserver.Options{}, point(t), greet(t), free)
 	golden.Equal(t, "testdata/list.json", indent(t, f.shake(t, "").ask("tools/list", "{}")))
 }

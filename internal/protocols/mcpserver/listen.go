@@ -25,7 +25,9 @@ type listenerKey struct{}
 
 // listen answers subscriptions/listen: it notifies the client of list changes
 // until the client cancels or disconnects, or the server closes.
-func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *session, req *mcp.SubscriptionsListenRequest) (mcp.Result, error) {
+func (s *Server) listen(ctx context.Context, next mcp.MethodHandler, sess *session,
+	req *mcp.SubscriptionsListenRequest,
+) (mcp.Result, error) {
 	l := &listener{
 		sess: sess, sdk: req.Session, reported: map[string]string{},
 		acked: make(chan *mcp.SubscriptionsAcknowledgedParams, 1), news: make(chan struct{}, 1),
@@ -73,8 +75,9 @@ func (s *Server) report(ctx context.Context, l *listener) {
 			l.reported[notification] = sum
 			// All these notifications have the same parameters. It is no fault
 			// if the client has disconnected.
+			meta := mcp.Meta{mcp.MetaKeySubscriptionID: ack.Meta[mcp.MetaKeySubscriptionID]}
 			_, _ = s.notify(ctx, notification, &mcp.ServerRequest[*mcp.ToolListChangedParams]{
-				Session: l.sdk, Params: &mcp.ToolListChangedParams{Meta: mcp.Meta{mcp.MetaKeySubscriptionID: ack.Meta[mcp.MetaKeySubscriptionID]}},
+				Session: l.sdk, Params: &mcp.ToolListChangedParams{Meta: meta},
 			})
 		}
 	}

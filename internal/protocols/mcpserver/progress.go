@@ -28,7 +28,9 @@ const (
 // progress sends progress notifications to a client that requested them, until stop: one at
 // the start, the seconds elapsed, and the steps of agents that work for the call, which
 // observe takes.
-func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest, scope tools.Scope) (observe func(registry.Event), stop func()) {
+func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest,
+	scope tools.Scope,
+) (observe func(registry.Event), stop func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil || !s.known(req.Params.Name, scope) { // an error needs no progress
 		return nil, func() {}
@@ -114,7 +116,10 @@ func (n *notifier) step(ctx context.Context, e registry.Event) {
 func (n *notifier) notify(ctx context.Context, thousandths int, message string, meta mcp.Meta) {
 	n.last = max(thousandths, n.last+1)
 	// It is no fault if the client has disconnected.
-	_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{Meta: meta, ProgressToken: n.token, Progress: float64(n.last) / 1000, Message: message})
+	_ = n.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+		Meta: meta, ProgressToken: n.token,
+		Progress: float64(n.last) / 1000, Message: message,
+	})
 }
 
 // said is a step as a line for people.
@@ -147,7 +152,10 @@ func outcome(r *tools.Result) string {
 
 // stepOf is a step as an object.
 func stepOf(e registry.Event) map[string]any {
-	step := map[string]any{"type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID, "parent_call_id": e.ParentCallID}
+	step := map[string]any{
+		"type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID,
+		"parent_call_id": e.ParentCallID,
+	}
 	if e.Tool != "" {
 		step["tool"] = truncate.Ellipsis(e.Tool, maxShown)
 	}

@@ -36,7 +36,10 @@ func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("an MCP request panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
-			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request failed inside; the log has more"}
+			result, err = nil, &jsonrpc.Error{
+				Code:    jsonrpc.CodeInternalError,
+				Message: "the request failed inside; the log has more",
+			}
 		}
 	}()
 	running, most := &s.running, int64(maxCalls)
@@ -45,13 +48,18 @@ func (s *Server) guard(method string, handle func() (mcp.Result, error)) (result
 	}
 	defer running.Add(-1)
 	if running.Add(1) > most && !strings.HasPrefix(method, "notifications/") { // a notification may end a call
-		return nil, &jsonrpc.Error{Code: codeRefused, Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", most)}
+		return nil, &jsonrpc.Error{
+			Code:    codeRefused,
+			Message: fmt.Sprintf("%d requests run already, which is the limit; try again in a moment", most),
+		}
 	}
 	return handle()
 }
 
 // answer answers a request, or passes it to next, the SDK.
-func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method string,
+	req mcp.Request,
+) (mcp.Result, error) {
 	sess := sessionOf(ctx)
 	switch req := req.(type) {
 	case *mcp.ServerRequest[*mcp.InitializeParams]:
@@ -113,7 +121,9 @@ func (s *Server) loaded(ctx context.Context) error {
 
 // bound ends ctx also with the session and with the HTTP request: without an
 // event store, a client could not fetch the result later.
-func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
+func (s *Server) bound(ctx context.Context, sess *session,
+	extra *mcp.RequestExtra,
+) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := []func() bool{context.AfterFunc(sess.ended, cancel)}
 	if extra != nil {
@@ -130,7 +140,9 @@ func (s *Server) bound(ctx context.Context, sess *session, extra *mcp.RequestExt
 }
 
 // initialize admits a session after the handshake.
-func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string, req *mcp.ServerRequest[*mcp.InitializeParams]) (mcp.Result, error) {
+func (s *Server) initialize(ctx context.Context, next mcp.MethodHandler, method string,
+	req *mcp.ServerRequest[*mcp.InitializeParams],
+) (mcp.Result, error) {
 	sess := sessionOf(ctx)
 	if s.sessions.of(req.Session) == nil { // a stdio session is already admitted
 		if err := s.admitSession(sess, req.Session); err != nil {
@@ -146,7 +158,9 @@ func (s *Server) instruct(sess *session, result mcp.Result) mcp.Result {
 	if s.mode(sess) != spicepod.MCPRegistry {
 		return result
 	}
-	const text = "The list has few of the tools. Find one with tool_search by what it does, then call it with tool_invoke by its tool_id."
+	const text = "The list has few of the tools. Find one with tool_search by what it does, then call " +
+		"it with tool_invoke " +
+		"by its tool_id."
 	switch r := result.(type) {
 	case *mcp.InitializeResult:
 		r.Instructions = text
@@ -179,7 +193,9 @@ var lists = map[string]list{
 		(*Server).toolsSum, func(n mcp.NotificationSubscriptions) bool { return n.ToolsListChanged },
 	},
 	"notifications/resources/list_changed": {
-		func(s *Server, sess *session) string { return s.resources.sum(sess) }, func(n mcp.NotificationSubscriptions) bool { return n.ResourcesListChanged },
+		func(s *Server, sess *session) string {
+			return s.resources.sum(sess)
+		}, func(n mcp.NotificationSubscriptions) bool { return n.ResourcesListChanged },
 	},
 }
 

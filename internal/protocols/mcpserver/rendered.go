@@ -156,7 +156,8 @@ func outputSchema(returns json.RawMessage) (json.RawMessage, form) {
 	case bytes.Contains(returns, []byte(`"$ref"`)), bytes.Contains(returns, []byte(`"$dynamicRef"`)):
 		return nil, formNone // references would not resolve in a wrapper
 	}
-	wrapped := fmt.Appendf(nil, `{"type":"object","properties":{"result":%s},"required":["result"],%q:true}`, returns, tools.WrappedResult)
+	wrapped := fmt.Appendf(nil, `{"type":"object","properties":{"result":%s},"required":["result"],%q:true}`, returns,
+		tools.WrappedResult)
 	return wrapped, formWrapped
 }
 

@@ -56,8 +56,14 @@ const (
 
 // templates describe the URIs of each kind.
 var templates = []*mcp.ResourceTemplate{
-	{Name: string(Datasets), URITemplate: scheme + "://datasets/{name}", MIMEType: markdown, Description: "A dataset: its description, its columns and some rows."},
-	{Name: string(Functions), URITemplate: scheme + "://functions/{name}", MIMEType: markdown, Description: "A SQL function: its signature, its documentation and examples."},
+	{
+		Name: string(Datasets), URITemplate: scheme + "://datasets/{name}", MIMEType: markdown,
+		Description: "A dataset: its description, its columns and some rows.",
+	},
+	{
+		Name: string(Functions), URITemplate: scheme + "://functions/{name}", MIMEType: markdown,
+		Description: "A SQL function: its signature, its documentation and examples.",
+	},
 }
 
 // uri is the URI of the resource.
@@ -114,7 +120,8 @@ func (r resources) page(sess *session, req *mcp.ListResourcesRequest) (mcp.Resul
 // listTemplates answers resources/templates/list, which has one page.
 func listTemplates(req *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
 	if req.Params != nil && req.Params.Cursor != "" {
-		return nil, invalid("the cursor %q is not in this list; omit it to start from the beginning", truncate.Ellipsis(req.Params.Cursor, maxShown))
+		return nil, invalid("the cursor %q is not in this list; omit it to start from the beginning",
+			truncate.Ellipsis(req.Params.Cursor, maxShown))
 	}
 	return &mcp.ListResourceTemplatesResult{Cacheable: private, ResourceTemplates: templates}, nil
 }
@@ -131,11 +138,20 @@ func (r resources) read(ctx context.Context, sess *session, req *mcp.ReadResourc
 	case errors.Is(err, ErrNoResource):
 		return nil, r.unknown(sess, req, kind)
 	case err != nil:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("read %q: %v", truncate.Ellipsis(uri, maxShown), err)}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInternalError,
+			Message: fmt.Sprintf("read %q: %v", truncate.Ellipsis(uri, maxShown), err),
+		}
 	case len(text) > maxResource:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("%q has %d bytes; the limit is %d", truncate.Ellipsis(uri, maxShown), len(text), maxResource)}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInternalError,
+			Message: fmt.Sprintf("%q has %d bytes; the limit is %d", truncate.Ellipsis(uri, maxShown), len(text), maxResource),
+		}
 	}
-	return &mcp.ReadResourceResult{Cacheable: private, Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: markdown, Text: text}}}, nil
+	return &mcp.ReadResourceResult{
+		Cacheable: private,
+		Contents:  []*mcp.ResourceContents{{URI: uri, MIMEType: markdown, Text: text}},
+	}, nil
 }
 
 // unknown is the error for an unknown URI, with the nearest known one.
@@ -147,7 +163,8 @@ func (r resources) unknown(sess *session, req *mcp.ReadResourceRequest, kind Kin
 			known = append(known, one.uri())
 		}
 	}
-	message := fmt.Sprintf("there is no resource %q; %s", truncate.Ellipsis(uri, maxShown), nearest.Hint(uri, known, "resources/list has all there are"))
+	message := fmt.Sprintf("there is no resource %q; %s", truncate.Ellipsis(uri, maxShown),
+		nearest.Hint(uri, known, "resources/list has all there are"))
 	data, _ := json.Marshal(map[string]string{"uri": truncate.Ellipsis(uri, maxShown)})
 	return &jsonrpc.Error{Code: notFoundCode(req.ProtocolVersion()), Message: message, Data: data}
 }

@@ -119,7 +119,8 @@ func (s *Server) send(next mcp.MethodHandler) mcp.MethodHandler {
 	s.notify = next
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		list, changed := lists[method]
-		if changed && (req.GetParams().GetMeta()[mcp.MetaKeySubscriptionID] != nil || !s.changed(req.GetSession(), method, list)) {
+		if changed && (req.GetParams().GetMeta()[mcp.MetaKeySubscriptionID] != nil ||
+			!s.changed(req.GetSession(), method, list)) {
 			return nil, nil // a notification has no result
 		}
 		result, err := next(ctx, method, req)

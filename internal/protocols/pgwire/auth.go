@@ -71,7 +71,8 @@ func (k *client) renew(keys *auth.Keyring) error {
 	p, ok := keys.Current(k.principal)
 	switch {
 	case !ok:
-		return fatal(sqlstate.Errorf(sqlstate.Password, "connect again with a key of runtime.auth", "the key of this session no longer exists"))
+		return fatal(sqlstate.Errorf(sqlstate.Password, "connect again with a key of runtime.auth",
+			"the key of this session no longer exists"))
 	case p == k.principal:
 		return nil
 	}
@@ -159,7 +160,8 @@ func (l *login) refuse(ctx context.Context, keys *auth.Keyring, err error) error
 		Kind: audit.Login, Protocol: string(query.Postgres), User: l.user, Remote: l.remote, Outcome: audit.Unauthorized,
 	})
 	l.bounded.Pause(ctx, keys.Failed(l.remote))
-	return sqlstate.Errorf(sqlstate.Password, "the password is a key of runtime.auth", "password authentication failed for user %q", l.user)
+	return sqlstate.Errorf(sqlstate.Password, "the password is a key of runtime.auth",
+		"password authentication failed for user %q", l.user)
 }
 
 // recordCertificate is config for one connection; the certificate it uses is
@@ -218,7 +220,8 @@ func endPoint(cert *tls.Certificate) []byte {
 	}
 	var hash crypto.Hash
 	switch parsed.SignatureAlgorithm {
-	case x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.SHA256WithRSA, x509.ECDSAWithSHA256, x509.SHA256WithRSAPSS:
+	case x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.SHA256WithRSA, x509.ECDSAWithSHA256,
+		x509.SHA256WithRSAPSS:
 		hash = crypto.SHA256
 	case x509.SHA384WithRSA, x509.ECDSAWithSHA384, x509.SHA384WithRSAPSS:
 		hash = crypto.SHA384

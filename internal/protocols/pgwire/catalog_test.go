@@ -164,7 +164,8 @@ func TestParametersThatAreCast(t *testing.T) {
 		"SELECT range = $1 AND abs($2) > 1 AND abs($3) > 1 FROM range(3)":              "[20 701 701] [16]",
 		"SELECT json_object('a', range = $1), $2 FROM range(3) WHERE range < $3":       "[20 25 20] [114 25]",
 		"SELECT repeat(json_object('a', $1), 2)":                                       "[25] [25]",
-		"SELECT r.range, 'x' AS b FROM range(3) r SEMI JOIN range(2) s ON (SELECT max(x) FROM (VALUES (1)) v(x)) = length(json_object('a', s.range || $1))": "[25] [20 25]",
+		"SELECT r.range, 'x' AS b FROM range(3) r SEMI JOIN range(2) s ON (SELECT max(x) FROM (VALUES (1)) v(x)) = length(json_object('a', " +
+			"s.range || $1))": "[25] [20 25]",
 		"SELECT 1 FROM range(3) WHERE range + $1 = ANY ($2)": "[20 1016] [23]",
 	} {
 		text, listed, _ := strings.Cut(sql, "#")
@@ -186,7 +187,8 @@ func TestParametersThatAreCast(t *testing.T) {
 		}
 	}
 	var oids []uint32
-	if err := c.QueryRow(t.Context(), "SELECT list(oid ORDER BY oid) FROM pg_type WHERE oid = ANY ($1::oid[])", []uint32{25, 16}).Scan(&oids); err != nil || !slices.Equal(oids, []uint32{16, 25}) {
+	if err := c.QueryRow(t.Context(), "SELECT list(oid ORDER BY oid) FROM pg_type WHERE oid = ANY ($1::oid[])", []uint32{25, 16}).Scan(&oids); err != nil ||
+		!slices.Equal(oids, []uint32{16, 25}) {
 		t.Errorf("OIDs in binary: %v, %v", oids, err)
 	}
 }

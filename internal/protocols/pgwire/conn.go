@@ -42,7 +42,10 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{server: s, remote: nc.RemoteAddr().String(), bounded: listen.Of(nc.RemoteAddr()), out: output{nc: nc, timeout: s.opts.WriteTimeout}, store: newStore()}
+	c := &conn{
+		server: s, remote: nc.RemoteAddr().String(), bounded: listen.Of(nc.RemoteAddr()),
+		out: output{nc: nc, timeout: s.opts.WriteTimeout}, store: newStore(),
+	}
 	c.round.counted = true // the login
 	c.in = newInput(nc, s.opts.IdleTimeout, func() { c.running.cancel(errClosed) })
 	c.running.in = c.in
@@ -59,7 +62,8 @@ func (c *conn) serve(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.server.opts.Log.Error("a PostgreSQL connection failed", "error", v, "stack", string(debug.Stack()))
-			c.end(sqlstate.Errorf(sqlstate.Internal, "please report it with the statement", "the runtime failed on this connection: %v", v))
+			c.end(sqlstate.Errorf(sqlstate.Internal, "please report it with the statement",
+				"the runtime failed on this connection: %v", v))
 		}
 	}()
 	c.end(c.talk(ctx))
@@ -102,7 +106,8 @@ func (c *conn) talk(ctx context.Context) error {
 // readError is err, or the error of the protocol that it means.
 func readError(err error) error {
 	if long, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
-		return sqlstate.Errorf(sqlstate.Program, "send less at once", "a message of %d bytes exceeds the limit of %d", long.ActualBodyLen, long.MaxExpectedBodyLen)
+		return sqlstate.Errorf(sqlstate.Program, "send less at once", "a message of %d bytes exceeds the limit of %d",
+			long.ActualBodyLen, long.MaxExpectedBodyLen)
 	}
 	if errors.Is(err, memory.ErrShort) {
 		return sqlstate.Errorf(sqlstate.OutOfMemory, "send fewer large messages at once", "%s", err)
@@ -135,7 +140,8 @@ func (c *conn) handle(ctx context.Context, m pgproto3.FrontendMessage) error {
 	case *pgproto3.Query:
 		return c.answered(c.simple(ctx, m.String))
 	case *pgproto3.FunctionCall:
-		return c.answered(sqlstate.Errorf(sqlstate.Unsupported, "write SELECT f(…)", "the function call protocol is not served"))
+		return c.answered(sqlstate.Errorf(sqlstate.Unsupported, "write SELECT f(…)",
+			"the function call protocol is not served"))
 	}
 	err := c.extended(ctx, m)
 	if err == nil {

@@ -42,13 +42,15 @@ func parseCopy(w *words) (c copyStatement, err error) {
 		return c, err
 	case in.table != "" && w.Accept("from"):
 		if !w.Accept("stdin") {
-			return c, sqlstate.Errorf(sqlstate.Unsupported, "COPY … FROM STDIN, and let the client read the file", "COPY from a file or a program of the server is not served")
+			return c, sqlstate.Errorf(sqlstate.Unsupported, "COPY … FROM STDIN, and let the client read the file",
+				"COPY from a file or a program of the server is not served")
 		}
 		c.in = &in
 	case !w.Accept("to"):
 		return c, w.wrong()
 	case !w.Accept("stdout"):
-		return c, sqlstate.Errorf(sqlstate.Unsupported, "COPY … TO STDOUT, and let the client write the file", "COPY to a file or a program of the server is not served")
+		return c, sqlstate.Errorf(sqlstate.Unsupported, "COPY … TO STDOUT, and let the client write the file",
+			"COPY to a file or a program of the server is not served")
 	}
 	given, err := w.copyOptions(c.in != nil)
 	if err != nil {
@@ -145,7 +147,8 @@ type copyOptions struct {
 func (w *words) copyOptions(from bool) (given *copyOptions, err error) {
 	given = &copyOptions{from: from, values: map[string]string{}}
 	if from && w.Is(w.Next, "where") {
-		return nil, sqlstate.Errorf(sqlstate.Unsupported, "leave the rows out of what is sent", "COPY FROM … WHERE is not served")
+		return nil, sqlstate.Errorf(sqlstate.Unsupported, "leave the rows out of what is sent",
+			"COPY FROM … WHERE is not served")
 	}
 	w.Accept("with")
 	if !w.Accept("(") {
@@ -274,7 +277,8 @@ func (w *words) copyValue() (string, error) {
 }
 
 // escapes are those of E'…' that an option may have.
-var escapes = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r", `\b`, "\b", `\f`, "\f", `\v`, "\v", `\'`, "'")
+var escapes = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r", `\b`, "\b", `\f`, "\f", `\v`,
+	"\v", `\'`, "'")
 
 func (g *copyOptions) add(name, value string) error {
 	if _, twice := g.values[name]; twice {
@@ -294,7 +298,8 @@ func (g *copyOptions) copy() (*wire.Copy, error) {
 	case "binary":
 		o.Format = wire.CopyBinary
 	default:
-		return nil, sqlstate.Errorf(sqlstate.Value, "use text, csv or binary", "COPY format %q not recognized", g.values["format"])
+		return nil, sqlstate.Errorf(sqlstate.Value, "use text, csv or binary", "COPY format %q not recognized",
+			g.values["format"])
 	}
 	for name := range g.values {
 		switch name {
@@ -304,7 +309,8 @@ func (g *copyOptions) copy() (*wire.Copy, error) {
 			}
 		case "quote", "escape", "force_quote":
 			if o.Format != wire.CopyCSV {
-				return nil, sqlstate.Errorf(sqlstate.Unsupported, "add FORMAT csv", "COPY %s is for the CSV format", strings.ToUpper(name))
+				return nil, sqlstate.Errorf(sqlstate.Unsupported, "add FORMAT csv", "COPY %s is for the CSV format",
+					strings.ToUpper(name))
 			}
 		}
 	}
@@ -321,7 +327,8 @@ func (g *copyOptions) copy() (*wire.Copy, error) {
 		switch value, given := g.values[name]; {
 		case !given:
 		case len(value) != 1:
-			return nil, sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s must be a single one-byte character", strings.ToUpper(name))
+			return nil, sqlstate.Errorf(sqlstate.Unsupported, "", "COPY %s must be a single one-byte character",
+				strings.ToUpper(name))
 		default:
 			*to = value[0]
 		}
@@ -350,7 +357,8 @@ func (g *copyOptions) switched(name string) (bool, error) {
 	case "", "false", "off", "0":
 		return false, nil
 	}
-	return false, sqlstate.Errorf(sqlstate.Syntax, "use true or false", "COPY %s %q is not a boolean", strings.ToUpper(name), g.values[name])
+	return false, sqlstate.Errorf(sqlstate.Syntax, "use true or false", "COPY %s %q is not a boolean",
+		strings.ToUpper(name), g.values[name])
 }
 
 // checkCopy refuses what could not be read back.

@@ -36,7 +36,8 @@ func (in *copyIn) insert() string {
 	if in.list != "" {
 		list = " (" + in.list + ")"
 	}
-	return "INSERT INTO " + in.table + list + " SELECT " + strings.Join(values, ", ") + " FROM " + engine.InputFrom(input, engine.ChunkRows)
+	return "INSERT INTO " + in.table + list + " SELECT " + strings.Join(values, ", ") + " FROM " +
+		engine.InputFrom(input, engine.ChunkRows)
 }
 
 // check refuses columns whose values have no form that PostgreSQL's clients send.
@@ -44,7 +45,8 @@ func (in *copyIn) check() error {
 	for _, c := range in.columns {
 		nested := c.Type == nil || wire.TypeOf(c.Type).OID == pgtype.JSONOID && !c.Type.JSON
 		if nested || c.Type.ID == engine.Array {
-			return sqlstate.Errorf(sqlstate.Unsupported, "name the other columns: COPY t (a, b) FROM STDIN", "COPY FROM does not take column %q: its type is nested", c.Name)
+			return sqlstate.Errorf(sqlstate.Unsupported, "name the other columns: COPY t (a, b) FROM STDIN",
+				"COPY FROM does not take column %q: its type is nested", c.Name)
 		}
 	}
 	return nil
@@ -116,7 +118,8 @@ func (in *copyIn) receive(c *conn) ([]byte, error) {
 		switch m := m.(type) {
 		case *pgproto3.CopyData:
 			if data.Len()+len(m.Data) > wire.MaxValues {
-				return nil, sqlstate.Errorf(sqlstate.Program, "copy the rows in several parts", "the data of a COPY FROM can have %d bytes", wire.MaxValues)
+				return nil, sqlstate.Errorf(sqlstate.Program, "copy the rows in several parts",
+					"the data of a COPY FROM can have %d bytes", wire.MaxValues)
 			}
 			if more := data.Len() + len(m.Data) - counted; large.hold != nil && more > memory.Free {
 				if err := large.take(int64(more)); err != nil {
@@ -133,7 +136,8 @@ func (in *copyIn) receive(c *conn) ([]byte, error) {
 		case *pgproto3.Terminate:
 			return nil, leftCopy(errClosed)
 		default:
-			return nil, fatal(sqlstate.Errorf(sqlstate.Protocol, "", "a message of type %T was not expected during COPY from stdin", m))
+			return nil, fatal(sqlstate.Errorf(sqlstate.Protocol, "",
+				"a message of type %T was not expected during COPY from stdin", m))
 		}
 	}
 }

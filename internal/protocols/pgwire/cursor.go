@@ -146,9 +146,11 @@ func (c *conn) runDeclare(ctx context.Context, own *portal, d *declare) error {
 	case d.name == "":
 		return sqlstate.Errorf(sqlstate.NoCursor, "give it a name", "invalid cursor name: must not be empty")
 	case c.session.tx == txIdle && !d.hold:
-		return sqlstate.Errorf(sqlstate.NoTransaction, "BEGIN first, or add WITH HOLD", "DECLARE CURSOR can only be used in transaction blocks")
+		return sqlstate.Errorf(sqlstate.NoTransaction, "BEGIN first, or add WITH HOLD",
+			"DECLARE CURSOR can only be used in transaction blocks")
 	case d.hold && c.block.tx != nil && c.block.tx.Mark() > 0:
-		return sqlstate.Errorf(sqlstate.Unsupported, "declare it after COMMIT, or without WITH HOLD", "a cursor WITH HOLD is refused in a transaction that has changed rows")
+		return sqlstate.Errorf(sqlstate.Unsupported, "declare it after COMMIT, or without WITH HOLD",
+			"a cursor WITH HOLD is refused in a transaction that has changed rows")
 	}
 	if err := c.store.free(d.name); err != nil {
 		return err

@@ -235,6 +235,7 @@ func (e *expression) typeName() string {
 
 // internalNames are the names in pg_type of the types that are keywords.
 var internalNames = map[string]string{
-	"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "float": "float8", "double": "float8",
+	"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8", "real": "float4", "float": "float8",
+	"double":  "float8",
 	"decimal": "numeric", "dec": "numeric", "boolean": "bool", "character": "bpchar", "char": "bpchar", "nchar": "bpchar",
 }

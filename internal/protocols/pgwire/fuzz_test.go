@@ -42,12 +42,21 @@ func FuzzMessages(f *testing.F) {
 	fix := serve(f, nil)
 	for _, seed := range [][]pgproto3.FrontendMessage{
 		{&pgproto3.Query{String: "SELECT 1; SELECT nosuch; BEGIN"}},
-		{&pgproto3.Parse{Query: "SELECT $1::INTEGER"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{Parameters: [][]byte{[]byte("5")}}, &pgproto3.Execute{}, &pgproto3.Sync{}},
-		{&pgproto3.Parse{Query: "FROM numbers", Name: "s"}, &pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "p"}, &pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Flush{}, &pgproto3.Close{ObjectType: 'P', Name: "p"}, &pgproto3.Sync{}},
+		{
+			&pgproto3.Parse{Query: "SELECT $1::INTEGER"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{Parameters: [][]byte{[]byte("5")}}, &pgproto3.Execute{},
+			&pgproto3.Sync{},
+		},
+		{
+			&pgproto3.Parse{Query: "FROM numbers", Name: "s"}, &pgproto3.Bind{PreparedStatement: "s", DestinationPortal: "p"},
+			&pgproto3.Execute{Portal: "p", MaxRows: 2}, &pgproto3.Flush{}, &pgproto3.Close{ObjectType: 'P', Name: "p"}, &pgproto3.Sync{},
+		},
 		{&pgproto3.Query{String: "BEGIN; DECLARE c CURSOR FOR SELECT 1; FETCH c; ROLLBACK"}, &pgproto3.Terminate{}},
 		{&pgproto3.FunctionCall{}, &pgproto3.CopyData{Data: []byte("x")}, &pgproto3.CopyFail{}, &pgproto3.Sync{}},
 		{&pgproto3.Query{String: "COPY one TO STDOUT; COPY (SELECT 'x' || e'\\t') TO STDOUT (FORMAT csv, HEADER, FORCE_QUOTE *)"}},
-		{&pgproto3.Parse{Query: "COPY (SELECT $1::INTEGER) TO STDOUT WITH BINARY"}, &pgproto3.Bind{Parameters: [][]byte{[]byte("5")}}, &pgproto3.Execute{}, &pgproto3.Sync{}},
+		{
+			&pgproto3.Parse{Query: "COPY (SELECT $1::INTEGER) TO STDOUT WITH BINARY"}, &pgproto3.Bind{Parameters: [][]byte{[]byte("5")}}, &pgproto3.Execute{},
+			&pgproto3.Sync{},
+		},
 		{&pgproto3.PasswordMessage{Password: "x"}},
 	} {
 		var sent []byte

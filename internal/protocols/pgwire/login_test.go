@@ -95,7 +95,8 @@ func keyring(t testing.TB) *auth.Keyring { return limitedKeys(t, "{}") }
 // limitedKeys are keys whose holders have the limits.
 func limitedKeys(t testing.TB, limits string) *auth.Keyring {
 	t.Helper()
-	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key:\n      keys: ["+goodKey+`, "`+writing+":rw\"]\n      limits: "+limits+"\n"), nil)
+	keys, problems := auth.NewKeyring(podtest.Load(t, "runtime:\n  auth:\n    api-key:\n      keys: ["+goodKey+`, "`+writing+":rw\"]\n      limits: "+
+		limits+"\n"), nil)
 	if len(problems) > 0 || !keys.Enabled() {
 		t.Fatal(problems)
 	}

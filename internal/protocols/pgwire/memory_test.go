@@ -101,7 +101,8 @@ func TestMemoryOfBoundValues(t *testing.T) {
 			}
 		}
 	}
-	until("*pgproto3.BindComplete", &pgproto3.Parse{Query: "SELECT length($1::text)"}, &pgproto3.Bind{Parameters: [][]byte{bytes.Repeat([]byte{'x'}, 4<<20)}}, &pgproto3.Flush{})
+	until("*pgproto3.BindComplete", &pgproto3.Parse{Query: "SELECT length($1::text)"}, &pgproto3.Bind{Parameters: [][]byte{bytes.Repeat([]byte{'x'}, 4<<20)}},
+		&pgproto3.Flush{})
 	until("*pgproto3.NoData", &pgproto3.Parse{Name: "empty"}, &pgproto3.Describe{ObjectType: 'S', Name: "empty"}, &pgproto3.Flush{})
 
 	other, end := budget.Begin(t.Context(), "b")

@@ -39,7 +39,8 @@ func (s *session) checkPath(value string) error {
 		if slices.Contains(systemSchemas, name) || s.hasRelation != nil && s.hasRelation(name, "") {
 			continue
 		}
-		return sqlstate.Errorf(sqlstate.NoSchema, "name schemas of declared datasets, or public", "schema %q does not exist", name)
+		return sqlstate.Errorf(sqlstate.NoSchema, "name schemas of declared datasets, or public",
+			"schema %q does not exist", name)
 	}
 	return nil
 }

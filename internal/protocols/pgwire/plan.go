@@ -30,7 +30,9 @@ type plan struct {
 }
 
 // newPlan makes the plan of a statement.
-func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCatalog func(string) bool) (*plan, error) {
+func newPlan(w *words, given []uint32, rewrite func(string) (string, bool),
+	isCatalog func(string) bool,
+) (*plan, error) {
 	p := &plan{sql: w.SQL, given: given}
 	tokens := w.Tokens
 	for len(tokens) > 0 && w.Is(len(tokens)-1, ";") {
@@ -69,8 +71,9 @@ func newPlan(w *words, given []uint32, rewrite func(string) (string, bool), isCa
 // verbs are the words that begin a statement, and what it is called when it
 // has run.
 var verbs = map[string]string{
-	"select": "SELECT", "from": "SELECT", "values": "SELECT", "table": "SELECT", "describe": "SELECT", "summarize": "SELECT",
-	"show": "SELECT", "pivot": "SELECT", "unpivot": "SELECT",
+	"select": "SELECT", "from": "SELECT", "values": "SELECT", "table": "SELECT", "describe": "SELECT",
+	"summarize": "SELECT",
+	"show":      "SELECT", "pivot": "SELECT", "unpivot": "SELECT",
 	"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "explain": "EXPLAIN",
 }
 
@@ -116,7 +119,8 @@ func (p *plan) outdate() { p.described = p.described && !p.files }
 // renamed reports whether a column of a file has another name than was
 // announced. The names of expressions with parameters depend on the parameters.
 func (p *plan) renamed(announced, name string) bool {
-	return p.files && announced != unnamed && announced != name && (len(p.params) == 0 || plainName.MatchString(announced) && plainName.MatchString(name))
+	return p.files && announced != unnamed && announced != name &&
+		(len(p.params) == 0 || plainName.MatchString(announced) && plainName.MatchString(name))
 }
 
 // unnamed is the name that DuckDB gives to a column that depends on parameters.
@@ -133,7 +137,8 @@ func (p *plan) changed() error {
 // positioned is err with its position in the client's text, if that is what ran.
 func (p *plan) positioned(err error) error {
 	if e := asError(err); p.dialect.shown != "" && e.Code == sqlstate.NoTable {
-		return sqlstate.Errorf(sqlstate.UnknownSetting, "SHOW ALL lists the settings, SHOW TABLES the tables", "unrecognized configuration parameter %q, and there is no table of that name", p.dialect.shown)
+		return sqlstate.Errorf(sqlstate.UnknownSetting, "SHOW ALL lists the settings, SHOW TABLES the tables",
+			"unrecognized configuration parameter %q, and there is no table of that name", p.dialect.shown)
 	}
 	if !strings.HasPrefix(p.sql[p.start:], p.text) {
 		return asError(err)

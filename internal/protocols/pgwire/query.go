@@ -52,7 +52,8 @@ func (c *conn) parseMessage(ctx context.Context, m *pgproto3.Parse) error {
 	}
 	w := newWords(m.Query)
 	if w.several() {
-		return sqlstate.Errorf(sqlstate.Syntax, "send them one by one", "cannot insert multiple commands into a prepared statement")
+		return sqlstate.Errorf(sqlstate.Syntax, "send them one by one",
+			"cannot insert multiple commands into a prepared statement")
 	}
 	plan, err := c.parse(w, m.ParameterOIDs)
 	if owed := c.settle(ctx, plan); owed != nil {
@@ -128,7 +129,8 @@ func (c *conn) simple(ctx context.Context, sql string) error {
 	c.store.closePortal(c.store.portals[""])
 	c.store.forgetStatement("")
 	if len(sql) > maxScript {
-		return sqlstate.Errorf(sqlstate.Program, "send less at once", "a simple query of %d bytes; the limit is %d", len(sql), maxScript)
+		return sqlstate.Errorf(sqlstate.Program, "send less at once", "a simple query of %d bytes; the limit is %d",
+			len(sql), maxScript)
 	}
 	statements := newWords(sql).split()
 	if len(statements) == 0 {

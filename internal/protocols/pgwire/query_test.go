@@ -246,7 +246,8 @@ func TestNumbersLeftOut(t *testing.T) {
 func TestNumericParameters(t *testing.T) {
 	f := serve(t, nil)
 	c := f.raw()
-	if r := c.ExecParams(f.context(), "SELECT $1", [][]byte{[]byte(strings.Repeat("9", 39))}, []uint32{pgtype.NumericOID}, nil, nil).Read(); r.Err == nil || !strings.Contains(r.Err.Error(), "does not fit exactly") {
+	if r := c.ExecParams(f.context(), "SELECT $1", [][]byte{[]byte(strings.Repeat("9", 39))}, []uint32{pgtype.NumericOID}, nil, nil).Read(); r.Err == nil ||
+		!strings.Contains(r.Err.Error(), "does not fit exactly") {
 		t.Errorf("too many digits for a DECIMAL: %v", r.Err)
 	}
 	for _, tt := range []struct {
@@ -704,7 +705,8 @@ func TestRoundsWithoutStatementsCount(t *testing.T) {
 	for range 5 {
 		c.exchange(&pgproto3.Parse{Query: "SELEC 1"}, sync)
 	}
-	if got := c.exchange(parse, sync) + " " + c.exchange(&pgproto3.Parse{Query: "ROLLBACK"}, bind, run, sync); got != "53400 E ParseComplete BindComplete ROLLBACK I" {
+	if got := c.exchange(parse, sync) + " " + c.exchange(&pgproto3.Parse{Query: "ROLLBACK"}, bind, run, sync); got !=
+		"53400 E ParseComplete BindComplete ROLLBACK I" {
 		t.Errorf("in a transaction block: %s", got)
 	}
 }
@@ -870,7 +872,8 @@ func TestParameterTypeChanges(t *testing.T) {
 	words := func(value string) {
 		t.Helper()
 		generation++
-		if err := publish(f.db, fixtureCatalog(generation), "DROP TABLE spice.public.words", "CREATE TABLE spice.public.words AS SELECT "+value+" AS word"); err != nil {
+		if err := publish(f.db, fixtureCatalog(generation), "DROP TABLE spice.public.words",
+			"CREATE TABLE spice.public.words AS SELECT "+value+" AS word"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -1239,7 +1242,8 @@ func TestParametersOfNoTypeAreText(t *testing.T) {
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec} {
 		var a, b string
 		var n int64
-		if err := c.QueryRow(context.Background(), "SELECT $1, $2, $3::BIGINT", mode, "x", "y", int64(7)).Scan(&a, &b, &n); err != nil || a != "x" || b != "y" || n != 7 {
+		if err := c.QueryRow(context.Background(), "SELECT $1, $2, $3::BIGINT", mode, "x", "y", int64(7)).Scan(&a, &b, &n); err != nil || a != "x" ||
+			b != "y" || n != 7 {
 			t.Errorf("mode %d: %q %q %d %v", mode, a, b, n, err)
 		}
 	}
@@ -1278,7 +1282,8 @@ func TestEmptySelectLists(t *testing.T) {
 			t.Errorf("%s: %q, want %q", sql, got, want)
 		}
 	}
-	got := c.exchange(&pgproto3.Parse{Query: "SELECT FROM numbers WHERE id < 3"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{})
+	got := c.exchange(&pgproto3.Parse{Query: "SELECT FROM numbers WHERE id < 3"}, &pgproto3.Describe{ObjectType: 'S'}, &pgproto3.Bind{}, &pgproto3.Execute{},
+		&pgproto3.Sync{})
 	if want := "ParseComplete [] RowDescription BindComplete   SELECT 2 I"; got != want {
 		t.Errorf("prepared: %q, want %q", got, want)
 	}
@@ -1291,20 +1296,26 @@ func TestTitles(t *testing.T) {
 	c := f.connect("")
 	for sql, want := range map[string]string{
 		"SELECT count(*) FROM numbers": "count",
-		"SELECT COUNT(*), sum(id) AS s, max(id) FILTER (id > 3), id + 1 FROM numbers GROUP BY ALL":                                             "count s max (id + 1)",
-		"SELECT row_number() OVER (ORDER BY id), twice(id) FROM numbers LIMIT 1":                                                               "row_number twice",
-		"SELECT CASE WHEN true THEN 1 END, EXISTS (FROM one), coalesce(NULL, 1)":                                                               "case exists coalesce",
-		"SELECT *, count(*) OVER () FROM one":                                                                                                  "a b count() OVER ()",
-		"SELECT count(*) + 1, CAST(1 AS INTEGER) FROM one":                                                                                     "(count_star() + 1) int4",
-		"SELECT id::text, t.id::int8, (id)::text, CAST(id AS varchar(10)), t.\"id\"::text::int FROM numbers t LIMIT 1":                         "id id id id id",
-		"SELECT '1'::int, CAST(1 AS double precision), 1::numeric(10,2), '[1]'::int[], NULL::text, (1 + 1)::bigint":                            "int4 float8 numeric int4 text int8",
+		"SELECT COUNT(*), sum(id) AS s, max(id) FILTER (id > 3), id + 1 " +
+			"FROM numbers GROUP BY ALL": "count s max (id + 1)",
+		"SELECT row_number() OVER (ORDER BY id), twice(id) FROM numbers LIMIT 1": "row_number twice",
+		"SELECT CASE WHEN true THEN 1 END, EXISTS (FROM " +
+			"one), coalesce(NULL, 1)": "case exists coalesce",
+		"SELECT *, count(*) OVER () FROM one": "a b count() OVER ()",
+		"SELECT count(*) + 1, CAST(1 AS " +
+			"INTEGER) FROM one": "(count_star() + 1) int4",
+		"SELECT id::text, t.id::int8, (id)::text, CAST(id AS varchar(10)), t.\"id\"::text::int FROM numbers t LIMIT 1": "id id id id id",
+		"SELECT '1'::int, CAST(1 AS double precision), 1::numeric(10,2), '[1]'::int[], NULL::text, " +
+			"(1 + 1)::bigint": "int4 float8 numeric int4 text int8",
 		"SELECT CASE WHEN true THEN 1 ELSE id END, CASE WHEN true THEN 1 ELSE 2 END::text, sum(id) OVER w FROM numbers WINDOW w AS () LIMIT 1": "id text sum",
 		"SELECT CASE 1 WHEN 1 THEN CASE WHEN true THEN 'a' ELSE 'b' END ELSE upper('x') END":                                                   "upper",
 		"SELECT count(*)::int, sum(id) FILTER (id > 1)::bigint, coalesce(max(id), 1)::text FROM numbers":                                       "count sum coalesce",
-		"SELECT ARRAY[1,2], (ARRAY[1,2])[1], DATE '2024-02-29', timestamp with time zone '2024-02-29 00:00:00Z', 'x'::character varying":       "array array date timestamptz varchar",
-		"SELECT id::text || 'x', id::text AS a, id::text b, -id FROM numbers LIMIT 1":                                                          "(CAST(id AS VARCHAR) || 'x') a b -(id)",
-		"WITH w AS (SELECT 1 AS n) SELECT count(*), n::text FROM w GROUP BY n":                                                                 "count n",
-		"SELECT extract(year FROM DATE '2024-02-29')":                                                                                          "extract",
+		"SELECT ARRAY[1,2], (ARRAY[1,2])[1], DATE '2024-02-29', timestamp with time zone '2024-02-29 00:00:00Z', " +
+			"'x'::character varying": "array array date timestamptz varchar",
+		"SELECT id::text || 'x', id::text AS a, id::text b, -id FROM " +
+			"numbers LIMIT 1": "(CAST(id AS VARCHAR) || 'x') a b -(id)",
+		"WITH w AS (SELECT 1 AS n) SELECT count(*), n::text FROM w GROUP BY n": "count n",
+		"SELECT extract(year FROM DATE '2024-02-29')":                          "extract",
 	} {
 		for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeDescribeExec} {
 			rows, err := c.Query(f.context(), sql, mode)

@@ -132,7 +132,10 @@ func New(o Options) *Server {
 	o.AuthTimeout = cmp.Or(o.AuthTimeout, defaultAuthTime)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTime)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, writeTime)
-	return &Server{opts: o, table: listen.New(o.Connections), listeners: map[net.Listener]bool{}, conns: map[uint32]*conn{}}
+	return &Server{
+		opts: o, table: listen.New(o.Connections), listeners: map[net.Listener]bool{},
+		conns: map[uint32]*conn{},
+	}
 }
 
 // ErrServerClosed is what [Server.Serve] returns after Shutdown or Close.

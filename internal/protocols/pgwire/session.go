@@ -31,7 +31,10 @@ func newSession(version string) session {
 	if n, err := strconv.Atoi(number); err == nil {
 		number = strconv.Itoa(n * 10_000)
 	}
-	return session{tx: txIdle, reported: map[string]string{}, changed: true, values: map[string]string{"server_version": version, "server_version_num": number}}
+	return session{
+		tx: txIdle, reported: map[string]string{}, changed: true,
+		values: map[string]string{"server_version": version, "server_version_num": number},
+	}
 }
 
 // begin ends the login: what is set now is what RESET goes back to.
@@ -53,7 +56,10 @@ func (s *session) value(name string) string {
 }
 
 // ofTransaction are the settings that a transaction takes from its default_….
-var ofTransaction = map[string]bool{"transaction_isolation": true, "transaction_read_only": true, "transaction_deferrable": true}
+var ofTransaction = map[string]bool{
+	"transaction_isolation": true, "transaction_read_only": true,
+	"transaction_deferrable": true,
+}
 
 // lookup returns the setting of that name. A name with a dot is a client's own.
 func lookup(name string) (setting, error) {
@@ -71,7 +77,8 @@ func lookup(name string) (setting, error) {
 // checkName refuses a name that is too long to keep.
 func checkName(name string) error {
 	if len(name) > maxName {
-		return sqlstate.Errorf(sqlstate.LongName, "choose a shorter one", "a name of %d bytes; the limit is %d", len(name), maxName)
+		return sqlstate.Errorf(sqlstate.LongName, "choose a shorter one", "a name of %d bytes; the limit is %d",
+			len(name), maxName)
 	}
 	return nil
 }
@@ -85,7 +92,8 @@ func (s *session) set(name, value string, local bool) error {
 	case known.fixed:
 		return sqlstate.Errorf(sqlstate.SettingFixed, "", "parameter %q cannot be changed", known.name)
 	case len(value) > maxSetting:
-		return sqlstate.Errorf(sqlstate.Program, "", "the value of %q has %d bytes; the limit is %d", known.name, len(value), maxSetting)
+		return sqlstate.Errorf(sqlstate.Program, "", "the value of %q has %d bytes; the limit is %d", known.name, len(value),
+			maxSetting)
 	}
 	if known.name == searchPath {
 		if err = s.checkPath(value); err != nil {
@@ -188,15 +196,19 @@ func (s *session) report(out *output) {
 func (s *session) allows(p *plan) error {
 	switch {
 	case s.tx == txFailed && p.text != "" && (p.command == nil || !p.command.aborted):
-		return sqlstate.Errorf(sqlstate.Aborted, "ROLLBACK first", "current transaction is aborted, commands ignored until end of transaction block")
+		return sqlstate.Errorf(sqlstate.Aborted, "ROLLBACK first",
+			"current transaction is aborted, commands ignored until end of transaction block")
 	case !p.writes():
 		return nil
-	case s.tx != txIdle && (s.value("transaction_isolation") == "serializable" || s.value("transaction_isolation") == "repeatable read"):
-		return sqlstate.Errorf(sqlstate.Unsupported, "BEGIN ISOLATION LEVEL READ COMMITTED", "%s cannot run in a transaction at isolation level %s", p.verb, s.value("transaction_isolation"))
+	case s.tx != txIdle && (s.value("transaction_isolation") == "serializable" ||
+		s.value("transaction_isolation") == "repeatable read"):
+		return sqlstate.Errorf(sqlstate.Unsupported, "BEGIN ISOLATION LEVEL READ COMMITTED",
+			"%s cannot run in a transaction at isolation level %s", p.verb, s.value("transaction_isolation"))
 	case !s.readOnly():
 		return nil
 	}
-	return sqlstate.Errorf(sqlstate.ReadOnly, "SET default_transaction_read_only = off, and BEGIN without READ ONLY", "cannot execute %s in a read-only transaction", p.verb)
+	return sqlstate.Errorf(sqlstate.ReadOnly, "SET default_transaction_read_only = off, and BEGIN without READ ONLY",
+		"cannot execute %s in a read-only transaction", p.verb)
 }
 
 // readOnly reports whether statements may not write.

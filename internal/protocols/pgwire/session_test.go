@@ -46,7 +46,8 @@ func TestTransactions(t *testing.T) {
 		{"ABORT", "notice:25P01 ROLLBACK I"},
 		{
 			"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE; SHOW TRANSACTION ISOLATION LEVEL; BEGIN; SHOW transaction_isolation; COMMIT; " +
-				"BEGIN ISOLATION LEVEL READ UNCOMMITTED; SHOW transaction_isolation; COMMIT; SHOW transaction_isolation; RESET default_transaction_isolation; SHOW transaction_isolation",
+				"BEGIN ISOLATION LEVEL READ UNCOMMITTED; SHOW transaction_isolation; COMMIT; SHOW transaction_isolation; RESET default_transaction_isolation; " +
+				"SHOW transaction_isolation",
 			"SET RowDescription serializable SHOW BEGIN RowDescription serializable SHOW COMMIT BEGIN RowDescription read uncommitted SHOW COMMIT " +
 				"RowDescription serializable SHOW RESET RowDescription read committed SHOW I",
 		},
@@ -98,7 +99,10 @@ func TestSettings(t *testing.T) {
 		{"SHOW my.other", "RowDescription 42704 I"},
 		{"SHOW nosuch", "42704 I"},
 		{"SHOW \"no such\"", "42704 I"},
-		{"RESET my.own; RESET ALL; SHOW server_version_num", "RESET ParameterStatus ParameterStatus ParameterStatus ParameterStatus RESET RowDescription 160000 SHOW I"},
+		{
+			"RESET my.own; RESET ALL; SHOW server_version_num",
+			"RESET ParameterStatus ParameterStatus ParameterStatus ParameterStatus RESET RowDescription 160000 SHOW I",
+		},
 		{"SET ROLE NONE; SET ROLE postgres", "SET 0A000 I"},
 		{"DISCARD PLANS", "DISCARD PLANS I"},
 		{"DEALLOCATE nosuch", "26000 I"},
@@ -201,7 +205,8 @@ func TestPsql(t *testing.T) {
 	psql := clients.Installed(t, "PSQL", "psql", "postgresql-client")
 	f := serve(t, nil)
 	cmd := exec.CommandContext(f.context(), psql, "-X", "-A", "-t", "-v", "ON_ERROR_STOP=0", f.dsn(""))
-	cmd.Stdin = strings.NewReader("SELECT twice(21), NULL, 'x';\n\\set FETCH_COUNT 3\nSELECT id FROM numbers ORDER BY id LIMIT 4;\n\\unset FETCH_COUNT\nSELECT nösuch\n  ;\nSELECT $1::INTEGER + 1 \\bind 41 \\g\n\\echo :SERVER_VERSION_NAME\n")
+	cmd.Stdin = strings.NewReader("SELECT twice(21), NULL, 'x';\n\\set FETCH_COUNT 3\nSELECT id FROM numbers ORDER BY id LIMIT 4;\n\\unset FETCH_COUNT\nSELECT " +
+		"nösuch\n  ;\nSELECT $1::INTEGER + 1 \\bind 41 \\g\n\\echo :SERVER_VERSION_NAME\n")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

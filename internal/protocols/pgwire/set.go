@@ -113,7 +113,8 @@ func (w *words) setModes(prefix string, local bool) (*command, error) {
 // setRole accepts the current role only.
 func (w *words) setRole(name string) (*command, error) {
 	if !w.AcceptOne("none", "default") {
-		return nil, sqlstate.Errorf(sqlstate.Unsupported, "connect as another user", "SET %s is not served", strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
+		return nil, sqlstate.Errorf(sqlstate.Unsupported, "connect as another user", "SET %s is not served",
+			strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
 	}
 	return parseSilent("SET")(w)
 }
@@ -199,7 +200,10 @@ func (c *conn) set(name, value string, standard, local bool) error {
 }
 
 func isUTC(zone string) bool {
-	return slices.ContainsFunc([]string{"UTC", "GMT", "Etc/UTC", "Zulu", "UCT", "Etc/GMT", "0", "00:00", "+00:00", "local", "default"}, func(known string) bool {
+	return slices.ContainsFunc([]string{
+		"UTC", "GMT", "Etc/UTC", "Zulu", "UCT", "Etc/GMT", "0", "00:00", "+00:00", "local",
+		"default",
+	}, func(known string) bool {
 		return strings.EqualFold(zone, known)
 	})
 }

@@ -136,7 +136,8 @@ func (l *login) packet(secured bool) (code uint32, body []byte, err error) {
 	}
 	n := int64(binary.BigEndian.Uint32(head[:4]))
 	if n < 8 || n > maxStartup {
-		return 0, nil, sqlstate.Errorf(sqlstate.Protocol, "speak PostgreSQL's protocol, version 3", "the first packet has %d bytes, which is not PostgreSQL's protocol", n)
+		return 0, nil, sqlstate.Errorf(sqlstate.Protocol, "speak PostgreSQL's protocol, version 3",
+			"the first packet has %d bytes, which is not PostgreSQL's protocol", n)
 	}
 	if _, err := io.ReadFull(l.in, head[4:]); err != nil {
 		return 0, nil, err
@@ -194,7 +195,8 @@ func (p *prefixed) Read(b []byte) (int, error) {
 // a zero byte, and one more.
 func parseHello(version uint32, body []byte) (*hello, error) {
 	if version>>16 != major {
-		return nil, sqlstate.Errorf(sqlstate.Protocol, "speak version 3", "the protocol's version %d.%d is not served", version>>16, version&0xffff)
+		return nil, sqlstate.Errorf(sqlstate.Protocol, "speak version 3", "the protocol's version %d.%d is not served",
+			version>>16, version&0xffff)
 	}
 	h := &hello{minor: int(version & 0xffff), params: map[string]string{}}
 	for len(body) > 0 && body[0] != 0 {
@@ -233,7 +235,10 @@ func (l *login) negotiate(h *hello) error {
 	}
 	if h.minor > newestMinor || len(unknown) > 0 {
 		h.minor = min(h.minor, newestMinor)
-		l.out.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: major<<16 | uint32(h.minor), UnrecognizedOptions: unknown})
+		l.out.send(&pgproto3.NegotiateProtocolVersion{
+			NewestMinorProtocol: major<<16 | uint32(h.minor),
+			UnrecognizedOptions: unknown,
+		})
 	}
 	if r := strings.ToLower(h.params["replication"]); !slices.Contains([]string{"", "0", "off", "false", "no"}, r) {
 		return sqlstate.Errorf(sqlstate.Unsupported, "connect without it", "replication is not served")

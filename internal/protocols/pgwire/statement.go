@@ -41,7 +41,8 @@ func (c *conn) parse(w *words, given []uint32) (*plan, error) {
 		return p, nil
 	}
 	key.sql = strings.Clone(w.SQL) // it may be a part of a long script
-	p, err := newPlan(&words{Cursor: sqltree.Cursor{SQL: key.sql, Tokens: w.Tokens}}, slices.Clone(given), c.rewrite, c.server.opts.Catalog)
+	p, err := newPlan(&words{Cursor: sqltree.Cursor{SQL: key.sql, Tokens: w.Tokens}}, slices.Clone(given), c.rewrite,
+		c.server.opts.Catalog)
 	if err == nil && len(w.SQL)+oidSize*len(given) <= maxPlanText {
 		if len(c.store.plans) >= maxPlans {
 			clear(c.store.plans)
@@ -112,7 +113,8 @@ func (c *conn) infer(ctx context.Context, p *plan) (types infer.Result, err erro
 	}, d)
 	if err == nil && ctx.Err() != nil { // some of it is not known
 		service.Denied(ctx, c.request(p, nil), string(errcode.Cancelled))
-		err = sqlstate.Errorf(sqlstate.Cancelled, "give the types of the parameters", "the statement was cancelled, or its time was over, while its parameters were looked at")
+		err = sqlstate.Errorf(sqlstate.Cancelled, "give the types of the parameters",
+			"the statement was cancelled, or its time was over, while its parameters were looked at")
 	}
 	return types, err
 }
@@ -134,13 +136,18 @@ func (c *conn) bind(ctx context.Context, s *prepared, m *pgproto3.Bind) error {
 		return err
 	}
 	if want := len(s.params); len(m.Parameters) != want {
-		return sqlstate.Errorf(sqlstate.Protocol, "", "bind message supplies %d parameters, but prepared statement %q requires %d", len(m.Parameters), m.PreparedStatement, want)
+		return sqlstate.Errorf(sqlstate.Protocol,
+			"", "bind message supplies %d parameters, but prepared statement %q requires %d", len(m.Parameters),
+			m.PreparedStatement, want)
 	}
 	params, size, err := wire.Params(s.params, m.ParameterFormatCodes, m.Parameters)
 	if err != nil {
 		return err
 	}
-	p := &portal{name: m.DestinationPortal, plan: s.plan, params: params, formats: slices.Clone(m.ResultFormatCodes), columns: columns}
+	p := &portal{
+		name: m.DestinationPortal, plan: s.plan, params: params, formats: slices.Clone(m.ResultFormatCodes),
+		columns: columns,
+	}
 	return c.store.addPortal(p, size+len(p.name)+2*len(p.formats))
 }
 
@@ -183,7 +190,9 @@ func (c *conn) execute(ctx context.Context, p *portal, limit int64) error {
 // advance starts a portal's statement unless it runs, and sends its rows up to
 // the limit. It returns their number, or how many rows the statement wrote, and
 // whether there may be more.
-func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit int64) (sent int64, more bool, err error) {
+func (c *conn) advance(ctx context.Context, p *portal, formats []int16,
+	limit int64,
+) (sent int64, more bool, err error) {
 	switch {
 	case p.failed:
 		return 0, false, sqlstate.Errorf(sqlstate.NotReady, "", "portal %q cannot be run", p.name)
@@ -231,7 +240,8 @@ func (c *conn) advance(ctx context.Context, p *portal, formats []int16, limit in
 // end what it begins.
 func (c *conn) startPortal(ctx context.Context, p *portal, limit int64) (err error) {
 	if limit > 0 && c.store.open >= maxOpen {
-		return sqlstate.Errorf(sqlstate.Limit, "read or close them", "a connection can have %d portals with rows left", maxOpen)
+		return sqlstate.Errorf(sqlstate.Limit, "read or close them",
+			"a connection can have %d portals with rows left", maxOpen)
 	}
 	ctx, stop := c.running.begin(ctx, 0)
 	r := &result{stop: stop}
@@ -316,15 +326,19 @@ func (c *conn) request(p *plan, params []any) query.Request {
 		who.Write = false
 	}
 	return query.Request{
-		Request: engine.Request{SQL: p.text, Params: engine.Params{Positional: params}, Input: p.input, Transaction: c.block.transaction()},
-		Caller:  who, Protocol: query.Postgres, Remote: c.remote,
+		Request: engine.Request{
+			SQL: p.text, Params: engine.Params{Positional: params}, Input: p.input,
+			Transaction: c.block.transaction(),
+		},
+		Caller: who, Protocol: query.Postgres, Remote: c.remote,
 	}
 }
 
 // checkColumns refuses a result with more columns than the protocol can describe.
 func checkColumns(n int) error {
 	if n > maxColumns {
-		return sqlstate.Errorf(sqlstate.TooManyColumns, "select fewer", "the result has %d columns; the limit is %d", n, maxColumns)
+		return sqlstate.Errorf(sqlstate.TooManyColumns, "select fewer", "the result has %d columns; the limit is %d", n,
+			maxColumns)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ const oidSize = 16
 // add counts bytes that are stored for the client.
 func (s *store) add(size int) error {
 	if s.size+size > wire.MaxValues {
-		return sqlstate.Errorf(sqlstate.Limit, "close some", "the names, statements and parameters of a connection can have %d bytes", wire.MaxValues)
+		return sqlstate.Errorf(sqlstate.Limit, "close some",
+			"the names, statements and parameters of a connection can have %d bytes", wire.MaxValues)
 	}
 	s.size += size
 	return nil

@@ -22,10 +22,12 @@ func fill(sql string, tokens []sqltree.Token) (text string, empty bool) {
 	var edits []sqltree.Edit
 	for i, t := range tokens {
 		whole := i == 0
-		if !isWord(sql, t, "select") || !whole && (i < 2 || !isWord(sql, tokens[i-1], "(") || !isWord(sql, tokens[i-2], "exists")) {
+		if !isWord(sql, t, "select") ||
+			!whole && (i < 2 || !isWord(sql, tokens[i-1], "(") || !isWord(sql, tokens[i-2], "exists")) {
 			continue
 		}
-		if i+1 == len(tokens) || !slices.ContainsFunc(afterList, func(word string) bool { return isWord(sql, tokens[i+1], word) }) {
+		if i+1 == len(tokens) ||
+			!slices.ContainsFunc(afterList, func(word string) bool { return isWord(sql, tokens[i+1], word) }) {
 			continue
 		}
 		edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: t.End, End: t.End}, New: " NULL"})
@@ -91,9 +93,12 @@ func titleOf(sql string, item []sqltree.Token) (title string, one bool) {
 	n := len(item)
 	is := func(i int, text string) bool { return i >= 0 && i < n && isWord(sql, item[i], text) }
 	switch {
-	case n == 0, is(n-1, "*"), is(0, "distinct"), is(0, "columns"), is(0, "*"), is(0, "unnest"), is(0, "struct"), is(n-2, ".") && is(n-1, "*"):
+	case n == 0, is(n-1, "*"), is(0, "distinct"), is(0, "columns"), is(0, "*"), is(0, "unnest"), is(0, "struct"),
+		is(n-2, ".") && is(n-1, "*"):
 		return "", false
-	case slices.ContainsFunc(item, func(t sqltree.Token) bool { return isWord(sql, t, "columns") || isWord(sql, t, "exclude") }):
+	case slices.ContainsFunc(item, func(t sqltree.Token) bool {
+		return isWord(sql, t, "columns") || isWord(sql, t, "exclude")
+	}):
 		return "", false
 	case !slices.ContainsFunc(item, func(t sqltree.Token) bool { return !t.IsName() && !t.Is(sql, ".") }):
 		return "", true // a column: its own name, or an alias

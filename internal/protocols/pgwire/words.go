@@ -74,7 +74,10 @@ func (w *words) end() error {
 // wrong is a syntax error at the next token.
 func (w *words) wrong() error {
 	if w.Done() {
-		return &sqlstate.Error{Code: sqlstate.Syntax, Message: "syntax error at end of input", Position: len([]rune(w.SQL)) + 1}
+		return &sqlstate.Error{
+			Code: sqlstate.Syntax, Message: "syntax error at end of input",
+			Position: len([]rune(w.SQL)) + 1,
+		}
 	}
 	t := w.Tokens[w.Next]
 	e := sqlstate.Errorf(sqlstate.Syntax, "", "syntax error at or near %q", w.Text(w.Next))

@@ -227,7 +227,9 @@ func (c *toolClient) invoke(ctx context.Context, args json.RawMessage) (answer t
 }
 
 // send sends one request and reads the whole answer.
-func (c *toolClient) send(ctx context.Context, method, address string, body []byte) (status int, answer []byte, err error) {
+func (c *toolClient) send(ctx context.Context, method, address string,
+	body []byte,
+) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -256,7 +258,8 @@ func (c *toolClient) send(ctx context.Context, method, address string, body []by
 	}
 	if c.Trace {
 		fmt.Fprintf(c.Err, "trace: %s %s: %s in %s, request %s, generation %s\n", method, req.URL.EscapedPath(), resp.Status,
-			time.Since(began).Round(10*time.Microsecond), printable(resp.Header.Get("X-Request-Id")), printable(resp.Header.Get(generationHeader)))
+			time.Since(began).Round(10*time.Microsecond), printable(resp.Header.Get("X-Request-Id")),
+			printable(resp.Header.Get(generationHeader)))
 	}
 	return resp.StatusCode, answer, nil
 }
@@ -276,7 +279,8 @@ func refusal(status int, body []byte) error {
 	if json.Unmarshal(body, &e) == nil && e.Message != "" {
 		return safe(&e)
 	}
-	return fmt.Errorf("the server answered %d %s: %s", status, http.StatusText(status), truncate.Line(string(body), maxShownJSON))
+	return fmt.Errorf("the server answered %d %s: %s", status, http.StatusText(status),
+		truncate.Line(string(body), maxShownJSON))
 }
 
 // writeIndented writes JSON with all digits, indented, and nothing hidden.

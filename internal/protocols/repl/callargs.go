@@ -101,7 +101,8 @@ var forms = map[string]string{
 func (p parameter) convert(text string) (json.RawMessage, error) {
 	types := p.types()
 	asText := len(types) == 0 || slices.Contains(types, "string")
-	if got, is := jsonType(text); got != "string" && (len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return fits(got, t, asText) })) {
+	if got, is := jsonType(text); got != "string" &&
+		(len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return fits(got, t, asText) })) {
 		return is, nil
 	}
 	if asText {

@@ -122,7 +122,8 @@ func (s *conversation) enter(ctx context.Context, line string) error {
 		return nil
 	case strings.HasPrefix(line, "/"):
 		return s.command(ctx, line)
-	case s.asker != nil && slices.Contains([]string{"exit", "quit", `\q`}, strings.ToLower(line)): // not in a script, whose lines are messages
+	// not in a script, whose lines are messages
+	case s.asker != nil && slices.Contains([]string{"exit", "quit", `\q`}, strings.ToLower(line)):
 		return errQuit
 	}
 	return s.say(ctx, line)
@@ -232,7 +233,8 @@ func (e toolEvent) shown() string {
 	case "agent_start":
 		return fmt.Sprintf("%sbegins: %s\n", who, brief(e.Text))
 	case "approval_required":
-		return fmt.Sprintf("%s? %s %s needs approval: %s\n", who, printable(e.Tool), truncate.Runes(visible.Escape(string(e.Arguments)), maxAskedJSON), printable(e.ApprovalID))
+		return fmt.Sprintf("%s? %s %s needs approval: %s\n", who, printable(e.Tool),
+			truncate.Runes(visible.Escape(string(e.Arguments)), maxAskedJSON), printable(e.ApprovalID))
 	case "tool_result", "agent_tool_result":
 		if e.OK {
 			return fmt.Sprintf("%s← %s %.1f ms\n", who, printable(e.Tool), e.LatencyMS)

@@ -90,7 +90,8 @@ func chunks(reason string, pieces ...string) string {
 		if strings.HasPrefix(p, "{") {
 			delta, event = "{}", `,"spiced_event":`+p
 		}
-		fmt.Fprintf(&b, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]%s}\n\n", delta, event)
+		fmt.Fprintf(&b, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":null}]%s}\n\n",
+			delta, event)
 	}
 	fmt.Fprintf(&b, "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", reason)
 	return b.String()
@@ -223,7 +224,8 @@ func TestChatAsksForApproval(t *testing.T) {
 		return fmt.Sprintf(`{"type":"approval_required","tool":"refund","arguments":{"order":7},"approval_id":%q,"may_decide":%t}`, id, may)
 	}
 	asked := event("apr_1", true)
-	s := newChatServer(t, chunks("stop", asked, "a"), chunks("stop", asked, "b"), chunks("stop", asked, "c"), chunks("stop", event("apr_late", true), "d"), chunks("stop", event("apr_2", false), "e"))
+	s := newChatServer(t, chunks("stop", asked, "a"), chunks("stop", asked, "b"), chunks("stop", asked, "c"), chunks("stop", event("apr_late", true), "d"),
+		chunks("stop", event("apr_2", false), "e"))
 	var out, notes bytes.Buffer
 	c, err := newChat(t.Context(), ChatOptions{Options: Options{URL: s.URL, Client: s.Client(), Out: &out, Err: &notes}, Model: "m"})
 	if err != nil {
@@ -233,10 +235,14 @@ func TestChatAsksForApproval(t *testing.T) {
 	if err := c.interact(t.Context(), terminal); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`apr_1 {"decision":"approve"}`, `apr_1 {"decision":"deny"}`, `apr_1 {"decision":"deny"}`, `apr_late {"decision":"approve"}`}, s.decisions); diff != "" {
+	if diff := cmp.Diff([]string{`apr_1 {"decision":"approve"}`, `apr_1 {"decision":"deny"}`, `apr_1 {"decision":"deny"}`, `apr_late {"decision":"approve"}`},
+		s.decisions); diff != "" {
 		t.Error(diff)
 	}
-	for _, want := range []string{"? refund {\"order\":7} needs approval: apr_1\n  as decided", "the decision was not taken: the approval is expired", "needs approval: apr_2"} {
+	for _, want := range []string{
+		"? refund {\"order\":7} needs approval: apr_1\n  as decided", "the decision was not taken: the approval is expired",
+		"needs approval: apr_2",
+	} {
 		if !strings.Contains(notes.String(), want) {
 			t.Errorf("the notes lack %q:\n%s", want, notes.String())
 		}

@@ -74,7 +74,8 @@ func (c *client) search(ctx context.Context, query string) ([]foundTool, error) 
 // decide sends a person's decision about a call that needs approval, and returns its status.
 func (c *client) decide(ctx context.Context, approval, decision string) (string, error) {
 	var decided struct{ Status string }
-	err := c.call(ctx, http.MethodPost, "approvals/"+url.PathEscape(approval), map[string]string{"decision": decision}, &decided)
+	err := c.call(ctx, http.MethodPost, "approvals/"+url.PathEscape(approval),
+		map[string]string{"decision": decision}, &decided)
 	return decided.Status, err
 }
 
@@ -105,7 +106,9 @@ func (c *client) post(ctx context.Context, method, path string, body any, header
 
 // chat sends a conversation and yields the pieces of the answer. An answer that ends without its
 // last event is an error.
-func (c *client) chat(ctx context.Context, model string, messages []chatMessage, header http.Header) iter.Seq2[chatChunk, error] {
+func (c *client) chat(ctx context.Context, model string, messages []chatMessage,
+	header http.Header,
+) iter.Seq2[chatChunk, error] {
 	return func(yield func(chatChunk, error) bool) {
 		resp, err := c.post(ctx, http.MethodPost, "chat/completions", map[string]any{
 			"model": model, "messages": messages, "stream": true,

@@ -25,7 +25,8 @@ func (a *asker) approve(ctx context.Context, e toolEvent) error {
 		return nil
 	}
 	if utf8.RuneCountInString(visible.Escape(string(e.Arguments))) > maxAskedJSON {
-		fmt.Fprintf(a.notes, "  its arguments are too long to be shown here: read them with GET /v1/approvals/%s, and decide with POST\n", printable(e.ApprovalID))
+		fmt.Fprintf(a.notes, "  its arguments are too long to be shown here: read them with GET /v1/approvals/%s, "+
+			"and decide with POST\n", printable(e.ApprovalID))
 		return nil
 	}
 	line, err := a.lines.ReadLine(ctx, fmt.Sprintf("  Run %s once? [y/N] ", printable(e.Tool)))

@@ -46,7 +46,8 @@ func parseFormat(name string) (format, error) {
 	case table, box, markdown, csv, asJSON, ndjson:
 		return f, nil
 	}
-	return "", fmt.Errorf("unknown format %q: %s", name, nearest.Hint(name, formats, "the formats are "+strings.Join(formats, ", ")))
+	return "", fmt.Errorf("unknown format %q: %s", name,
+		nearest.Hint(name, formats, "the formats are "+strings.Join(formats, ", ")))
 }
 
 // accept is the Accept header for a format. The second type is for errors.
@@ -166,7 +167,9 @@ func (c *client) send(ctx context.Context, f format, sql string) (*http.Response
 
 // request sends a request to a path below /v1, which may have a query, and returns the response if
 // its status is 200.
-func (c *client) request(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+func (c *client) request(ctx context.Context, method, path string, body io.Reader,
+	header http.Header,
+) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base.String()+"/"+path, body)
 	if err != nil {
 		return nil, err
@@ -192,7 +195,8 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)", strings.TrimSuffix(c.base.Redacted(), "/v1"), httpx.Cause(err))
+	return fmt.Errorf("no answer from %s: %w (start it with spiced serve, or correct --url)",
+		strings.TrimSuffix(c.base.Redacted(), "/v1"), httpx.Cause(err))
 }
 
 // readError reads the error of a response, JSON or plain text.

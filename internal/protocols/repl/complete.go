@@ -68,7 +68,8 @@ func (c completer) candidates(head, word string) []string {
 		return append(columnsOf(names, table), names.tables...)
 	}
 	words := strings.Fields(trimmed)
-	if len(words) > 0 && slices.Contains([]string{"from", "join", "describe", "into", "table"}, strings.ToLower(words[len(words)-1])) {
+	if len(words) > 0 && slices.Contains([]string{"from", "join", "describe", "into", "table"},
+		strings.ToLower(words[len(words)-1])) {
 		return append(slices.Clone(names.tables), calls(names.functions)...)
 	}
 	all := slices.Concat(everyColumn(names), calls(names.functions), names.tables, calls(builtins))

@@ -29,7 +29,9 @@ var errAborted = errors.New("aborted")
 
 // loop runs the lines of a terminal with enter until the input ends or enter returns
 // errQuit, the only error that it returns. aborted is called after Ctrl-C at the prompt.
-func loop(ctx context.Context, t lineReader, notes io.Writer, prompt func() string, aborted func(), enter func(line string) error) error {
+func loop(ctx context.Context, t lineReader, notes io.Writer, prompt func() string, aborted func(),
+	enter func(line string) error,
+) error {
 	for {
 		line, err := t.ReadLine(ctx, prompt())
 		switch {
@@ -78,7 +80,9 @@ func (s *session) interact(ctx context.Context, t lineReader) error {
 		}
 		return promptContinue
 	}
-	return loop(ctx, t, s.err, current, func() { pending = newSplitter() }, func(line string) error { return s.enter(ctx, t, pending, line) })
+	return loop(ctx, t, s.err, current, func() {
+		pending = newSplitter()
+	}, func(line string) error { return s.enter(ctx, t, pending, line) })
 }
 
 // enter runs one line of the terminal. The only error it returns is errQuit.

@@ -124,7 +124,8 @@ func (r *renderer) next(in *json.Decoder) ([]*string, error) {
 		return nil, cutOff(err)
 	}
 	if len(cells) != len(r.columns) || len(cells) == 0 {
-		return nil, cutOff(fmt.Errorf("a row of %s for %s", plural.Of(len(cells), "value"), plural.Of(len(r.columns), "column")))
+		return nil, cutOff(fmt.Errorf("a row of %s for %s", plural.Of(len(cells), "value"),
+			plural.Of(len(r.columns), "column")))
 	}
 	return cells, nil
 }

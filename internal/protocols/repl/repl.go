@@ -122,7 +122,10 @@ func newSession(o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{client: c, out: o.Out, err: o.Err, format: f, timing: o.Timing, expanded: o.Expanded, size: o.Size, pager: o.Pager}
+	s := &session{
+		client: c, out: o.Out, err: o.Err, format: f, timing: o.Timing, expanded: o.Expanded, size: o.Size,
+		pager: o.Pager,
+	}
 	if s.out == nil {
 		s.out = io.Discard
 	}

@@ -109,7 +109,8 @@ func TestExecTakesStatementsAndCommands(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	s := newServer(t)
-	s.answers[tableNamesSQL] = answer(`{"schema":"public","name":"airports"}` + "\n" + `{"schema":"public","name":"O'Hare"}` + "\n" + `{"schema":"raw","name":"airports"}`)
+	s.answers[tableNamesSQL] = answer(`{"schema":"public","name":"airports"}` + "\n" + `{"schema":"public","name":"O'Hare"}` + "\n" +
+		`{"schema":"raw","name":"airports"}`)
 	for command, want := range map[string]string{
 		`\d AIRPORTS;`:    "WHERE schema = 'public' AND dataset = 'airports'\n",
 		`\d raw.Airports`: "WHERE schema = 'raw' AND dataset = 'airports'\n",
@@ -164,7 +165,8 @@ func TestErrorsOfTheWay(t *testing.T) {
 			}
 		}
 	}
-	if err := Exec(context.Background(), Options{URL: "http://127.0.0.1:1"}, Source{Text: "x"}); err == nil || !strings.HasPrefix(err.Error(), "line 1: no answer from http://127.0.0.1:1: ") {
+	if err := Exec(context.Background(), Options{URL: "http://127.0.0.1:1"}, Source{Text: "x"}); err == nil ||
+		!strings.HasPrefix(err.Error(), "line 1: no answer from http://127.0.0.1:1: ") {
 		t.Errorf("got %v", err)
 	}
 	for _, o := range []Options{{URL: "localhost"}, {URL: "ftp://localhost:1"}, {URL: "http://%"}, {Format: "xml"}} {

@@ -27,12 +27,15 @@ func TestScriptsAreCutAtSemicolons(t *testing.T) {
 		script string
 		want   []statement
 	}{
-		"nothing":          {"", nil},
-		"only comments":    {"-- a;\n/* b; */ ;\n", nil},
-		"one":              {"select 1;", []statement{{SQL: "select 1", Line: 1, Column: 1}}},
-		"no semicolon":     {"select 1\n", []statement{{SQL: "select 1", Line: 1, Column: 1}}},
-		"two on a line":    {"a; é; b", []statement{{SQL: "a", Line: 1, Column: 1}, {SQL: "é", Line: 1, Column: 4}, {SQL: "b", Line: 1, Column: 7}}},
-		"over lines":       {"\n-- first\nselect\n  1;\n\n  select 2;\n", []statement{{SQL: "select\n  1", Line: 3, Column: 1}, {SQL: "select 2", Line: 6, Column: 3}}},
+		"nothing":       {"", nil},
+		"only comments": {"-- a;\n/* b; */ ;\n", nil},
+		"one":           {"select 1;", []statement{{SQL: "select 1", Line: 1, Column: 1}}},
+		"no semicolon":  {"select 1\n", []statement{{SQL: "select 1", Line: 1, Column: 1}}},
+		"two on a line": {"a; é; b", []statement{{SQL: "a", Line: 1, Column: 1}, {SQL: "é", Line: 1, Column: 4}, {SQL: "b", Line: 1, Column: 7}}},
+		"over lines": {
+			"\n-- first\nselect\n  1;\n\n  select 2;\n",
+			[]statement{{SQL: "select\n  1", Line: 3, Column: 1}, {SQL: "select 2", Line: 6, Column: 3}},
+		},
 		"in a literal":     {"select ';\n;', 'it''s;';x", []statement{{SQL: "select ';\n;', 'it''s;'", Line: 1, Column: 1}, {SQL: "x", Line: 2, Column: 14}}},
 		"dollar quotes":    {"select $$a;b$$, $t$ ; $t$;", []statement{{SQL: "select $$a;b$$, $t$ ; $t$", Line: 1, Column: 1}}},
 		"quoted name":      {`select "a;b";`, []statement{{SQL: `select "a;b"`, Line: 1, Column: 1}}},

@@ -72,7 +72,8 @@ type contextKey struct{}
 // entry when the work is over.
 func (t *Table) Begin(ctx context.Context, w Work) (context.Context, *Entry) {
 	if parent := of(ctx); parent != nil {
-		w.Owner, w.Protocol, w.Name = cmp.Or(w.Owner, parent.Owner), cmp.Or(w.Protocol, parent.Protocol), cmp.Or(w.Name, parent.Name)
+		w.Owner, w.Protocol, w.Name = cmp.Or(w.Owner, parent.Owner), cmp.Or(w.Protocol, parent.Protocol),
+			cmp.Or(w.Name, parent.Name)
 	}
 	if w.ID == "" {
 		w.ID = NewID()

@@ -2,11 +2,12 @@
 // connectors and bodies of functions return:
 //
 //	columns := arrowrows.Columns(schema)
-//	stream := &engine.Stream{Columns: columns, Open: func(ctx context.Context, numbers []int) (engine.StreamReader, error) {
+//	open := func(ctx context.Context, numbers []int) (engine.StreamReader, error) {
 //		batches, err := client.Read(ctx, numbers)
 //		…
 //		return arrowrows.NewReader(ctx, batches, fields), nil
-//	}}
+//	}
+//	stream := &engine.Stream{Columns: columns, Open: open}
 //
 // The batches may be of a hostile server: what is not valid is an error.
 package arrowrows
@@ -84,7 +85,8 @@ func (r *Reader) readAhead(ctx context.Context) {
 var errInvalid = errors.New("the rows are not valid Arrow data")
 
 func (r *Reader) next(ctx context.Context) (batch arrow.RecordBatch, err error) {
-	if err := arrowipc.Guard(func() (err error) { batch, err = r.batches.Next(ctx); return err }); batch == nil || err != nil {
+	if err := arrowipc.Guard(func() (err error) { batch, err = r.batches.Next(ctx); return err }); batch == nil ||
+		err != nil {
 		return nil, err
 	}
 	if err := r.check(batch); err != nil {

@@ -157,7 +157,9 @@ func TestTypesOfDuckDB(t *testing.T) {
 				from, _ := add(t, db, data.Bytes())
 				exec(t, db, "CREATE OR REPLACE TABLE spice.public.got AS FROM "+from)
 				exec(t, db, "CREATE OR REPLACE TABLE spice.public.want AS "+query)
-				if got := text(t, db, "SELECT count(*) || ' ' || any_value(typeof(g.v)) || ' ' || any_value(typeof(w.v)) FROM spice.public.got g FULL JOIN spice.public.want w USING (n) WHERE g.v IS DISTINCT FROM w.v OR typeof(g.v) <> typeof(w.v)"); got != "" {
+				if got := text(t, db,
+					"SELECT count(*) || ' ' || any_value(typeof(g.v)) || ' ' || any_value(typeof(w.v)) FROM spice.public.got g FULL JOIN spice.public.want w USING (n) WHERE "+
+						"g.v IS DISTINCT FROM w.v OR typeof(g.v) <> typeof(w.v)"); got != "" {
 					t.Error(got)
 				}
 				if got, want := text(t, db, "SELECT count(*) FROM spice.public.got"), text(t, db, "SELECT count(*) FROM spice.public.want"); got != want {
@@ -199,7 +201,10 @@ func TestTypesOfArrow(t *testing.T) {
 		{arrow.FixedWidthTypes.Time32ms, `"12:30:01.5"`, "TIME", "12:30:01.5"},
 		{arrow.FixedWidthTypes.Time64ns, `"12:30:01.000000001"`, "TIME_NS", "12:30:01.000000001"},
 		{&arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"}, `"2024-02-29 12:00:00Z"`, "TIMESTAMP WITH TIME ZONE", "2024-02-29 12:00:00+00"},
-		{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "Europe/Zurich"}, `"1969-02-28 12:00:00.123456789Z"`, "TIMESTAMP WITH TIME ZONE", "1969-02-28 12:00:00.123456+00"},
+		{
+			&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "Europe/Zurich"}, `"1969-02-28 12:00:00.123456789Z"`, "TIMESTAMP WITH TIME ZONE",
+			"1969-02-28 12:00:00.123456+00",
+		},
 		{arrow.FixedWidthTypes.Duration_ms, `"1500ms"`, "INTERVAL", "00:00:01.5"},
 		{arrow.FixedWidthTypes.MonthInterval, `{"months": 14}`, "INTERVAL", "1 year 2 months"},
 		{arrow.FixedWidthTypes.DayTimeInterval, `{"days": 2, "milliseconds": 1500}`, "INTERVAL", "2 days 00:00:01.5"},
@@ -268,7 +273,10 @@ func TestErrors(t *testing.T) {
 	}{
 		"the source":   {failing{[]arrow.RecordBatch{batchOf(t, number, `[{"n": 1}]`)}, errors.New("the server has gone"), false}, "the server has gone"},
 		"another type": {failing{[]arrow.RecordBatch{batchOf(t, small, `[{"n": 1}]`)}, nil, false}, `the columns have changed: "n" is int8 instead of int64`},
-		"no column":    {failing{[]arrow.RecordBatch{array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)}, nil, false}, "the columns have changed: 0 are there instead of 1"},
+		"no column": {
+			failing{[]arrow.RecordBatch{array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)}, nil, false},
+			"the columns have changed: 0 are there instead of 1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := NewReader(t.Context(), &c.f, []arrow.Field{number})

@@ -20,11 +20,14 @@ func Columns(schema *arrow.Schema) []engine.Column {
 var simple = map[arrow.Type]engine.TypeID{
 	arrow.NULL: engine.Null, arrow.BOOL: engine.Boolean,
 	arrow.INT8: engine.TinyInt, arrow.INT16: engine.SmallInt, arrow.INT32: engine.Integer, arrow.INT64: engine.BigInt,
-	arrow.UINT8: engine.UTinyInt, arrow.UINT16: engine.USmallInt, arrow.UINT32: engine.UInteger, arrow.UINT64: engine.UBigInt,
+	arrow.UINT8: engine.UTinyInt, arrow.UINT16: engine.USmallInt, arrow.UINT32: engine.UInteger,
+	arrow.UINT64:  engine.UBigInt,
 	arrow.FLOAT16: engine.Float, arrow.FLOAT32: engine.Float, arrow.FLOAT64: engine.Double,
-	arrow.BINARY: engine.Blob, arrow.LARGE_BINARY: engine.Blob, arrow.BINARY_VIEW: engine.Blob, arrow.FIXED_SIZE_BINARY: engine.Blob,
-	arrow.DATE32: engine.Date, arrow.DATE64: engine.Date, arrow.TIME32: engine.Time,
-	arrow.DURATION: engine.Interval, arrow.INTERVAL_MONTHS: engine.Interval, arrow.INTERVAL_DAY_TIME: engine.Interval, arrow.INTERVAL_MONTH_DAY_NANO: engine.Interval,
+	arrow.BINARY: engine.Blob, arrow.LARGE_BINARY: engine.Blob, arrow.BINARY_VIEW: engine.Blob,
+	arrow.FIXED_SIZE_BINARY: engine.Blob,
+	arrow.DATE32:            engine.Date, arrow.DATE64: engine.Date, arrow.TIME32: engine.Time,
+	arrow.DURATION: engine.Interval, arrow.INTERVAL_MONTHS: engine.Interval, arrow.INTERVAL_DAY_TIME: engine.Interval,
+	arrow.INTERVAL_MONTH_DAY_NANO: engine.Interval,
 }
 
 // maxArray is DuckDB's limit of the elements of an ARRAY.
@@ -52,14 +55,18 @@ func TypeOf(t arrow.DataType) *engine.Type {
 			return &engine.Type{ID: engine.TimestampTZ}
 		}
 		return &engine.Type{ID: map[arrow.TimeUnit]engine.TypeID{
-			arrow.Second: engine.TimestampS, arrow.Millisecond: engine.TimestampMS, arrow.Microsecond: engine.Timestamp, arrow.Nanosecond: engine.TimestampNS,
+			arrow.Second: engine.TimestampS, arrow.Millisecond: engine.TimestampMS, arrow.Microsecond: engine.Timestamp,
+			arrow.Nanosecond: engine.TimestampNS,
 		}[t.Unit]}
 	case *arrow.FixedSizeListType:
 		if t.Len() >= 1 && t.Len() <= maxArray {
 			return &engine.Type{ID: engine.Array, Size: int(t.Len()), Elem: TypeOf(t.Elem())}
 		}
 	case *arrow.MapType:
-		return &engine.Type{ID: engine.Map, Elem: &engine.Type{ID: engine.Struct, Fields: []engine.Field{{Name: "key", Type: TypeOf(t.KeyType())}, {Name: "value", Type: TypeOf(t.ItemType())}}}}
+		return &engine.Type{ID: engine.Map, Elem: &engine.Type{
+			ID:     engine.Struct,
+			Fields: []engine.Field{{Name: "key", Type: TypeOf(t.KeyType())}, {Name: "value", Type: TypeOf(t.ItemType())}},
+		}}
 	case *arrow.StructType:
 		return structOf(t)
 	case arrow.ListLikeType:

@@ -129,7 +129,8 @@ func items(text string, list sqltree.Span) (all [][]sqltree.Token) {
 func called(text string, item []sqltree.Token) (call bool) {
 	for i, t := range item {
 		switch {
-		case t.Is(text, "*") && (i == 0 || item[i-1].Is(text, ".")), t.IsName() && slices.Contains(several, sqltree.Fold(t.Name(text))):
+		case t.Is(text, "*") && (i == 0 || item[i-1].Is(text, ".")),
+			t.IsName() && slices.Contains(several, sqltree.Fold(t.Name(text))):
 			return false
 		case t.Is(text, "("):
 			call = true

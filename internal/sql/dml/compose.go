@@ -64,7 +64,8 @@ func (s *Statement) Compose(out *Assembler, table string) bool {
 		out.Own("DELETE FROM " + table + " AS " + sqltree.Identifier(s.Alias))
 	}
 	if out.Streamed != "" && s.Verb != VerbInsert {
-		out.Own(map[Verb]string{VerbUpdate: " FROM", VerbDelete: " USING"}[s.Verb] + " (" + out.Streamed + ") AS " + rowAlias +
+		out.Own(map[Verb]string{VerbUpdate: " FROM", VerbDelete: " USING"}[s.Verb] + " (" + out.Streamed +
+			") AS " + rowAlias +
 			" WHERE " + sqltree.Identifier(s.Alias) + ".rowid = " + rowAlias + "." + RowID)
 	} else if s.Where != (sqltree.Span{}) {
 		out.Within(" WHERE (", s.Where, ")")

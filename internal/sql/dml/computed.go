@@ -27,7 +27,9 @@ func (s *Statement) ComputedSpans() []sqltree.Span {
 	if s.Verb == VerbInsert {
 		return []sqltree.Span{s.Rows}
 	}
-	return slices.DeleteFunc(append(slices.Clone(s.Values), s.Where), func(span sqltree.Span) bool { return span == sqltree.Span{} })
+	return slices.DeleteFunc(append(slices.Clone(s.Values), s.Where), func(span sqltree.Span) bool {
+		return span == sqltree.Span{}
+	})
 }
 
 // ComputedQuery returns a SELECT of what a worker computes, over the relation, whose name is given
@@ -53,7 +55,8 @@ func (s *Statement) ComputedQuery(text, relation string) string {
 // computes, to which it adds the rowid. tree is the parse tree of [Statement.ComputedQuery].
 func (s *Statement) CheckWholeRows(text, table string, columns []string, tree *sqltree.Statement) error {
 	refuse := func(at int) error {
-		return fail(errcode.Refused, at, "name the columns", "an expression over all columns of a row is refused in a part of a write that a worker computes")
+		return fail(errcode.Refused, at, "name the columns",
+			"an expression over all columns of a row is refused in a part of a write that a worker computes")
 	}
 	named := func(name string) bool {
 		return slices.ContainsFunc(columns, func(c string) bool { return sqltree.Fold(c) == sqltree.Fold(name) })
@@ -71,7 +74,8 @@ func (s *Statement) CheckWholeRows(text, table string, columns []string, tree *s
 		part := text[span.Start:span.End]
 		tokens := sqltree.Scan(part)
 		for i, t := range tokens {
-			star := t.Is(part, "*") && i > 0 && (tokens[i-1].Is(part, "(") && !(i > 1 && sqltree.Are(part, tokens, i-2, "count")) || tokens[i-1].Is(part, ","))
+			star := t.Is(part, "*") && i > 0 &&
+				(tokens[i-1].Is(part, "(") && !(i > 1 && sqltree.Are(part, tokens, i-2, "count")) || tokens[i-1].Is(part, ","))
 			if star || sqltree.Are(part, tokens, i, "columns") && i+1 < len(tokens) && tokens[i+1].Is(part, "(") {
 				return refuse(span.Start + t.Start)
 			}

@@ -37,13 +37,15 @@ func fail(code errcode.Code, offset int, hint, format string, args ...any) error
 }
 
 const (
-	hintForms  = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE …, each with RETURNING … if wanted"
+	hintForms = "write INSERT INTO t (a, b) SELECT … or VALUES …, UPDATE t SET a = … WHERE …, or DELETE FROM t WHERE " +
+		"…, each with RETURNING … if wanted"
 	hintDelete = "write DELETE FROM the dataset WHERE …"
 )
 
 // Begins reports whether the text begins with INSERT, UPDATE or DELETE.
 func Begins(text string, tokens []sqltree.Token) bool {
-	return sqltree.Are(text, tokens, 0, "insert") || sqltree.Are(text, tokens, 0, "update") || sqltree.Are(text, tokens, 0, "delete")
+	return sqltree.Are(text, tokens, 0, "insert") || sqltree.Are(text, tokens, 0, "update") ||
+		sqltree.Are(text, tokens, 0, "delete")
 }
 
 // Inside returns the position at which a text that begins with WITH continues with a statement
@@ -65,7 +67,9 @@ func Inside(text string, tokens []sqltree.Token) (at int, verb string) {
 
 // Remaining parses a DELETE, and returns a SELECT of the rows that it leaves, with a function from
 // offsets in that to those in text. Errors are [*Error]s.
-func Remaining(text string, tokens []sqltree.Token, reserved map[string]bool) (query string, origin func(int) int, err error) {
+func Remaining(text string, tokens []sqltree.Token,
+	reserved map[string]bool,
+) (query string, origin func(int) int, err error) {
 	if !sqltree.Are(text, tokens, 0, string(VerbDelete)) {
 		return "", nil, fail(errcode.Refused, 0, hintDelete, "the text is not one DELETE statement")
 	}

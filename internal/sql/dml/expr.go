@@ -58,7 +58,8 @@ const (
 // Function reports whether the operator is written as a function.
 func (o Op) Function() bool { return o == "COALESCE" || o == "GREATEST" || o == "LEAST" }
 
-const hintExpr = "columns, excluded.…, constants, + - * ||, comparisons, AND, OR, NOT, IS NULL, coalesce, greatest and least can be used; compute others in the query of the INSERT"
+const hintExpr = "columns, excluded.…, constants, + - * ||, comparisons, AND, OR, NOT, IS NULL, coalesce, greatest " +
+	"and least can be used; compute others in the query of the INSERT"
 
 // ExprParser parses the expressions of DO UPDATE.
 type ExprParser struct {
@@ -185,7 +186,8 @@ func (p *ExprParser) operator() (Op, int) {
 		}
 	}
 	end := p.Next
-	for end < len(p.Tokens) && p.Tokens[end].Kind == sqltree.Symbol && strings.Contains("+-*/<>=~!@#%^&|", p.Text(end)) && (end == p.Next || p.Tokens[end].Start == p.Tokens[end-1].End) {
+	for end < len(p.Tokens) && p.Tokens[end].Kind == sqltree.Symbol && strings.Contains("+-*/<>=~!@#%^&|", p.Text(end)) &&
+		(end == p.Next || p.Tokens[end].Start == p.Tokens[end-1].End) {
 		end++
 	}
 	if end == p.Next {
@@ -217,7 +219,8 @@ func (p *ExprParser) operand() (*Expr, error) {
 			return p.cast(first)
 		}
 		return p.function()
-	case p.Tokens[first].Kind == sqltree.Number, p.Tokens[first].Kind == sqltree.String, p.Tokens[first].Kind == sqltree.Param, p.Tokens[first].Kind == sqltree.NamedParam,
+	case p.Tokens[first].Kind == sqltree.Number, p.Tokens[first].Kind == sqltree.String,
+		p.Tokens[first].Kind == sqltree.Param, p.Tokens[first].Kind == sqltree.NamedParam,
 		p.Is(first, "null"), p.Is(first, "true"), p.Is(first, "false"):
 		p.Next++
 		return p.cast(first)

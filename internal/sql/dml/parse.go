@@ -240,7 +240,8 @@ func (p *parser) returning() error {
 
 // returningAt reports whether the next token is RETURNING, which is a reserved word.
 func (p *parser) returningAt() bool {
-	return p.Is(p.Next, "returning") && p.Tokens[p.Next].Kind == sqltree.Ident && !p.Is(p.Next-1, "as") && !p.Is(p.Next-1, ".")
+	return p.Is(p.Next, "returning") && p.Tokens[p.Next].Kind == sqltree.Ident && !p.Is(p.Next-1, "as") &&
+		!p.Is(p.Next-1, ".")
 }
 
 func (p *parser) update() error {
@@ -358,7 +359,10 @@ func (p *parser) name() error {
 		p.Next++
 	}
 	parts = append(make([]string, 3-len(parts)), parts...)
-	p.statement.Target = sqltree.Relation{Catalog: parts[0], Schema: parts[1], Name: parts[2], Offset: p.Tokens[first].Start}
+	p.statement.Target = sqltree.Relation{
+		Catalog: parts[0], Schema: parts[1], Name: parts[2],
+		Offset: p.Tokens[first].Start,
+	}
 	return nil
 }
 

@@ -11,7 +11,9 @@ import (
 // know the alias, id. query and tree are the SELECT and its parse tree. target reports whether a
 // path of one to three names means the table; nil: it has an alias that is not its name, so that
 // none does.
-func (s *Statement) Unqualify(query string, tree *sqltree.Statement, parts []Part, target func(path []string) bool) []sqltree.Edit {
+func (s *Statement) Unqualify(query string, tree *sqltree.Statement, parts []Part,
+	target func(path []string) bool,
+) []sqltree.Edit {
 	tokens := sqltree.Scan(query)
 	returned := func(offset int) bool {
 		return slices.ContainsFunc(parts, func(p Part) bool { return p.Span == s.Returning && p.Has(offset) })
@@ -42,7 +44,9 @@ func (s *Statement) Unqualify(query string, tree *sqltree.Statement, parts []Par
 	}
 	var edits []sqltree.Edit
 	for _, c := range tree.Columns {
-		first, found := slices.BinarySearchFunc(tokens, c.Offset, func(t sqltree.Token, offset int) int { return t.Start - offset })
+		first, found := slices.BinarySearchFunc(tokens, c.Offset, func(t sqltree.Token, offset int) int {
+			return t.Start - offset
+		})
 		if !found {
 			continue
 		}
@@ -51,7 +55,8 @@ func (s *Statement) Unqualify(query string, tree *sqltree.Statement, parts []Par
 		}
 	}
 	for i := range tokens { // orders.* is no column of the tree
-		if i+2 < len(tokens) && tokens[i].IsName() && tokens[i+1].Is(query, ".") && tokens[i+2].Is(query, "*") && returned(tokens[i].Start) {
+		if i+2 < len(tokens) && tokens[i].IsName() && tokens[i+1].Is(query, ".") && tokens[i+2].Is(query, "*") &&
+			returned(tokens[i].Start) {
 			if e, ok := qualifier(i); ok {
 				edits = append(edits, e)
 			}

@@ -62,7 +62,8 @@ func (s *stmt) checkParams(p Params) error {
 	}
 	if p.Named == nil {
 		if len(p.Positional) != len(s.params) {
-			return NewError(errcode.Argument, "bind one value for each parameter", "the statement has %s, got %d", plural.Of(len(s.params), "parameter"), len(p.Positional))
+			return NewError(errcode.Argument, "bind one value for each parameter", "the statement has %s, got %d",
+				plural.Of(len(s.params), "parameter"), len(p.Positional))
 		}
 		return s.checkPositions()
 	}
@@ -245,7 +246,9 @@ func numericValue(n value.Numeric, t *Type) (mapping.Value, error) {
 			return numberValue(r.Num().String(), t)
 		}
 	case t == nil && n.Digits() > exactDigits:
-		return mapping.Value{}, fmt.Errorf("a number of %d digits, which no type has: send it as text, and write a cast to the DECIMAL to which it is rounded", n.Digits())
+		return mapping.Value{},
+			fmt.Errorf("a number of %d digits, which no type has: send it as text, and write a cast to the DECIMAL to which "+
+				"it is rounded", n.Digits())
 	case t == nil:
 	case t.ID == Decimal:
 		d, err := value.RoundDecimal(string(n), t.Width, t.Scale)

@@ -21,7 +21,8 @@ func exactValue(given any, t *Type) (mapping.Value, error) {
 	if err := checkExact(given, t); err != nil {
 		return mapping.Value{}, err
 	}
-	if n, ok := given.(json.Number); ok && strings.ContainsAny(n.String(), ".eE") && value.Numeric(n).Digits() > exactDigits {
+	if n, ok := given.(json.Number); ok && strings.ContainsAny(n.String(), ".eE") &&
+		value.Numeric(n).Digits() > exactDigits {
 		given = value.Numeric(n) // whoever writes so many does not mean a DOUBLE
 	}
 	v, err := toValue(given, t, 0)
@@ -57,7 +58,8 @@ func checkExact(given any, t *Type) error {
 				}
 			}
 		}
-		if _, err := value.Float(v.String(), bits); err != nil && len(v) <= value.MaxNumber && !errors.Is(err, strconv.ErrRange) && !errors.Is(err, strconv.ErrSyntax) {
+		if _, err := value.Float(v.String(), bits); err != nil && len(v) <= value.MaxNumber &&
+			!errors.Is(err, strconv.ErrRange) && !errors.Is(err, strconv.ErrSyntax) {
 			return fmt.Errorf("%w; send that, or send the number as text", err)
 		}
 	case value.Numeric: // of PostgreSQL; a DOUBLE is rounded there

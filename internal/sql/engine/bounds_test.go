@@ -15,17 +15,24 @@ func TestBoundsInTheRuntime(t *testing.T) {
 	db := fixture(t, Options{})
 	stars := series("WITH c0 AS (SELECT * FROM k)", ", c# AS (SELECT * FROM c@ a, c@ b)", " SELECT * FROM c#")
 	for name, c := range map[string]struct{ sql, text, at string }{
-		"list":              {"SELECT list_transform(range(300000000), lambda x: x * x)[1] FROM k LIMIT 1", "range gives a list of 300000000 elements; at most 2000000", "range"},
-		"columns":           {stars(39), "the stars of the statement give more than 32768 columns", ""},
-		"digits":            {"SELECT repeat('9', 3000000)::BIGNUM", "the text of a BIGNUM has 3000000 bytes; at most 16384", "repeat"},
-		"expression":        {"SELECT regexp_matches('9', repeat('9?', 200000))", "the pattern of regexp_matches has 400000 bytes; at most 16384", "regexp_matches"},
-		"LIKE":              {"SELECT '9' LIKE repeat('%9', 50000)", "the pattern of ~~ has 100000 bytes", "'9'"},
-		"columns a.*":       {series("WITH c0 AS (SELECT * FROM k)", ", c# AS (SELECT a.*, b.* FROM c@ a JOIN c@ b ON true)", " SELECT 1 FROM c#")(20), "the stars", ""},
-		"columns, nested":   {nested("SELECT 1 WHERE EXISTS (SELECT * FROM ", "(SELECT *, * FROM ", "k", ")", ")")(15), "the stars", ""},
-		"COLUMNS":           {series("WITH c0 AS (SELECT * FROM k)", ", c# AS (SELECT COLUMNS(*) + 1 FROM c@ a, c@ b)", " SELECT 1 FROM c#")(20), "the stars", ""},
-		"FROM first":        {series("WITH c0 AS (FROM k)", ", c# AS (FROM c@ a, c@ b)", " FROM c#")(20), "the stars", ""},
-		"joins":             {series("SELECT 1 FROM k t0", " JOIN k t# ON t#.i = t@.i", "")(64), "the statement joins 65 tables at once; at most 64", ""},
-		"joins in CTEs":     {"WITH " + series("a AS (SELECT t0.i FROM k t0", " JOIN k t# USING (i)", ")")(40) + series(", b AS (SELECT t0.i FROM k t0", " JOIN k t# USING (i)", ")")(40) + " SELECT 1 FROM a JOIN b USING (i)", "joins 82 tables", ""},
+		"list": {
+			"SELECT list_transform(range(300000000), lambda x: x * x)[1] FROM k LIMIT 1",
+			"range gives a list of 300000000 elements; at most 2000000", "range",
+		},
+		"columns":    {stars(39), "the stars of the statement give more than 32768 columns", ""},
+		"digits":     {"SELECT repeat('9', 3000000)::BIGNUM", "the text of a BIGNUM has 3000000 bytes; at most 16384", "repeat"},
+		"expression": {"SELECT regexp_matches('9', repeat('9?', 200000))", "the pattern of regexp_matches has 400000 bytes; at most 16384", "regexp_matches"},
+		"LIKE":       {"SELECT '9' LIKE repeat('%9', 50000)", "the pattern of ~~ has 100000 bytes", "'9'"},
+		"columns a.*": {
+			series("WITH c0 AS (SELECT * FROM k)", ", c# AS (SELECT a.*, b.* FROM c@ a JOIN c@ b ON true)", " SELECT 1 FROM c#")(20),
+			"the stars", "",
+		},
+		"columns, nested": {nested("SELECT 1 WHERE EXISTS (SELECT * FROM ", "(SELECT *, * FROM ", "k", ")", ")")(15), "the stars", ""},
+		"COLUMNS":         {series("WITH c0 AS (SELECT * FROM k)", ", c# AS (SELECT COLUMNS(*) + 1 FROM c@ a, c@ b)", " SELECT 1 FROM c#")(20), "the stars", ""},
+		"FROM first":      {series("WITH c0 AS (FROM k)", ", c# AS (FROM c@ a, c@ b)", " FROM c#")(20), "the stars", ""},
+		"joins":           {series("SELECT 1 FROM k t0", " JOIN k t# ON t#.i = t@.i", "")(64), "the statement joins 65 tables at once; at most 64", ""},
+		"joins in CTEs": {"WITH " + series("a AS (SELECT t0.i FROM k t0", " JOIN k t# USING (i)", ")")(40) +
+			series(", b AS (SELECT t0.i FROM k t0", " JOIN k t# USING (i)", ")")(40) + " SELECT 1 FROM a JOIN b USING (i)", "joins 82 tables", ""},
 		"joins in subquery": {"SELECT 1 FROM k JOIN (" + series("SELECT t0.i FROM k t0", ", k t#", "")(63) + ") u USING (i)", "joins 65 tables", ""},
 		"calls":             {nested("SELECT ", "lower(", "'A'", ")", "")(501), "calls and operators are nested more than 500 deep", "lower"},
 		"operators":         {nested("SELECT 1", " + 1", "", "", "")(501), "calls and operators", "1"},

@@ -320,7 +320,8 @@ func (r restricted) unserved(o Object, schema, name string) *Error {
 	if schema == "" {
 		schema = Public
 	}
-	if o == ObjectTable && !r.allows(Relation{sqltree.Fold(schema), sqltree.Fold(name)}) || o == ObjectFunction && r.hidden(name) {
+	if o == ObjectTable && !r.allows(Relation{sqltree.Fold(schema), sqltree.Fold(name)}) ||
+		o == ObjectFunction && r.hidden(name) {
 		return nil
 	}
 	return r.Catalog.unserved(o, schema, name)

@@ -72,7 +72,9 @@ func requestCases(cases [][]sqltree.Equality) (some [][]sqltree.Equality) {
 
 // Asks returns what a statement, the query of a view or a body asks for. relation returns
 // the asks of a relation, and function those of a function with its arguments.
-func Asks(st *sqltree.Statement, relation func(sqltree.Relation) []Ask, function func(sqltree.Call) ([]Ask, []FunctionArg)) (asks []Ask) {
+func Asks(st *sqltree.Statement, relation func(sqltree.Relation) []Ask,
+	function func(sqltree.Call) ([]Ask, []FunctionArg),
+) (asks []Ask) {
 	for _, r := range st.Relations {
 		for _, a := range relation(r) {
 			if a.Cases == nil {
@@ -110,7 +112,9 @@ func argument(c sqltree.Call, args []FunctionArg, parts []string) (v sqltree.Con
 
 // substitute replaces the names in conditions. A condition with a name that has no constant
 // is left out.
-func substitute(cases [][]sqltree.Equality, constant func(parts []string) (sqltree.Constant, bool)) [][]sqltree.Equality {
+func substitute(cases [][]sqltree.Equality,
+	constant func(parts []string) (sqltree.Constant, bool),
+) [][]sqltree.Equality {
 	var replace func(v sqltree.Constant) (sqltree.Constant, bool)
 	replace = func(v sqltree.Constant) (sqltree.Constant, bool) {
 		if v.Kind == sqltree.ColumnRef {
@@ -173,7 +177,8 @@ func AskedOf(asks []Ask, p *Params) (all []Asked, err error) {
 				return nil, err
 			}
 			if asked.Requests = append(asked.Requests, requests...); len(asked.Requests) > maxRequests {
-				return nil, NewError(errcode.Limit, "ask for fewer at once", "the statement asks for more than %d requests of %q", maxRequests, ask.Relation.Name)
+				return nil, NewError(errcode.Limit, "ask for fewer at once", "the statement asks for more than %d requests of %q",
+					maxRequests, ask.Relation.Name)
 			}
 		}
 		if len(asked.Requests) > 0 {
@@ -216,7 +221,8 @@ func requestsOf(conditions []sqltree.Equality, p *Params) ([]map[string]string, 
 			}
 		}
 		if requests = next; len(requests) > maxRequests {
-			return nil, NewError(errcode.Limit, "ask for fewer at once", "the statement asks for more than %d requests", maxRequests)
+			return nil, NewError(errcode.Limit, "ask for fewer at once", "the statement asks for more than %d requests",
+				maxRequests)
 		}
 	}
 	return requests, nil

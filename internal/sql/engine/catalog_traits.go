@@ -139,9 +139,11 @@ func (db *DB) TextTraits(text string, declared func(name string) *Function) Trai
 // or 0 if the number is unknown.
 func (b *Builtins) traits(name string, args int) Traits {
 	name = sqltree.Fold(name)
-	clock := name == "ago" || name == "pg_timezone_names" || name == "age" && args != 2 // DuckDB does not mark them as volatile
+	// DuckDB does not mark them as volatile
+	clock := name == "ago" || name == "pg_timezone_names" || name == "age" && args != 2
 	t := Traits{Volatile: b.kinds[name].unstable || clock, Caller: name == Ctx}
-	if classes := unsafeFunctions[name]; slices.Contains(classes, UnsafeCrash) || slices.Contains(classes, UnsafeInvalidates) {
+	if classes := unsafeFunctions[name]; slices.Contains(classes, UnsafeCrash) ||
+		slices.Contains(classes, UnsafeInvalidates) {
 		t.Unsafe = name
 	}
 	return t
@@ -188,7 +190,8 @@ func (p *producer) redact(e *Error) *Error {
 
 // volatileWords are volatile by DuckDB's grammar rather than as functions: even in
 // quotes if no column has the name.
-var volatileWords = set("sample tablesample current_timestamp current_date current_time localtimestamp localtime current_user session_user user")
+var volatileWords = set("sample tablesample current_timestamp current_date current_time localtimestamp localtime " +
+	"current_user session_user user")
 
 func mentionsVolatile(text string) bool {
 	for _, t := range sqltree.Scan(text) {

@@ -42,7 +42,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	slot, err := p.slots.Acquire(ctx, who.Share(), who.Weight)
 	switch {
 	case errors.Is(err, fair.ErrFull):
-		return nil, NewError(errcode.Busy, "try again in a moment, or raise runtime.query.max_queued_queries", "more statements wait than the limit of %d", p.waiting)
+		return nil, NewError(errcode.Busy, "try again in a moment, or raise runtime.query.max_queued_queries",
+			"more statements wait than the limit of %d", p.waiting)
 	case err != nil:
 		return nil, err
 	}
@@ -86,7 +87,8 @@ func (p *pool) overloaded(share string) error {
 	if n == 0 || n <= max(p.limit/2, leastAbandoned) && residentBytes() <= p.memory {
 		return nil
 	}
-	return NewError(errcode.Busy, "try again when they have ended", "statements of this caller that ignore their cancellation: %d", n)
+	return NewError(errcode.Busy, "try again when they have ended",
+		"statements of this caller that ignore their cancellation: %d", n)
 }
 
 // add adds a connection that no one has.

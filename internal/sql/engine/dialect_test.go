@@ -12,14 +12,16 @@ import (
 func TestDialect(t *testing.T) {
 	db, _ := locked(t, Options{})
 	for sql, want := range map[string]string{
-		"SELECT ([1, 2, 3, 4])[:i]::VARCHAR AS v FROM k WHERE i = 2":                                                                                  "[1, 2]",
-		"SELECT a[:len(a)-1]::VARCHAR AS v FROM (SELECT [1, 2, 3] AS a)":                                                                              "[1, 2]",
-		"SELECT s[:i] || s[i:] AS v FROM (SELECT 'hello' AS s, 2 AS i)":                                                                               "heello",
-		"SELECT f[ :i][:j] AS v FROM (SELECT 'hello' AS f, 3 AS i, 2 AS j)":                                                                           "he",
-		"SELECT 1e1000::VARCHAR || (-1e1000)::VARCHAR || 'Infinity\"NaN' AS v":                                                                        "inf-infInfinity\"NaN",
-		"SELECT 123456789012345678901234567890::BIGNUM AS v":                                                                                          "123456789012345678901234567890",
-		"SELECT 'POINT (1 2)'::GEOMETRY AS v":                                                                                                         "POINT (1 2)",
-		"SELECT {'a': [1::VARIANT, NULL]}::VARIANT AS v;":                                                                                             "{'a': [1, NULL]}",
+		"SELECT ([1, 2, 3, 4])[:i]::VARCHAR AS v FROM k WHERE i = 2":        "[1, 2]",
+		"SELECT a[:len(a)-1]::VARCHAR AS v FROM (SELECT [1, 2, 3] AS a)":    "[1, 2]",
+		"SELECT s[:i] || s[i:] AS v FROM (SELECT 'hello' AS s, 2 AS i)":     "heello",
+		"SELECT f[ :i][:j] AS v FROM (SELECT 'hello' AS f, 3 AS i, 2 AS j)": "he",
+		"SELECT 1e1000::VARCHAR || (-1e1000)::VARCHAR || " +
+			"'Infinity\"NaN' AS v": "inf-infInfinity\"NaN",
+		"SELECT 123456789012345678901234567890::BIGNUM AS v": "123456789012345678901234567890",
+		"SELECT 'POINT (1 2)'::GEOMETRY AS v":                "POINT (1 2)",
+		"SELECT {'a': [1::VARIANT, " +
+			"NULL]}::VARIANT AS v;": "{'a': [1, NULL]}",
 		"SELECT [1::BIGNUM, NULL] AS v":                                                                                                               "[1, NULL]",
 		"SELECT i::BIGNUM AS v FROM k ORDER BY i DESC LIMIT 1 -- the last":                                                                            "99",
 		"SELECT * FROM (SELECT 1::BIGNUM AS v, 2 AS v)":                                                                                               "1",
@@ -49,7 +51,8 @@ func TestDialect(t *testing.T) {
 	}
 	for _, sql := range []string{
 		"SHOW TABLES", "describe tables;;", "EXPLAIN SHOW TABLES",
-		"EXPLAIN (FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT 'json', ANALYZE) FROM k", "EXPLAIN (ANALYZE) SELECT 1", "EXPLAIN (FORMAT html) SELECT 1", "EXPLAIN (SELECT 1)",
+		"EXPLAIN (FORMAT JSON) SELECT 1", "EXPLAIN (FORMAT 'json', ANALYZE) FROM k", "EXPLAIN (ANALYZE) SELECT 1", "EXPLAIN (FORMAT html) SELECT 1",
+		"EXPLAIN (SELECT 1)",
 		"FROM test_all_types(use_large_enum := true)",
 	} {
 		if _, err := run(t.Context(), db, Request{SQL: sql}); err != nil {
@@ -136,7 +139,8 @@ func TestNoRowsAreRanked(t *testing.T) {
 func TestVolatileCallsAreNotRepeated(t *testing.T) {
 	db := fixture(t, Options{})
 	mustInteger(t, db, "SELECT count(*) FROM (SELECT r, max(r) OVER (PARTITION BY g) AS m FROM (SELECT i % 2 AS g, random() AS r FROM k)) WHERE m < r", 0)
-	mustInteger(t, db, "SELECT count(*) FROM (SELECT s, sum(i) OVER () AS actual FROM (SELECT i, sum(i) OVER (PARTITION BY g) AS s FROM (SELECT 1 AS g, i FROM k WHERE random() < 0.5))) WHERE s <> actual", 0)
+	mustInteger(t, db, "SELECT count(*) FROM (SELECT s, sum(i) OVER () AS actual FROM (SELECT i, sum(i) OVER (PARTITION BY g) AS s FROM (SELECT 1 AS g, i FROM "+
+		"k WHERE random() < 0.5))) WHERE s <> actual", 0)
 }
 
 // TestArmsOfUnionAreComputedApart: what two arms have in common is not what only one of them

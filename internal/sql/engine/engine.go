@@ -84,8 +84,10 @@ type Options struct {
 	Grace       time.Duration                 // how long after its time limit a statement may take to react; 0: 250 ms
 	Isolator    Isolator                      // runs statements with [Request.Isolate]; nil: they run here
 	Extensions  []Extension                   // to load; see [DB.Extension]
-	Lost        func()                        // asks for [DB.Renew]: DuckDB refuses all statements; must return at once; nil: nothing replaces it
-	Interrupted func(label string)            // interrupts what the statement of a connection waits for: see [Extension.Label]; nil: nothing
+	// asks for [DB.Renew]: DuckDB refuses all statements; must return at once; nil: nothing replaces it
+	Lost func()
+	// interrupts what the statement of a connection waits for: see [Extension.Label]; nil: nothing
+	Interrupted func(label string)
 	// Others handles the calls of names without a [Handler]; nil: they are errors. A
 	// worker forwards them.
 	Others func(ctx context.Context, handler, input string) (string, error)

@@ -22,7 +22,8 @@ func (db *DB) improve(out *Error, e *duckError, v *verdict, cat Names) {
 		for _, call := range v.calls {
 			if call.offset == out.Offset {
 				if f := missingColumn.FindStringSubmatch(e.message); f != nil {
-					out.Message = fmt.Sprintf("the table given for %q of %s has no column %q", call.function.tableArg(f[1]), call.function.Signature, f[2])
+					out.Message = fmt.Sprintf("the table given for %q of %s has no column %q", call.function.tableArg(f[1]),
+						call.function.Signature, f[2])
 					out.Hint = fmt.Sprintf("give one that has it, or a subquery: (SELECT … AS %s FROM …)", f[2])
 					return
 				}
@@ -69,10 +70,12 @@ var jsonContains = regexp.MustCompile(`^No function matches the given name and a
 // ofPostgres adds the hint about what PostgreSQL has and DuckDB, or a view, does not.
 func (e *Error) ofPostgres() {
 	if rowNumber.MatchString(e.Message) {
-		e.Hint = "tables are read through views, whose rows have no number: name the columns of a key, or write row_number() OVER ()"
+		e.Hint = "tables are read through views, whose rows have no number: name the columns of a key, or write " +
+			"row_number() OVER ()"
 	}
 	if strings.HasPrefix(e.Message, "Unexpected prepared parameter") {
-		e.Message, e.Hint = "DuckDB takes no parameter here", "in RETURNING, write the value itself, or name the column that has it"
+		e.Message, e.Hint = "DuckDB takes no parameter here",
+			"in RETURNING, write the value itself, or name the column that has it"
 	}
 	if m := jsonContains.FindStringSubmatch(e.Message); m != nil {
 		e.Message = "there is no operator " + m[1] + " for JSON"
@@ -256,7 +259,8 @@ func (c *conn) quoteColumn(text string, offset int) string {
 }
 
 // windowFunctions are DuckDB's functions that need OVER.
-var windowFunctions = strings.Fields("row_number rank rank_dense dense_rank percent_rank cume_dist ntile lag lead first first_value last last_value nth_value fill")
+var windowFunctions = strings.Fields("row_number rank rank_dense dense_rank percent_rank cume_dist ntile lag lead " +
+	"first first_value last last_value nth_value fill")
 
 // elsewhere is a hint where a function of another kind can be called.
 func elsewhere(name, kind string) string {

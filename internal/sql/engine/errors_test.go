@@ -120,7 +120,10 @@ func TestHabitsOfOtherSystems(t *testing.T) {
 // help, or the keyword is one.
 func TestKeywordsThatAreNoColumns(t *testing.T) {
 	db := fixture(t, Options{})
-	for _, sql := range []string{"SELECT i FROM k LIMIT", "SELECT i FROM k ORDER", "SELECT FROM k", "SELECT i FROM k WHERE", "SELECT i FROM k WHERE i = ", "SELECT at at at FROM k", "SELECT", "at", "SELECT (i FROM k"} {
+	for _, sql := range []string{
+		"SELECT i FROM k LIMIT", "SELECT i FROM k ORDER", "SELECT FROM k", "SELECT i FROM k WHERE", "SELECT i FROM k WHERE i = ",
+		"SELECT at at at FROM k", "SELECT", "at", "SELECT (i FROM k",
+	} {
 		_, err := texts(t.Context(), db, sql)
 		if e := asError(t, err); strings.Contains(e.Hint, "double quotes") {
 			t.Errorf("%s: %s; %s", sql, e.Message, e.Hint)
@@ -153,9 +156,17 @@ func TestErrorsOfExtensions(t *testing.T) {
 		want, hint    string
 	}{
 		{"IO", `Failed to prepare COPY "COPY (SELECT \"id\" FROM b) TO STDOUT": ERROR:  all 16 connections to 127.0.0.1:5432 are in use; try again later, or raise params.connection_pool_size`, errcode.Busy, "all 16 connections to 127.0.0.1:5432 are in use", "try again later, or raise params.connection_pool_size"},
-		{"Not implemented", "Unsupported expression type", errcode.Argument, "DuckDB's extension cannot send IS [NOT] DISTINCT FROM within OR to the server of a dataset", "write x = 5 for x IS NOT DISTINCT FROM 5, and (x <> 5 OR x IS NULL) for x IS DISTINCT FROM 5; or accelerate the dataset"},
+		{
+			"Not implemented", "Unsupported expression type", errcode.Argument,
+			"DuckDB's extension cannot send IS [NOT] DISTINCT FROM within OR to the server of a dataset",
+			"write x = 5 for x IS NOT DISTINCT FROM 5, and (x <> 5 OR x IS NULL) for x IS DISTINCT FROM 5; or accelerate the dataset",
+		},
 		{"Not implemented", "Unsupported expression type FOO", errcode.Argument, "Unsupported expression type FOO", ""},
-		{"Mismatch Type", "Invalid type in column \"x\": expected float or integer, found \"abc\" of type \"text\" instead.\n* SET sqlite_all_varchar=true to load all", errcode.Execution, `Invalid type in column "x": expected float or integer, found "abc" of type "text" instead`, "correct the value in the SQLite file, where for example WHERE typeof(x) <> 'real' finds it in a column x of type REAL"},
+		{
+			"Mismatch Type", "Invalid type in column \"x\": expected float or integer, found \"abc\" of type \"text\" instead.\n* " +
+				"SET sqlite_all_varchar=true to load all", errcode.Execution, `Invalid type in column "x": expected float or integer, found "abc" of type "text" instead`,
+			"correct the value in the SQLite file, where for example WHERE typeof(x) <> 'real' finds it in a column x of type REAL",
+		},
 	} {
 		got := (&duckError{kind: c.kind, message: c.message, position: -1}).describe("", func(int) int { return -1 })
 		if got.Code != c.code || got.Message != c.want || got.Hint != c.hint {

@@ -135,7 +135,8 @@ func others(t testing.TB, db *DB) string {
 	for _, sql := range []string{
 		"SELECT string_agg(concat_ws('.', database_name, schema_name, table_name, estimated_size), ' ' ORDER BY ALL) FROM duckdb_tables() WHERE table_name <> 'o'",
 		"SELECT sum(i)::VARCHAR FROM spice.public.k",
-		"SELECT sum(secret)::VARCHAR FROM (FROM spice.public.hidden UNION ALL FROM spice.public.keys UNION ALL FROM spice.spiced.internal UNION ALL FROM att.main.secret)",
+		"SELECT sum(secret)::VARCHAR FROM (FROM spice.public.hidden UNION ALL FROM spice.public.keys UNION ALL FROM spice.spiced.internal UNION ALL FROM " +
+			"att.main.secret)",
 		"SELECT string_agg(id || name, ' ' ORDER BY ALL) FROM att.main.s",
 		"SELECT sum(i)::VARCHAR FROM att.main.k",
 	} {

@@ -58,7 +58,8 @@ type callSite struct {
 func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
 	hides := cat.hides(ctx, &req)
 	sql, names, input := req.SQL, cat.namesFor(req, hides), req.Input != nil
-	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input && !v.callsHidden(hides) {
+	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input &&
+		!v.callsHidden(hides) {
 		return v, nil
 	}
 	tokens, err := db.checkText(sql)
@@ -90,7 +91,8 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		return nil, moveError(err, sql, relocate)
 	}
 	if req.Allow != nil && len(st.Shows) > 0 {
-		return nil, NewError(errcode.Refused, "query the tables by name", "SHOW TABLES is refused to callers who may not read every table")
+		return nil, NewError(errcode.Refused, "query the tables by name",
+			"SHOW TABLES is refused to callers who may not read every table")
 	}
 	st, hidden := withoutHidden(st, names)
 	v := &verdict{
@@ -99,7 +101,9 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		parameters: parameters{wrote.params, req.given().kinds(wrote.params), wrote.types},
 	}
 	if v.traits.Protected && explain != "" {
-		return nil, NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql, tokens[0].Start)
+		return nil, NewError(errcode.Refused, "run the statement itself",
+			"EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql,
+			tokens[0].Start)
 	}
 	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE returns times
 	var origin func(int) int
@@ -111,7 +115,8 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		v.traits.Caller, v.traits.Volatile = true, true // not to be cached
 	}
 	if len(st.Shows) == 0 && !input {
-		v.workerNeeds = workerNeeds{cat.dependencies(st), cat.conditions(st), explain == "" && len(text) <= maxLookUp && cat.readsHere(st)}
+		v.workerNeeds = workerNeeds{cat.dependencies(st), cat.conditions(st), explain == "" && len(text) <= maxLookUp &&
+			cat.readsHere(st)}
 	}
 	if cat.contents.Open != nil {
 		v.waits = cat.waits(st)
@@ -129,7 +134,9 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 // examine returns the parse tree of text, if all of it may run, the edits to apply
 // before it runs, and what these write. given is nil if the values of parameters are not
 // known. h then holds the stored results that it reads.
-func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, given *Params, h *held) (*sqltree.Statement, []sqltree.Edit, written, error) {
+func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in usage, given *Params,
+	h *held,
+) (*sqltree.Statement, []sqltree.Edit, written, error) {
 	st, err := parse(c, text, names)
 	if err != nil {
 		return nil, nil, written{}, err
@@ -145,7 +152,9 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in
 	if len(refs) > 0 {
 		apart := true
 		if edits, apart = sqltree.Merge(edits, refs); !apart {
-			return nil, nil, written{}, NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …", "ref cannot be used in a subquery for a table argument").at(text, 0)
+			return nil, nil, written{},
+				NewError(errcode.Argument, "read it in a CTE: WITH r AS (FROM ref('r_…')) …",
+					"ref cannot be used in a subquery for a table argument").at(text, 0)
 		}
 	}
 	keyed, macros, params := db.byKey(text, st, names, given)
@@ -163,7 +172,8 @@ func (db *DB) examine(ctx context.Context, c *conn, names Names, text string, in
 // verify judges the edited text: an edit at a wrong position could turn part of a
 // literal into code. wrote is what the edits wrote.
 func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) error {
-	other := NewError(errcode.Refused, "simplify its literals and its calls of declared functions", "the statement is ambiguous")
+	other := NewError(errcode.Refused, "simplify its literals and its calls of declared functions",
+		"the statement is ambiguous")
 	st, err := parse(c, text, names)
 	var judged *Error
 	switch {
@@ -278,7 +288,8 @@ func (b *Builtins) quoteNames(sql string, tokens []sqltree.Token, start int) []s
 	var edits []sqltree.Edit
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
-		if t.Start < start || t.Kind != sqltree.Ident || !next.Is(sql, ":=") && !next.Is(sql, "=>") || !b.reserved[sqltree.Fold(t.Text(sql))] {
+		if t.Start < start || t.Kind != sqltree.Ident || !next.Is(sql, ":=") && !next.Is(sql, "=>") ||
+			!b.reserved[sqltree.Fold(t.Text(sql))] {
 			continue
 		}
 		edits = append(edits, sqltree.Edit{
@@ -354,7 +365,8 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
 	for _, c := range st.Calls {
 		if readsTable(c) && declared(c, names) == nil {
-			return nil, NewError(errcode.Refused, "write FROM and the name of the table", "function %q is refused here", c.Name).at(text, c.Offset)
+			return nil, NewError(errcode.Refused, "write FROM and the name of the table", "function %q is refused here",
+				c.Name).at(text, c.Offset)
 		}
 	}
 	edits, _, err := db.check(text, st, names, inBody)
@@ -363,7 +375,9 @@ func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.
 
 // check is Check for a text that is used in any way, and also returns the names that the
 // edits write.
-func (db *DB) check(text string, st *sqltree.Statement, names Names, in usage) (edits []sqltree.Edit, wrote written, err error) {
+func (db *DB) check(text string, st *sqltree.Statement, names Names,
+	in usage,
+) (edits []sqltree.Edit, wrote written, err error) {
 	if err := checkShows(text, st, in); err != nil {
 		return nil, wrote, err
 	}
@@ -423,7 +437,8 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 		if db.builtins.refuses(sqltree.Fold(c.Name), c.Table) && !readsTable(c) && !showsTimeZone(c) {
 			return refusal(c).at(text, c.Offset)
 		}
-		if e := unserved(names, ObjectFunction, "", c.Name); e != nil && !foreignSchemas[sqltree.Fold(c.Schema)] && !db.builtins.Has(c.Name) {
+		if e := unserved(names, ObjectFunction, "", c.Name); e != nil && !foreignSchemas[sqltree.Fold(c.Schema)] &&
+			!db.builtins.Has(c.Name) {
 			return e.at(text, c.Offset)
 		}
 		return checkStructure(text, c)
@@ -436,7 +451,8 @@ func (db *DB) checkCall(text string, c sqltree.Call, names Names) error {
 		return NewError(errcode.Argument, hint, "%s is a %s function", f.Signature, kindName(f)).at(text, c.Offset)
 	}
 	if c.Window {
-		return NewError(errcode.Argument, "remove OVER", "%s is a scalar function, not a window function", f.Signature).at(text, c.Offset)
+		return NewError(errcode.Argument, "remove OVER", "%s is a scalar function, not a window function",
+			f.Signature).at(text, c.Offset)
 	}
 	return checkArgs(text, asFunction(c), f)
 }
@@ -462,7 +478,8 @@ func checkArgs(text string, c sqltree.Call, f *Function) error {
 		case a.Name != "":
 			named = a.Name
 			if at = position(a, i, f); at < 0 {
-				return fail(nearest.Hint(a.Name, f.argNames(), "the arguments are "+strings.Join(f.argNames(), ", ")), "there is no argument named %q", a.Name)
+				return fail(nearest.Hint(a.Name, f.argNames(), "the arguments are "+strings.Join(f.argNames(), ", ")),
+					"there is no argument named %q", a.Name)
 			}
 		case named != "":
 			return fail("put it before them, or name it", "argument %d has no name and follows %q, which has one", i+1, named)

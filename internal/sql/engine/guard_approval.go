@@ -80,5 +80,6 @@ func (c *Catalog) refuseGated(ctx context.Context, req *Request, v *verdict) err
 	if f.Tool != "" {
 		hint = fmt.Sprintf("call the tool itself, for example with POST /v1/tools/%s:invoke", f.Tool)
 	}
-	return NewError(errcode.Refused, hint, "a call of %s requires approval, which a statement cannot ask for", f.Name).at(req.SQL, v.gated[i].offset)
+	return NewError(errcode.Refused, hint, "a call of %s requires approval, which a statement cannot ask for",
+		f.Name).at(req.SQL, v.gated[i].offset)
 }

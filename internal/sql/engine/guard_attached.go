@@ -21,14 +21,17 @@ func checkHidden(text string, st *sqltree.Statement) error {
 	for _, c := range st.Calls {
 		switch {
 		case hidden(c.Catalog, c.Schema):
-			return NewError(errcode.Refused, "declare the function in the Spicepod", "function %q is in an attached database file; only tables can be read there", c.Name).at(text, c.Offset)
+			return NewError(errcode.Refused, "declare the function in the Spicepod",
+				"function %q is in an attached database file; only tables can be read there", c.Name).at(text, c.Offset)
 		case typedByText[sqltree.Fold(c.Name)] && !plainType(c):
-			return NewError(errcode.Refused, "write the types as a text literal", "the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
+			return NewError(errcode.Refused, "write the types as a text literal",
+				"the types of %s must be one text literal without %s", c.Name, Hidden).at(text, c.Offset)
 		}
 	}
 	for _, t := range st.Types {
 		if hidden(t.Catalog, t.Schema) {
-			return NewError(errcode.Refused, "", "type %q is in an attached database file; only tables can be read there", t.Name)
+			return NewError(errcode.Refused,
+				"", "type %q is in an attached database file; only tables can be read there", t.Name)
 		}
 	}
 	return nil

@@ -10,7 +10,9 @@ import (
 // prepareText returns the text, from start on, that is examined: plain, with reserved words
 // quoted where they name arguments, and with correlated CTEs in place of their names. The
 // function maps its offsets to those of sql.
-func (db *DB) prepareText(c *conn, names Names, sql string, tokens []sqltree.Token, start int) (string, func(int) int, error) {
+func (db *DB) prepareText(c *conn, names Names, sql string, tokens []sqltree.Token,
+	start int,
+) (string, func(int) int, error) {
 	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
 	relocate := func(offset int) int { return back(offset) + start }
 	if !nestsWith(sql, tokens) {
@@ -81,7 +83,8 @@ func (db *DB) CheckCTEs(text string, st *sqltree.Statement, names Names) error {
 	if err == nil && out != text {
 		at := st.Reads[0].Offset
 		err = NewError(errcode.Refused, "write the query of the CTE in place of its name",
-			"DuckDB may return the values of other rows for a CTE that depends on an outer query and is read in a subquery").at(text, at)
+			"DuckDB may return the values of other rows for a CTE that depends on an outer query and is read in a subquery").
+			at(text, at)
 	}
 	return err
 }

@@ -20,7 +20,8 @@ func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int
 	if next < len(tokens) && tokens[next].Is(sql, "(") {
 		options, after := explainOptions(sql, tokens, next+1)
 		if (options == "" || next == 2) && !sqltree.Are(sql, tokens, next+1, "select") { // EXPLAIN (SELECT …)
-			return "", 0, NewError(errcode.Refused, "write EXPLAIN (ANALYZE, FORMAT json), EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
+			return "", 0, NewError(errcode.Refused,
+				"write EXPLAIN (ANALYZE, FORMAT json), EXPLAIN or EXPLAIN ANALYZE and then the SELECT",
 				"EXPLAIN takes the options ANALYZE and FORMAT only").at(sql, tokens[0].Start)
 		}
 		if options != "" {
@@ -28,7 +29,8 @@ func explainPrefix(sql string, tokens []sqltree.Token) (prefix string, start int
 		}
 	}
 	if next >= len(tokens) {
-		return "", 0, NewError(errcode.Refused, "write EXPLAIN and then the SELECT", "EXPLAIN has no statement").at(sql, tokens[0].Start)
+		return "", 0, NewError(errcode.Refused, "write EXPLAIN and then the SELECT", "EXPLAIN has no statement").at(sql,
+			tokens[0].Start)
 	}
 	return prefix, tokens[next].Start, nil
 }

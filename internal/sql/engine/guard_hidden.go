@@ -42,7 +42,8 @@ func (p *producer) checkExplained() error {
 	}
 	for _, d := range uses {
 		if name, ok := strings.CutPrefix(d.Name, "function "); ok && hides(name) {
-			return NewError(errcode.Refused, "run the statement itself", "EXPLAIN is refused for functions that call others which are hidden from you: a plan shows their bodies")
+			return NewError(errcode.Refused, "run the statement itself",
+				"EXPLAIN is refused for functions that call others which are hidden from you: a plan shows their bodies")
 		}
 	}
 	return nil
@@ -101,7 +102,8 @@ func (r *rewriter) hide(c sqltree.Call) error {
 		return e.at(r.text, c.Offset)
 	}
 	t := r.tokens[name]
-	r.edits = append(r.edits, sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: Identifier(c.Name + hiddenMark)})
+	r.edits = append(r.edits,
+		sqltree.Edit{Span: sqltree.Span{Start: t.Start, End: t.End}, New: Identifier(c.Name + hiddenMark)})
 	return nil
 }
 

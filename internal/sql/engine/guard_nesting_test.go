@@ -56,12 +56,16 @@ func TestNestingLimits(t *testing.T) {
 		{"CASE", nested("SELECT ", "CASE ", "i", " WHEN 1 THEN 1 WHEN 2 THEN 3 END", " FROM k LIMIT 1"), 8, "CASE x WHEN is nested too deeply"},
 		{"CASE in WHEN", nested("SELECT ", "CASE CASE WHEN ", "i = 1", " THEN 1 END WHEN 1 THEN true WHEN 2 THEN false END", " FROM k LIMIT 1"), 8, "CASE x WHEN"},
 		{"aliases", series("SELECT i AS a0", ", a@ + a@ AS a#", " FROM k LIMIT 1"), 9, "refers to others by name more than 1000 times"},
-		{"CTEs", series("WITH a0 AS NOT MATERIALIZED (SELECT 1 AS v)", ", a# AS NOT MATERIALIZED (FROM a@ UNION ALL FROM a@)", " SELECT count(*) FROM a#"), 9, "refers to others by name"},
+		{
+			"CTEs", series("WITH a0 AS NOT MATERIALIZED (SELECT 1 AS v)", ", a# AS NOT MATERIALIZED (FROM a@ UNION ALL FROM a@)", " SELECT count(*) FROM a#"),
+			9, "refers to others by name",
+		},
 		{"from_json", nested("SELECT from_json('[]', '", "[", `"INTEGER"`, "]", "')"), 100, "the type that from_json reads is nested deeper than 100"},
 		{"json_transform", nested(`SELECT json_transform('[]', '{"]]\"]}": [1], "b": `, `{"a":`, `"INTEGER"`, "}", "}')"), 99, "the type that json_transform reads"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := run(t.Context(), db, Request{SQL: c.sql(c.limit)}); err != nil && asError(t, err).Code != errcode.Execution && asError(t, err).Code != errcode.Argument {
+			if _, err := run(t.Context(), db, Request{SQL: c.sql(c.limit)}); err != nil && asError(t, err).Code != errcode.Execution &&
+				asError(t, err).Code != errcode.Argument {
 				t.Errorf("%d levels: %s: %v", c.limit, asError(t, err).Code, err)
 			}
 			if c.text == "" {
@@ -84,15 +88,16 @@ func TestNestingLimits(t *testing.T) {
 func TestHonestNesting(t *testing.T) {
 	db := fixture(t, Options{})
 	for name, sql := range map[string]string{
-		"and":            nested("SELECT 1 WHERE 1 > 0", " AND 2 <> 1", "", "", "")(2_000),
-		"or":             nested("SELECT 1 WHERE 1 > 0", " OR 2 = 1", "", "", "")(2_000),
-		"sum":            nested("SELECT 1", " + 1", "", "", "")(900),
-		"concatenation":  nested("SELECT 'a'", " || 'a'", "", "", "")(900),
-		"calls":          nested("SELECT ", "replace(", "'a'", ", 'a', 'b')", "")(300),
-		"else":           nested("SELECT ", "CASE WHEN 1 > 2 THEN 0 ELSE ", "1", " END", "")(300),
-		"else with x":    nested("SELECT ", "CASE 1 WHEN 2 THEN 0 ELSE ", "1", " END", "")(300),
-		"branches":       nested("SELECT CASE lower(trim('a')) ", "WHEN 'b' THEN 2 ", "", "", "END")(2_000),
-		"mapped twice":   nested("SELECT CASE ", "", nested("CASE 'a' ", "WHEN 'b' THEN 'c' ", "", "", "END ")(50), "", nested("", "WHEN 'd' THEN 'e' ", "", "", "END")(50))(1),
+		"and":           nested("SELECT 1 WHERE 1 > 0", " AND 2 <> 1", "", "", "")(2_000),
+		"or":            nested("SELECT 1 WHERE 1 > 0", " OR 2 = 1", "", "", "")(2_000),
+		"sum":           nested("SELECT 1", " + 1", "", "", "")(900),
+		"concatenation": nested("SELECT 'a'", " || 'a'", "", "", "")(900),
+		"calls":         nested("SELECT ", "replace(", "'a'", ", 'a', 'b')", "")(300),
+		"else":          nested("SELECT ", "CASE WHEN 1 > 2 THEN 0 ELSE ", "1", " END", "")(300),
+		"else with x":   nested("SELECT ", "CASE 1 WHEN 2 THEN 0 ELSE ", "1", " END", "")(300),
+		"branches":      nested("SELECT CASE lower(trim('a')) ", "WHEN 'b' THEN 2 ", "", "", "END")(2_000),
+		"mapped twice": nested("SELECT CASE ", "", nested("CASE 'a' ", "WHEN 'b' THEN 'c' ", "", "", "END ")(50), "",
+			nested("", "WHEN 'd' THEN 'e' ", "", "", "END")(50))(1),
 		"between":        nested("SELECT 1 WHERE 1 BETWEEN 0 AND 2", " AND lower('b') BETWEEN 'a' AND 'c'", "", "", "")(1_000),
 		"nullif":         nested("SELECT 0", ", nullif(1, 2)", "", "", "")(1_000),
 		"sum of aliases": series("SELECT 1 AS a0", ", a0 AS a#", ", 0")(900) + series("", " + a#", " AS total")(900),
@@ -120,7 +125,8 @@ func TestMacrosThatCopy(t *testing.T) {
 	}
 	defer stage.Close()
 	copies := map[string]bool{"roundbankers": true, "wavg": true} // through another one
-	err = stage.Query("SELECT name || chr(10) || parameter || chr(10) || definition FROM (SELECT name, definition, unnest(parameters) AS parameter FROM ("+macros+") t(name, definition, parameters))", func(c *Chunk) error {
+	err = stage.Query("SELECT name || chr(10) || parameter || chr(10) || definition FROM (SELECT name, definition, unnest(parameters) AS parameter FROM ("+macros+
+		") t(name, definition, parameters))", func(c *Chunk) error {
 		for i := range c.Len() {
 			parts := strings.SplitN(string(c.Column(0).Bytes(i)), "\n", 3)
 			uses := 0

@@ -26,7 +26,8 @@ var refusedFunctions = reasons(map[string]string{
 	"pg_get_viewdef pg_get_constraintdef pg_get_expr": "it shows definitions",
 	"json_execute_serialized_sql":                     "it runs SQL that is built at run time",
 	"duckdb_logs_parsed parse_duckdb_log_message":     "it shows statements of others",
-	"pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr inet_server_port": "it shows settings of the runtime",
+	"pg_conf_load_time pg_postmaster_start_time inet_client_addr inet_client_port inet_server_addr " +
+		"inet_server_port": "it shows settings of the runtime",
 })
 
 // allowedTableFunctions are the built-in functions a statement may have in
@@ -42,7 +43,8 @@ var tableReaders = set("query_table histogram histogram_values")
 
 // readsTable reports whether the call is one of tableReaders.
 func readsTable(c sqltree.Call) bool {
-	return c.Table && tableReaders[sqltree.Fold(c.Name)] && c.Catalog == "" && (c.Schema == "" || sqltree.Fold(c.Schema) == "main")
+	return c.Table && tableReaders[sqltree.Fold(c.Name)] && c.Catalog == "" &&
+		(c.Schema == "" || sqltree.Fold(c.Schema) == "main")
 }
 
 // readTable is the argument of tableReaders that names the table.
@@ -70,12 +72,15 @@ func refusal(c sqltree.Call) *Error {
 	case strings.HasPrefix(name, "pragma_table_info"):
 		hint = "write DESCRIBE and the name of the table"
 	case strings.HasPrefix(name, "duckdb_"), strings.HasPrefix(name, "pragma_"), strings.HasPrefix(name, "pg_"):
-		hint = "it shows the catalog or settings of the runtime; read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table"
+		hint = "it shows the catalog or settings of the runtime; read spiced.datasets and spiced.functions, or " +
+			"write DESCRIBE " +
+			"and the name of a table"
 	case name == "query":
 		hint = "it runs SQL that is built at run time"
 	case tableReaders[name]:
 		hint = "write its name without a schema, in FROM"
-	case strings.HasPrefix(name, "read_"), strings.HasPrefix(name, "parquet_"), strings.HasSuffix(name, "_scan"), name == "glob", name == "sniff_csv":
+	case strings.HasPrefix(name, "read_"), strings.HasPrefix(name, "parquet_"), strings.HasSuffix(name, "_scan"),
+		name == "glob", name == "sniff_csv":
 		hint = "it reads files; declare them under datasets:"
 	default:
 		hint = "in FROM, statements may call functions that generate values or read their arguments only"
@@ -99,7 +104,8 @@ func (b *Builtins) refuses(name string, inFrom bool) bool {
 
 // showsTimeZone reports current_setting('TimeZone').
 func showsTimeZone(c sqltree.Call) bool {
-	return sqltree.Fold(c.Name) == "current_setting" && len(c.Args) == 1 && c.Args[0].Kind == sqltree.StringLiteral && sqltree.Fold(c.Args[0].Text) == "timezone"
+	return sqltree.Fold(c.Name) == "current_setting" && len(c.Args) == 1 && c.Args[0].Kind == sqltree.StringLiteral &&
+		sqltree.Fold(c.Args[0].Text) == "timezone"
 }
 
 // checkShows refuses SHOW but for a whole statement SHOW TABLES, which DuckDB answers from the
@@ -108,7 +114,8 @@ func checkShows(text string, st *sqltree.Statement, in usage) error {
 	for _, show := range st.Shows {
 		show = cmp.Or(map[string]string{"__show_tables_expanded": "all tables"}[sqltree.Fold(show)], show, "tables from")
 		if show != "tables" {
-			return NewError(errcode.Refused, "write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
+			return NewError(errcode.Refused,
+				"write SHOW TABLES, DESCRIBE and the name of a table, or read spiced.datasets or spiced.functions",
 				"SHOW %s is refused", strings.ToUpper(show))
 		}
 		tokens := sqltree.Scan(text)

@@ -33,12 +33,16 @@ func checkRelation(text string, r sqltree.Relation, names Names) error {
 	case schema == System:
 		hint = "see list_udfs(), spiced.functions and spiced.datasets"
 	case schema == "runtime" && name == "task_history": // Spice's
-		hint = "spiced.tool_calls has the calls of tools, spiced.searches the searches for tools; runtime.audit logs the statements"
-	case schema == "information_schema", schema == "pg_catalog", schema == "" && (strings.HasPrefix(name, "pg_") || strings.HasPrefix(name, "sqlite_")):
+		hint = "spiced.tool_calls has the calls of tools, spiced.searches the searches for tools; runtime.audit " +
+			"logs the statements"
+	case schema == "information_schema", schema == "pg_catalog",
+		schema == "" && (strings.HasPrefix(name, "pg_") || strings.HasPrefix(name, "sqlite_")):
 		candidates = nil // those of the schema in which the catalog is
-		hint = "read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table; where PostgreSQL is served (runtime.postgres, --postgres), information_schema and pg_catalog have what is declared"
+		hint = "read spiced.datasets and spiced.functions, or write DESCRIBE and the name of a table; where PostgreSQL " +
+			"is served (runtime.postgres, --postgres), information_schema and pg_catalog have what is declared"
 	}
-	e := NewError(errcode.NotFound, nearest.Hint(written, candidates, hint), "table %q is not declared in the Spicepod", written)
+	e := NewError(errcode.NotFound, nearest.Hint(written, candidates, hint),
+		"table %q is not declared in the Spicepod", written)
 	e.Missing = ObjectTable
 	return e.at(text, r.Offset)
 }

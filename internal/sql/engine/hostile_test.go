@@ -206,7 +206,10 @@ func TestMonstrousStatements(t *testing.T) {
 		{"3,000 subqueries", ".*: ", strings.Repeat("SELECT * FROM (", 3_000) + "SELECT 1" + strings.Repeat(")", 3_000), db},
 		{"10,000 unions", ".*: ", "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", 10_000), db},
 		{"2,000 nested calls", ".*: ", "SELECT " + strings.Repeat("twice(", 2_000) + "1" + strings.Repeat(")", 2_000), db},
-		{"10,000 calls", "(timeout|ok|limit_exceeded|invalid_argument|execution_error): ", "SELECT " + strings.TrimSuffix(strings.Repeat("twice('1'),", 10_000), ","), db},
+		{
+			"10,000 calls", "(timeout|ok|limit_exceeded|invalid_argument|execution_error): ",
+			"SELECT " + strings.TrimSuffix(strings.Repeat("twice('1'),", 10_000), ","), db,
+		},
 		{"nested lists", ".*: ", "SELECT " + strings.Repeat("[", 5_000) + strings.Repeat("]", 5_000), db},
 		{"nested comments", "ok", "SELECT " + strings.Repeat("/*", 100_000) + strings.Repeat("*/", 100_000) + " 1", db},
 		{"100,000 in a list", "(ok|timeout): ", "SELECT count(*) FROM k WHERE i IN (" + in + ")", db},

@@ -60,7 +60,10 @@ func (db *DB) openInstance() (*instance, error) {
 			return in, err
 		}
 	}
-	for _, step := range []func() error{in.loadExtensions, in.registerNative, in.registerInput, in.registerStream, in.makeCtx, in.limitSpill} {
+	for _, step := range []func() error{
+		in.loadExtensions, in.registerNative, in.registerInput, in.registerStream,
+		in.makeCtx, in.limitSpill,
+	} {
 		if err := step(); err != nil {
 			return in, err
 		}

@@ -42,7 +42,10 @@ func (in *instance) memoryLimit() (limit int64, err error) {
 }
 
 // units are those in which DuckDB writes sizes.
-var units = map[string]float64{"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50}
+var units = map[string]float64{
+	"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
+	"PiB": 1 << 50,
+}
 
 // parseSize reads a size as DuckDB writes it, such as "12.5 GiB".
 func parseSize(text string) (int64, error) {

@@ -130,7 +130,8 @@ func withoutServer(message string) string {
 		if strings.Contains(key, "%3A//") { // a URL, of which the proxy serves none
 			return "the table names a file outside of its folder"
 		}
-		return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")], m[e.SubexpIndex("scheme")], key)
+		return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")],
+			m[e.SubexpIndex("scheme")], key)
 	}
 	if m := mysqlConnect.FindStringSubmatch(message); m != nil {
 		return m[1]
@@ -161,7 +162,8 @@ const allVarchar = "\n* SET sqlite_all_varchar=true"
 func (e *Error) ofExtension() {
 	if message, _, ok := strings.Cut(e.Message, allVarchar); ok {
 		e.Message = strings.TrimSuffix(message, ".")
-		e.Hint = "correct the value in the SQLite file, where for example WHERE typeof(x) <> 'real' finds it in a column x of type REAL"
+		e.Hint = "correct the value in the SQLite file, where for example WHERE typeof(x) <> 'real' finds it in a column " +
+			"x of type REAL"
 		return
 	}
 	switch m := connectionsInUse.FindStringSubmatch(e.Message); {
@@ -169,7 +171,8 @@ func (e *Error) ofExtension() {
 		e.Code, e.Message, e.Hint = errcode.Busy, m[1], m[2]
 	case e.Class == "Not implemented" && e.Message == "Unsupported expression type":
 		e.Message = "DuckDB's extension cannot send IS [NOT] DISTINCT FROM within OR to the server of a dataset"
-		e.Hint = "write x = 5 for x IS NOT DISTINCT FROM 5, and (x <> 5 OR x IS NULL) for x IS DISTINCT FROM 5; or accelerate the dataset"
+		e.Hint = "write x = 5 for x IS NOT DISTINCT FROM 5, and (x <> 5 OR x IS NULL) for x IS DISTINCT FROM 5; " +
+			"or accelerate the dataset"
 	}
 }
 

@@ -177,11 +177,13 @@ func (p *producer) explainInternal(e *duckError) error {
 	case e.lost && !p.ran:
 		return newLostError()
 	case e.lost:
-		return NewError(errcode.Internal, "try again", "another statement made DuckDB fail with an internal error, which ended this one")
+		return NewError(errcode.Internal, "try again",
+			"another statement made DuckDB fail with an internal error, which ended this one")
 	case e.internal() && p.c != nil && p.c.in.lost.Load():
 		p.db.crashes.add(p.rows.ctx, p.catalog.Generation, p.req.SQL)
 		message, _, _ := strings.Cut(e.message, "\n")
-		out := NewError(errcode.Internal, "change the statement, and report it: DuckDB refuses all statements after this error and is opened again",
+		out := NewError(errcode.Internal,
+			"change the statement, and report it: DuckDB refuses all statements after this error and is opened again",
 			"DuckDB failed with an internal error: %s", message)
 		out.Class, out.Ran = e.kind, p.ran
 		return p.redact(out)

@@ -45,7 +45,8 @@ func TestDuckDBIsReplacedAfterAnInternalError(t *testing.T) {
 	t.Parallel()
 	db, lost := openRenewed(t)
 	var own *Error
-	if _, err := integer(t.Context(), db, invalidates); !errors.As(err, &own) || own.Code != errcode.Internal || !strings.Contains(own.Message, "DuckDB failed with an internal error") {
+	if _, err := integer(t.Context(), db, invalidates); !errors.As(err, &own) || own.Code != errcode.Internal ||
+		!strings.Contains(own.Message, "DuckDB failed with an internal error") {
 		t.Fatalf("got %v, want the internal error of the statement", err)
 	}
 	select {

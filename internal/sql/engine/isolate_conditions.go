@@ -133,7 +133,9 @@ func (t *SnapshotTable) compare(parts []string, op string, values []sqltree.Cons
 		return Identifier(column.Name) + " " + op
 	}
 	typ := column.Type.String()
-	list, kind := keysOf(sqltree.Equality{Values: values}, typ, func(sqltree.Constant, string) (string, KeyKind) { return "", "" })
+	list, kind := keysOf(sqltree.Equality{Values: values}, typ, func(sqltree.Constant, string) (string, KeyKind) {
+		return "", ""
+	})
 	if !(KeyColumn{Name: column.Name, Type: typ}).takes(kind) {
 		return ""
 	}

@@ -267,7 +267,8 @@ func (m *memo) answer(ctx context.Context, handler, input string, h Handler) (st
 		return "", err
 	}
 	if len(text) > maxAnswer {
-		return "", NewError(errcode.Limit, "read it over HTTP, in parts", "the rows of %s take %d MiB; a statement can read at most %d MiB of them",
+		return "", NewError(errcode.Limit, "read it over HTTP, in parts",
+			"the rows of %s take %d MiB; a statement can read at most %d MiB of them",
 			handler, len(text)>>20, maxAnswer>>20)
 	}
 	if m.answers == nil {

@@ -30,7 +30,11 @@ func TestLimits(t *testing.T) {
 		text      string
 	}{
 		{"time", endless, Limits{Timeout: 50 * time.Millisecond}, errcode.Timeout, "the statement took longer than 50ms"},
-		{"time while planning", "SELECT count(*) FROM " + strings.Repeat("k JOIN ", 12) + "k ON " + strings.Repeat("true ON ", 11) + "true", Limits{Timeout: 50 * time.Millisecond}, errcode.Timeout, "50ms"},
+		{
+			"time while planning", "SELECT count(*) FROM " + strings.Repeat("k JOIN ", 12) + "k ON " + strings.Repeat("true ON ", 11) + "true",
+			Limits{Timeout: 50 * time.Millisecond},
+			errcode.Timeout, "50ms",
+		},
 		{"rows", "FROM range(5000)", Limits{MaxRows: 4999}, errcode.Limit, "the result has more than 4999 rows"},
 		{"rows in one chunk", "FROM range(11)", Limits{MaxRows: 10}, errcode.Limit, "more than 10 rows"},
 		{"bytes", "SELECT repeat('x', 1000) FROM range(5000)", Limits{MaxBytes: 1 << 20}, errcode.Limit, "the result has more than 1048576 bytes"},

@@ -250,7 +250,8 @@ func Nesting(ctx context.Context) int {
 func (db *DB) poolFor(ctx context.Context) (*pool, error) {
 	depth := Nesting(ctx)
 	if depth > MaxNesting {
-		return nil, NewError(errcode.Refused, "call the tool directly", "statements are nested through tools more than %d deep", MaxNesting)
+		return nil, NewError(errcode.Refused, "call the tool directly",
+			"statements are nested through tools more than %d deep", MaxNesting)
 	}
 	return db.pools[depth], nil
 }

@@ -108,7 +108,8 @@ func (in *instance) registerBatches(name string, returns *Type) error {
 	defer c.close()
 	f := mapping.CreateScalarFunction()
 	defer mapping.DestroyScalarFunction(&f)
-	id, anything, result := mapping.CreateLogicalType(mapping.TypeVarchar), mapping.CreateLogicalType(mapping.TypeAny), returns.logical()
+	id, anything, result := mapping.CreateLogicalType(mapping.TypeVarchar), mapping.CreateLogicalType(mapping.TypeAny),
+		returns.logical()
 	defer mapping.DestroyLogicalType(&id)
 	defer mapping.DestroyLogicalType(&anything)
 	defer mapping.DestroyLogicalType(&result)
@@ -172,7 +173,8 @@ func (f *batchFunction) answer(conn uint64, input mapping.DataChunk, output mapp
 		part, err := args.call(done)
 		if err != nil {
 			name, _, _ := strings.Cut(id, "@")
-			return failStatement(ctx, NewError(errcode.Limit, "pass less to one call", "the arguments of function '%s' are too large: %s", name, err))
+			return failStatement(ctx, NewError(errcode.Limit, "pass less to one call",
+				"the arguments of function '%s' are too large: %s", name, err))
 		}
 		result, err := f.in.db.Batch(ctx, id, f.returns, part)
 		if err != nil {

@@ -49,11 +49,13 @@ func TestLargeArgumentsAreSplit(t *testing.T) {
 		"VARCHAR[2]":  "[" + text + ", 'b' || i]",
 		"STRUCT(a INTEGER, b BOOLEAN, c VARCHAR[])": "CASE WHEN i % 3 > 0 THEN {'a': i::INTEGER, 'b': i % 2 = 0, 'c': [" + text + "]} END",
 		"MAP(VARCHAR, STRUCT(x HUGEINT, y DATE))[]": "[map([coalesce(" + text + ", '')], [{'x': i::HUGEINT, 'y': DATE '2026-01-01' + i::INTEGER}])]",
-		"UNION(n BIGINT, s VARCHAR)":                "CASE WHEN i % 2 = 0 THEN union_value(s := " + text + ") ELSE union_value(n := i)::UNION(n BIGINT, s VARCHAR) END",
+		"UNION(n BIGINT, s VARCHAR)": "CASE WHEN i % 2 = 0 THEN union_value(s := " + text +
+			") ELSE union_value(n := i)::UNION(n BIGINT, s VARCHAR) END",
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, calls := echoes(t, name)
-			sql := "SELECT count(*) FROM (SELECT v, " + BatchName(typeNamed(t, db, name)) + "('f@1', v) AS w FROM (SELECT (" + value + ")::" + name + " AS v FROM range(999) t(i))) WHERE v IS DISTINCT FROM w"
+			sql := "SELECT count(*) FROM (SELECT v, " + BatchName(typeNamed(t, db, name)) + "('f@1', v) AS w FROM (SELECT (" + value + ")::" + name +
+				" AS v FROM range(999) t(i))) WHERE v IS DISTINCT FROM w"
 			if got := one(t, db, sql); got != 0 {
 				t.Errorf("%d values changed", got)
 			}

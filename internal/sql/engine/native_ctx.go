@@ -49,7 +49,8 @@ func isCtx(c sqltree.Call) bool { return sqltree.Fold(c.Name) == Ctx }
 func checkCtx(text string, c sqltree.Call) error {
 	known := "the names are " + strings.Join(CtxNames, ", ")
 	if len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral {
-		return NewError(errcode.Argument, "write ctx('user_id'); "+known, "ctx takes one name, as a text literal").at(text, c.Offset)
+		return NewError(errcode.Argument, "write ctx('user_id'); "+known,
+			"ctx takes one name, as a text literal").at(text, c.Offset)
 	}
 	name := c.Args[0].Text
 	if slices.Contains(CtxNames, name) {

@@ -82,7 +82,10 @@ func (c *Catalog) namesFor(req Request, hides func(string) bool) Names {
 	return names
 }
 
-var inputFunction = &Function{Name: inputTable, Signature: inputTable, Table: true, Args: []FunctionArg{{Name: "columns"}, {Name: "rows"}}}
+var inputFunction = &Function{
+	Name: inputTable, Signature: inputTable, Table: true,
+	Args: []FunctionArg{{Name: "columns"}, {Name: "rows"}},
+}
 
 func (n withInput) Function(name string) *Function {
 	if name == inputTable {

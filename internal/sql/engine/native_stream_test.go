@@ -128,7 +128,8 @@ func TestStreamThatFails(t *testing.T) {
 		t.Error(err)
 	}
 	remove()
-	if err := stageQuery(t, db, t.Context(), "SELECT sum(n)::VARCHAR FROM "+from, new(string)); err == nil || !strings.Contains(err.Error(), "the source of the table is closed") {
+	if err := stageQuery(t, db, t.Context(), "SELECT sum(n)::VARCHAR FROM "+from, new(string)); err == nil ||
+		!strings.Contains(err.Error(), "the source of the table is closed") {
 		t.Error(err)
 	}
 }

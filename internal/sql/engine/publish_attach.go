@@ -38,7 +38,8 @@ const attachWait = 30 * time.Second
 // of DuckDB's errors says so.
 func inUse(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "there are other write transactions active") || strings.Contains(text, "Unique file handle conflict")
+	return strings.Contains(text, "there are other write transactions active") ||
+		strings.Contains(text, "Unique file handle conflict")
 }
 
 // waited reports whether d passed before the end of ctx.

@@ -82,7 +82,8 @@ func (t *Type) is(lt mapping.LogicalType, names bool) bool {
 
 func (t *Type) hasMembers(
 	lt mapping.LogicalType, names bool, count func(mapping.LogicalType) mapping.IdxT,
-	name func(mapping.LogicalType, mapping.IdxT) string, member func(mapping.LogicalType, mapping.IdxT) mapping.LogicalType,
+	name func(mapping.LogicalType, mapping.IdxT) string,
+	member func(mapping.LogicalType, mapping.IdxT) mapping.LogicalType,
 ) bool {
 	if int(count(lt)) != len(t.Fields) {
 		return false

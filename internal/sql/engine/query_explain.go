@@ -120,7 +120,8 @@ func callsText(list []functionCalls) string {
 			fmt.Fprintf(&b, "%s: %s\n", c.Function, estimate)
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s for %s (%s)\n", c.Function, counted(int64(*c.Calls), "call"), counted(int64(*c.Rows), "row"), estimate)
+		fmt.Fprintf(&b, "%s: %s for %s (%s)\n", c.Function, counted(int64(*c.Calls), "call"),
+			counted(int64(*c.Rows), "row"), estimate)
 	}
 	return b.String()
 }
@@ -158,7 +159,8 @@ func (p *producer) estimateCalls(needs []*Dependency, ids []string) (estimates m
 		return nil, hasParameters // DuckDB cannot serialize it
 	}
 	text := p.verdict.text[len(p.verdict.explain):]
-	logical, err := p.planText(needs, "SELECT json_serialize_plan("+Literal(text)+", optimize := true, skip_null := true, skip_empty := true)::VARCHAR")
+	logical, err := p.planText(needs, "SELECT json_serialize_plan("+Literal(text)+
+		", optimize := true, skip_null := true, skip_empty := true)::VARCHAR")
 	if err != nil {
 		return nil, notInPlan
 	}
@@ -181,7 +183,10 @@ func (p *producer) planText(needs []*Dependency, sql string) (text []byte, err e
 		err = p.c.each(sql, read)
 		return text, err
 	}
-	job := Job{SQL: sql, Dependencies: needs, Tables: p.held.tables, Limits: p.rows.limits, Native: p.db.Native, Batch: p.db.Batch}
+	job := Job{
+		SQL: sql, Dependencies: needs, Tables: p.held.tables, Limits: p.rows.limits, Native: p.db.Native,
+		Batch: p.db.Batch,
+	}
 	if tables := p.tables(); len(tables) > 0 {
 		var reads *Snapshot
 		defer func() {

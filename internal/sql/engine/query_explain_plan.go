@@ -83,7 +83,9 @@ func (s site) rows(nodes []planNode, id string) []int64 {
 		return rowsAt(nodes, func(n *planNode) int { return strings.Count(n.Name, "UNNEST") })
 	}
 	if s.alias != "" {
-		if rows := rowsAt(nodes, func(n *planNode) int { return n.shows(func(text string) bool { return text == s.alias }) }); len(rows) > 0 {
+		if rows := rowsAt(nodes, func(n *planNode) int {
+			return n.shows(func(text string) bool { return text == s.alias })
+		}); len(rows) > 0 {
 			return rows
 		}
 	}

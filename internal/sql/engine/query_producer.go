@@ -449,7 +449,8 @@ func (p *producer) sendOnly() error {
 func (p *producer) send(chunk *Chunk, size int64) error {
 	if limit := p.rows.limits.MaxBytes; limit > 0 && size > limit {
 		chunk.Destroy()
-		return NewError(errcode.Limit, "select less, or raise runtime.query.max_bytes", "the result has more than %d bytes", limit)
+		return NewError(errcode.Limit, "select less, or raise runtime.query.max_bytes",
+			"the result has more than %d bytes", limit)
 	}
 	if p.verdict.alone {
 		if err := p.only.hold(chunk); err != nil {

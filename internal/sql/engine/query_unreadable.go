@@ -17,7 +17,8 @@ func unreadable(c Column) bool { return !c.Type.Supported() && c.Type.ID != mapp
 // readable returns the prepared statement or, if it has columns whose values cannot be
 // read, one that casts these to text.
 func (p *producer) readable(s *stmt) (*stmt, error) {
-	if p.verdict.write || !slices.ContainsFunc(s.columns, unreadable) || mapping.PreparedStatementType(s.raw) != mapping.StatementTypeSelect {
+	if p.verdict.write || !slices.ContainsFunc(s.columns, unreadable) ||
+		mapping.PreparedStatementType(s.raw) != mapping.StatementTypeSelect {
 		return s, nil
 	}
 	names, outputs := make([]string, len(s.columns)), make([]string, len(s.columns))

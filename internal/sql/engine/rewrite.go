@@ -84,7 +84,8 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	direct := r.in != inBody && f.Constant != "" && r.constant(c, f)
 	omitted := omittedArgs(c, f)
-	if !once && !direct && !c.Field && len(omitted) == 0 && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
+	if !once && !direct && !c.Field && len(omitted) == 0 && !slices.ContainsFunc(c.Args, needsEdit) &&
+		!slices.ContainsFunc(f.Args, isTable) {
 		return nil
 	}
 	if r.tokens == nil {
@@ -92,7 +93,8 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	site, ok := sqltree.Locate(r.text, r.tokens, c)
 	if !ok {
-		return NewError(errcode.Refused, fmt.Sprintf("write it as %s(…)", f.Name), "this form of a call of %s is not supported", f.Name).
+		return NewError(errcode.Refused, fmt.Sprintf("write it as %s(…)", f.Name),
+			"this form of a call of %s is not supported", f.Name).
 			at(r.text, c.Offset)
 	}
 	before := len(r.edits)
@@ -158,7 +160,8 @@ func (r *rewriter) addDefaults(c sqltree.Call, omitted []FunctionArg, site sqltr
 	if inside > 0 {
 		text = ", " + text
 	}
-	r.edits = append(r.edits, sqltree.Edit{Span: site.End, New: text + ")"}) // no insertion: that could belong to the last argument
+	// no insertion: that could belong to the last argument
+	r.edits = append(r.edits, sqltree.Edit{Span: site.End, New: text + ")"})
 }
 
 // qualify writes the schema of a relation that the statement takes from main, or from another
@@ -170,7 +173,8 @@ func (r *rewriter) qualify(ref sqltree.Relation) error {
 	relation, _ := r.names.Relation(ref.Catalog, ref.Schema, ref.Name)
 	span, ok := sqltree.LocateRelation(r.text, r.tokens, ref)
 	if !ok {
-		return NewError(errcode.Refused, "write FROM "+ref.Name, "this form of the name of table %q is not supported", ref.Name).at(r.text, ref.Offset)
+		return NewError(errcode.Refused, "write FROM "+ref.Name, "this form of the name of table %q is not supported",
+			ref.Name).at(r.text, ref.Offset)
 	}
 	r.edits = append(r.edits, sqltree.Edit{Span: span, New: Qualified(relation.Schema, relation.Name)})
 	return nil
@@ -183,7 +187,8 @@ func (r *rewriter) reader(c sqltree.Call) error {
 	}
 	site, ok := sqltree.Locate(r.text, r.tokens, c)
 	if !ok || len(c.Args) == 0 || c.Args[0].Name != "" || c.Args[0].CTE { // a macro of DuckDB might not see the CTE
-		return NewError(errcode.Argument, fmt.Sprintf("write %s(t, …)", c.Name), "the first argument of %s must be a declared table or a subquery", c.Name).at(r.text, c.Offset)
+		return NewError(errcode.Argument, fmt.Sprintf("write %s(t, …)", c.Name),
+			"the first argument of %s must be a declared table or a subquery", c.Name).at(r.text, c.Offset)
 	}
 	return r.tableArg(c.Args[0], readTable, site.Args[0])
 }
@@ -194,7 +199,10 @@ func (r *rewriter) reader(c sqltree.Call) error {
 func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site, omitted []FunctionArg) {
 	key := func(i int) string { return Literal(f.Args[position(c.Args[i], i, f)].Name) + ": " }
 	whole := site.Whole()
-	opening := sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: site.Args[0].Start}, New: "(list_transform([{" + key(0)}
+	opening := sqltree.Edit{
+		Span: sqltree.Span{Start: whole.Start, End: site.Args[0].Start},
+		New:  "(list_transform([{" + key(0),
+	}
 	r.edits = append(r.edits, opening)
 	for i := 1; i < len(site.Args); i++ {
 		between := sqltree.Span{Start: site.Args[i-1].End, End: site.Args[i].Start}
@@ -244,7 +252,9 @@ func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
 // it: a window function, unnest, and an aggregate that reads no column, such as
 // count(*). DuckDB computes other aggregates where their columns are.
 func (r *rewriter) overRows(a sqltree.Arg) bool {
-	return a.Many || slices.ContainsFunc(a.Bare, func(name string) bool { return r.names.Function(name) == nil && r.db.builtins.Aggregate(name) })
+	return a.Many || slices.ContainsFunc(a.Bare, func(name string) bool {
+		return r.names.Function(name) == nil && r.db.builtins.Aggregate(name)
+	})
 }
 
 func (r *rewriter) random(name string) bool {
@@ -313,7 +323,8 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		parts = a.Parts
 	case sqltree.Query:
 		if len(a.CTEs) > 0 {
-			return fail(errcode.Argument, "name the CTE itself as the argument", "a subquery for table argument %q cannot read a CTE", d.Name)
+			return fail(errcode.Argument, "name the CTE itself as the argument",
+				"a subquery for table argument %q cannot read a CTE", d.Name)
 		}
 		r.table(span, hoistName(len(r.hoists)))
 		r.hoists = append(r.hoists, span)
@@ -327,12 +338,14 @@ func (r *rewriter) tableArg(a sqltree.Arg, d FunctionArg, span sqltree.Span) err
 		catalog, schema, table := pathOf(parts)
 		rel, ok := r.names.Relation(catalog, schema, table)
 		if !ok {
-			return checkRelation(r.text, sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: span.Start}, r.names)
+			return checkRelation(r.text,
+				sqltree.Relation{Catalog: catalog, Schema: schema, Name: table, Offset: span.Start}, r.names)
 		}
 		target = Qualified(rel.Schema, rel.Name)
 	}
 	if strings.Contains(name, `"`) { // query_table does not unescape quotes that Identifier doubles
-		return fail(errcode.Argument, "read it in a CTE of another name", "argument %q takes a table without quotes in its name", d.Name)
+		return fail(errcode.Argument, "read it in a CTE of another name",
+			"argument %q takes a table without quotes in its name", d.Name)
 	}
 	r.table(span, target)
 	return nil

@@ -38,7 +38,8 @@ func (r *rewriter) constant(c sqltree.Call, f *Function) bool {
 }
 
 func (r *rewriter) varying(name string) bool {
-	return r.names.Function(name) != nil || r.db.builtins.Random(name) || r.db.builtins.Aggregate(name) || sqltree.Fold(name) == Ctx
+	return r.names.Function(name) != nil || r.db.builtins.Random(name) || r.db.builtins.Aggregate(name) ||
+		sqltree.Fold(name) == Ctx
 }
 
 // callDirect makes a call one of the direct form. It reports whether the whole statement
@@ -53,7 +54,8 @@ func (r *rewriter) callDirect(c sqltree.Call, f *Function, site sqltree.Site) bo
 	}
 	if label, after, ok := r.isAlone(c, f, site); ok {
 		r.alone = true
-		r.edits = append(r.edits, sqltree.Edit{Span: site.Path, New: AloneColumn + " AS " + label + " FROM " + f.Alone}, sqltree.Edit{Span: after})
+		r.edits = append(r.edits, sqltree.Edit{Span: site.Path, New: AloneColumn + " AS " + label + " FROM " + f.Alone},
+			sqltree.Edit{Span: after})
 		return true
 	}
 	r.edits = append(r.edits, sqltree.Edit{Span: site.Path, New: f.Constant})
@@ -155,6 +157,7 @@ func (o *onlyRow) destroy() {
 
 // DuckDB's error about a subquery with several rows.
 const (
-	tooManyRows = "More than one row returned by a subquery used as an expression - scalar subqueries can only return a single row."
-	hintRows    = "add a condition, an aggregate, or ORDER BY … LIMIT 1"
+	tooManyRows = "More than one row returned by a subquery used as an expression - scalar subqueries can only return " +
+		"a single row."
+	hintRows = "add a condition, an aggregate, or ORDER BY … LIMIT 1"
 )

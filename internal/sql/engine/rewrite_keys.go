@@ -82,7 +82,9 @@ func (c *Catalog) Keys(r Relation) []KeyColumn {
 // byKey returns the edits that read relations with a condition on a key through a macro,
 // the macros' names, and the parameters on whose values they depend. given is nil while
 // the values are not known.
-func (db *DB) byKey(text string, st *sqltree.Statement, names Names, given *Params) (edits []sqltree.Edit, macros, params []string) {
+func (db *DB) byKey(text string, st *sqltree.Statement, names Names,
+	given *Params,
+) (edits []sqltree.Edit, macros, params []string) {
 	var tokens []sqltree.Token
 	value := func(v sqltree.Constant, typ string) (key string, kind KeyKind) {
 		if v.Kind != sqltree.Parameter {
@@ -122,7 +124,9 @@ func (db *DB) byKey(text string, st *sqltree.Statement, names Names, given *Para
 // CallByKey returns the name and the call of the macro that can replace the reference to
 // a relation with these key columns, "" if there is none. value returns what is neither a
 // literal nor cast, for a column of a type, as SQL, and its kind.
-func CallByKey(r Relation, ref sqltree.Relation, columns []KeyColumn, value func(v sqltree.Constant, typ string) (string, KeyKind)) (macro, call string) {
+func CallByKey(r Relation, ref sqltree.Relation, columns []KeyColumn,
+	value func(v sqltree.Constant, typ string) (string, KeyKind),
+) (macro, call string) {
 	for _, e := range ref.Equal {
 		at := slices.IndexFunc(columns, func(c KeyColumn) bool { return sqltree.Fold(c.Name) == sqltree.Fold(e.Column) })
 		if at < 0 {
@@ -166,7 +170,9 @@ func keysOf(e sqltree.Equality, typ string, value func(sqltree.Constant, string)
 	return "[" + strings.Join(keys, ", ") + "]", kind
 }
 
-func keyOf(v sqltree.Constant, typ string, value func(sqltree.Constant, string) (string, KeyKind)) (key string, kind KeyKind) {
+func keyOf(v sqltree.Constant, typ string,
+	value func(sqltree.Constant, string) (string, KeyKind),
+) (key string, kind KeyKind) {
 	switch {
 	case v.Kind == sqltree.StringLiteral:
 		key, kind = Literal(v.Text), KeyText

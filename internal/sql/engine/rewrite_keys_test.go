@@ -88,7 +88,10 @@ func TestConditionsOnKeys(t *testing.T) {
 			t.Errorf("%s %v: got %s, want %q", test.sql, test.params, got, test.want)
 		}
 	}
-	for _, sql := range []string{`FROM core."public.k:id:integer"([3])`, `FROM spice.core."public.k:id:integer"([3])`, `FROM spice."core"."public.k:id:integer"([3]) AS k WHERE id = 3`} {
+	for _, sql := range []string{
+		`FROM core."public.k:id:integer"([3])`, `FROM spice.core."public.k:id:integer"([3])`,
+		`FROM spice."core"."public.k:id:integer"([3]) AS k WHERE id = 3`,
+	} {
 		if _, err := db.judge(context.Background(), c, db.Current(), Request{SQL: sql}, &held{}); err == nil {
 			t.Errorf("%s runs", sql)
 		}

@@ -69,7 +69,8 @@ func (h *held) resolve(ctx context.Context, refs *Refs, text string, st *sqltree
 		}
 		site, ok := sqltree.Locate(text, tokens, c)
 		if !ok || len(c.Args) != 1 || c.Args[0].Kind != sqltree.StringLiteral || c.Args[0].Name != "" {
-			return nil, NewError(errcode.Argument, "write FROM ref('r_…') with the reference of a result", "ref takes one text literal").at(text, c.Offset)
+			return nil, NewError(errcode.Argument, "write FROM ref('r_…') with the reference of a result",
+				"ref takes one text literal").at(text, c.Offset)
 		}
 		table, err := h.hold(ctx, refs, c.Args[0].Text)
 		if err != nil {

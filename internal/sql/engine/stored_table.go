@@ -43,7 +43,8 @@ func (db *DB) CreateTable(ctx context.Context, t Table, columns []Column) (*Tabl
 	w := &TableWriter{db: db, table: t, in: in, memory: writerMemory}
 	err = interruptible(ctx, in.writer, func() error {
 		for _, sql := range []string{
-			"ATTACH " + Literal(t.Path) + " AS " + Identifier(t.Database) + " (BLOCK_SIZE 16384)", // the minimum: many results are small
+			// the minimum: many results are small
+			"ATTACH " + Literal(t.Path) + " AS " + Identifier(t.Database) + " (BLOCK_SIZE 16384)",
 			"CREATE TABLE " + t.SQL() + " (" + columnList(columns) + ")",
 			"BEGIN",
 		} {
@@ -119,7 +120,10 @@ func (w *TableWriter) Close() error {
 	if mapping.AppenderClose(w.appender) != mapping.StateSuccess {
 		err = w.appenderError()
 	}
-	for _, sql := range []string{"COMMIT", "CHECKPOINT " + Identifier(w.table.Database), "DETACH " + Identifier(w.table.Database)} {
+	for _, sql := range []string{
+		"COMMIT", "CHECKPOINT " + Identifier(w.table.Database),
+		"DETACH " + Identifier(w.table.Database),
+	} {
 		if err == nil {
 			err = w.in.writer.exec(sql)
 		}

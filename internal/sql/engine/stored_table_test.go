@@ -103,7 +103,8 @@ func firstText(t testing.TB, db *DB, sql string) string {
 func TestALargeResultTakesLittleMemory(t *testing.T) {
 	db := open(t)
 	table := Table{Database: "r_1", Path: filepath.Join(t.TempDir(), "r_1.duckdb")}
-	rows, err := db.Query(t.Context(), Request{SQL: "SELECT i, repeat('x', CASE WHEN i = 99000 THEN 30000000 ELSE 1000 END) AS s FROM range(100000) t(i)", Trusted: true})
+	rows, err := db.Query(t.Context(),
+		Request{SQL: "SELECT i, repeat('x', CASE WHEN i = 99000 THEN 30000000 ELSE 1000 END) AS s FROM range(100000) t(i)", Trusted: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,8 @@ func TestALargeResultTakesLittleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		used := int64(0)
-		err = w.in.writer.each("SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT, coalesce(sum(temporary_storage_bytes), 0)::BIGINT FROM duckdb_memory()", func(c *Chunk) error {
+		err = w.in.writer.each("SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT, coalesce(sum(temporary_storage_bytes), 0)::BIGINT "+
+			"FROM duckdb_memory()", func(c *Chunk) error {
 			used, spilled = Value[int64](c.Column(0), 0), max(spilled, Value[int64](c.Column(1), 0))
 			return nil
 		})

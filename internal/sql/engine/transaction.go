@@ -103,9 +103,11 @@ func (t *transactions) add(share string) error {
 	const hint = "COMMIT or ROLLBACK others"
 	switch {
 	case t.by[share] >= maxTransactionsCaller:
-		return failTransaction(errcode.Busy, stateTransactions, hint, "a caller can have %d open transactions that have changed rows", maxTransactionsCaller)
+		return failTransaction(errcode.Busy, stateTransactions, hint,
+			"a caller can have %d open transactions that have changed rows", maxTransactionsCaller)
 	case t.open >= maxTransactions:
-		return failTransaction(errcode.Busy, stateTransactions, "try again in a moment", "more than %d transactions that have changed rows are open", maxTransactions)
+		return failTransaction(errcode.Busy, stateTransactions, "try again in a moment",
+			"more than %d transactions that have changed rows are open", maxTransactions)
 	}
 	if t.by == nil {
 		t.by = map[string]int{}
@@ -288,7 +290,8 @@ func (tx *Transaction) expire(w *transactionWork, idle time.Duration) {
 	}
 	defer tx.pass()
 	if tx.work == w && time.Since(w.used) >= idle {
-		tx.lose(failTransaction(errcode.Timeout, stateIdle, "COMMIT or ROLLBACK sooner, or SET idle_in_transaction_session_timeout",
+		tx.lose(failTransaction(errcode.Timeout, stateIdle,
+			"COMMIT or ROLLBACK sooner, or SET idle_in_transaction_session_timeout",
 			"the transaction was rolled back: it was idle for more than %s", idle))
 	}
 }
@@ -365,7 +368,8 @@ func (p *producer) planJoined() (mapping.PendingResult, *stmt, error) {
 	return p.plan()
 }
 
-const hintAutocommit = "write it with autocommit (psycopg: autocommit=True, SQLAlchemy: isolation_level=\"AUTOCOMMIT\"), outside of BEGIN and COMMIT"
+const hintAutocommit = "write it with autocommit (psycopg: autocommit=True, SQLAlchemy: " +
+	"isolation_level=\"AUTOCOMMIT\"), outside of BEGIN and COMMIT"
 
 // mayJoin refuses what the transaction cannot run.
 func (p *producer) mayJoin() error {
@@ -375,15 +379,20 @@ func (p *producer) mayJoin() error {
 	case tx.lost == errEnded, tx.lost != nil && (tx.lost.State == stateIdle || tx.lost.State == stateTooOld):
 		return tx.lost
 	case tx.lost != nil:
-		return failTransaction(errcode.Refused, stateAborted, "ROLLBACK first", "the transaction has ended, because of: %s", tx.lost.Message)
+		return failTransaction(errcode.Refused, stateAborted, "ROLLBACK first", "the transaction has ended, because of: %s",
+			tx.lost.Message)
 	case w == nil:
 		return nil
 	case time.Since(w.began) > maxTransactionAge:
-		tx.lose(failTransaction(errcode.Timeout, stateTooOld, "COMMIT sooner", "the transaction was rolled back: it took more than %s", maxTransactionAge))
+		tx.lose(failTransaction(errcode.Timeout, stateTooOld, "COMMIT sooner",
+			"the transaction was rolled back: it took more than %s", maxTransactionAge))
 		return tx.lost
 	case p.verdict.write && p.verdict.database != w.database:
-		return failTransaction(errcode.Refused, stateUnsupported, fmt.Sprintf("COMMIT what changed %q first, and write %q in another transaction", w.target.Name, p.verdict.target.Name),
-			"%q cannot be written in this transaction, which has changed %q: they are in different databases, and a transaction changes one", p.verdict.target.Name, w.target.Name)
+		return failTransaction(errcode.Refused, stateUnsupported,
+			fmt.Sprintf("COMMIT what changed %q first, and write %q in another transaction", w.target.Name,
+				p.verdict.target.Name),
+			"%q cannot be written in this transaction, which has changed %q: they are in different databases, and "+
+				"a transaction changes one", p.verdict.target.Name, w.target.Name)
 	}
 	return nil
 }

@@ -104,7 +104,8 @@ func TestTransactions(t *testing.T) {
 // TestTransactionsOfOneDatabase has writes to a second database, which DuckDB cannot take.
 func TestTransactionsOfOneDatabase(t *testing.T) {
 	db, root := writing(t, Options{})
-	if err := db.Exec(context.Background(), "ATTACH "+Literal(filepath.Join(root, "other.db"))+" AS other; CREATE TABLE other.main.s (id BIGINT); CREATE TABLE att.main.t (id BIGINT)"); err != nil {
+	if err := db.Exec(context.Background(), "ATTACH "+Literal(filepath.Join(root, "other.db"))+
+		" AS other; CREATE TABLE other.main.s (id BIGINT); CREATE TABLE att.main.t (id BIGINT)"); err != nil {
 		t.Fatal(err)
 	}
 	second := Relation{Public, "second"}
@@ -117,7 +118,8 @@ func TestTransactionsOfOneDatabase(t *testing.T) {
 	var tx Transaction
 	must(t, db, &tx, "1", "INSERT INTO orders VALUES (4, 'four', 4)")
 	must(t, db, &tx, "1", "INSERT INTO stock VALUES (8, 'nut')") // of the same database
-	mustFail(t, db, &tx, "0A000", `"second" cannot be written in this transaction, which has changed "orders": they are in different databases`, "INSERT INTO second VALUES (1)")
+	mustFail(t, db, &tx, "0A000", `"second" cannot be written in this transaction, which has changed "orders": they are in different databases`,
+		"INSERT INTO second VALUES (1)")
 	must(t, db, &tx, "0", "SELECT count(*) FROM second")
 	must(t, db, &tx, "2", "SELECT count(*) FROM stock")
 	tx.Rollback()

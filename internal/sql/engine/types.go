@@ -261,7 +261,9 @@ func (t *Type) logical() mapping.LogicalType {
 	return lt
 }
 
-func logicalMembers(fields []Field, create func([]mapping.LogicalType, []string) mapping.LogicalType) mapping.LogicalType {
+func logicalMembers(fields []Field,
+	create func([]mapping.LogicalType, []string) mapping.LogicalType,
+) mapping.LogicalType {
 	types := make([]mapping.LogicalType, len(fields))
 	names := make([]string, len(fields))
 	for i, f := range fields {

@@ -411,12 +411,24 @@ func TestWrongParameters(t *testing.T) {
 		{"SELECT $1", Params{Positional: []any{"\xff"}}, "parameter $1: text must be UTF-8"},
 		{"SELECT $1", Params{Positional: []any{json.Number("1e999")}}, `parameter $1: "1e999" is not a number in range`},
 		{"SELECT $1::INT", Params{Positional: []any{"x"}}, `parameter $1: "x" is not a number in range`},
-		{"SELECT $1", Params{Positional: []any{json.Number("1" + strings.Repeat("0", 40))}}, `does not fit exactly: the nearest number of 64 bits is 1e+40; send that, or send the number as text`},
+		{
+			"SELECT $1",
+			Params{Positional: []any{json.Number("1" + strings.Repeat("0", 40))}},
+			`does not fit exactly: the nearest number of 64 bits is 1e+40; send that, or send the number as text`,
+		},
 		{"SELECT $1", Params{Positional: []any{json.Number("1e-400")}}, `parameter $1: 1e-400 does not fit exactly: the nearest number of 64 bits is 0`},
 		{"SELECT $1::DOUBLE", Params{Positional: []any{json.Number("9007199254740993")}}, `the nearest number of 64 bits is 9007199254740992`},
 		{"SELECT $1::FLOAT", Params{Positional: []any{json.Number("16777217")}}, `the nearest number of 32 bits is 16777216`},
-		{"SELECT $1", Params{Positional: []any{[]any{json.Number("9007199254740993"), json.Number("0.5")}}}, `parameter $1: element 0: 9007199254740993 does not fit`},
-		{"SELECT $a", Params{Named: map[string]any{"a": map[string]any{"x": []any{[]any{json.Number("9007199254740993")}, []any{json.Number("0.5")}}}}}, `parameter $a: field "x": element 0: element 0: 9007199254740993`},
+		{
+			"SELECT $1",
+			Params{Positional: []any{[]any{json.Number("9007199254740993"), json.Number("0.5")}}},
+			`parameter $1: element 0: 9007199254740993 does not fit`,
+		},
+		{
+			"SELECT $a",
+			Params{Named: map[string]any{"a": map[string]any{"x": []any{[]any{json.Number("9007199254740993")}, []any{json.Number("0.5")}}}}},
+			`parameter $a: field "x": element 0: element 0: 9007199254740993`,
+		},
 		{"SELECT $1", Params{Positional: []any{value.Numeric("1" + strings.Repeat("0", 39) + "1")}}, `does not fit exactly`},
 		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"123.456"}}, "parameter $1: 123.456 has more than 2 digits after the point"},
 		{"SELECT $1::DECIMAL(4,2)", Params{Positional: []any{"1e999999999"}}, `parameter $1: "1e999999999" is not a number`},
@@ -424,7 +436,11 @@ func TestWrongParameters(t *testing.T) {
 		{"SELECT $1::DATE", Params{Positional: []any{"x"}}, "date"},
 		{"SELECT $1", Params{Positional: []any{value.Time(-1)}}, "parameter $1: -1 microseconds are not a time of day"},
 		{"SELECT $1", Params{Positional: []any{value.TimeTZ{Offset: 57600}}}, "an offset from UTC of 57600 seconds is out of range"},
-		{"SELECT $1", Params{Positional: []any{value.Numeric("1234567890123456789012345678.12345678905")}}, "a number of 39 digits, which no type has: send it as text"},
+		{
+			"SELECT $1",
+			Params{Positional: []any{value.Numeric("1234567890123456789012345678.12345678905")}},
+			"a number of 39 digits, which no type has: send it as text",
+		},
 		{"SELECT $1", Params{Positional: []any{value.Timestamp(-9223372022400000001)}}, "a timestamp of -9223372022400000001 microseconds is out of range"},
 	} {
 		_, err := run(context.Background(), db, Request{SQL: c.sql, Params: c.p})

@@ -32,8 +32,9 @@ type writeTarget struct {
 }
 
 const (
-	hintReader   = "use a key that ends in :rw and a dataset with access: read_write"
-	hintNotBase  = "only a dataset from duckdb:, mysql: or postgres:, or a table of such a catalog, with access: read_write can be written"
+	hintReader  = "use a key that ends in :rw and a dataset with access: read_write"
+	hintNotBase = "only a dataset from duckdb:, mysql: or postgres:, or a table of such a catalog, with access: " +
+		"read_write can be written"
 	hintPolicied = "write to the table outside the runtime: row filters and column masks do not apply to writes"
 )
 
@@ -86,7 +87,8 @@ type writeJudge struct {
 func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 	tokens := sqltree.Scan(text)
 	if !w.req.Write {
-		return nil, NewError(errcode.Refused, hintReader, "%s statements are refused", strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
+		return nil, NewError(errcode.Refused, hintReader, "%s statements are refused",
+			strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
 	statement, err := dml.Parse(text, tokens, w.db.builtins.reserved)
 	if err != nil {
@@ -116,14 +118,16 @@ func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 	}
 	var ok bool
 	if judged.Edits, ok = sqltree.Merge(edits, ch.Unqualify(query, st, parts, ch.named(w.names))); !ok {
-		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text, ch.Target.Offset)
+		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text,
+			ch.Target.Offset)
 	}
 	out := judged.assembler()
 	if len(numbers) > 0 && ch.costly(st, parts) {
 		return w.judgeNumbered(ctx, text, numbers)
 	}
 	if !ch.Compose(out, table) {
-		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads", "a subquery cannot be a table argument here").
+		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads",
+			"a subquery cannot be a table argument here").
 			at(text, ch.Target.Offset)
 	}
 	judged.tree = st
@@ -131,7 +135,11 @@ func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
 		text: out.Text(), origin: out.Origin, traits: w.db.traits(query, st, w.cat),
-		called: callsOf(st, w.cat, relocate), write: true, writeTarget: writeTarget{target: ch.relation, database: databaseOf(table), returning: ch.Returning != (sqltree.Span{})}, parameters: parameters{types: wrote.types},
+		called: callsOf(st, w.cat, relocate), write: true,
+		writeTarget: writeTarget{
+			target: ch.relation, database: databaseOf(table),
+			returning: ch.Returning != (sqltree.Span{}),
+		}, parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
 	if w.cat.contents.Open != nil {
@@ -305,7 +313,8 @@ func (p *producer) mostReturned() int64 {
 
 // TooManyReturned is the error of a write that returns more rows than it may.
 func TooManyReturned(most int64) *Error {
-	return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "RETURNING gives more than %s; nothing was written", plural.Of(int(most), "row"))
+	return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out",
+		"RETURNING gives more than %s; nothing was written", plural.Of(int(most), "row"))
 }
 
 // checkReturned returns an error if what a write returns is over a limit.

@@ -106,16 +106,21 @@ func (v *verdict) judgeSource(c *conn, cat *Catalog, ch *change, table string, j
 	st := j.tree
 	if ch.Verb != dml.VerbInsert || len(j.Parts) > 1 {
 		var err error
-		if st, err = parse(c, ch.ComputedQuery(j.Text, Qualified(ch.relation.Schema, ch.relation.Name)), j.names); err != nil {
+		if st, err = parse(c, ch.ComputedQuery(j.Text, Qualified(ch.relation.Schema, ch.relation.Name)),
+			j.names); err != nil {
 			return err
 		}
 	}
-	s := &source{target: ch.relation, spans: ch.ComputedSpans(), needs: workerNeeds{dependencies: cat.dependencies(st), conditions: cat.conditions(st)}}
+	s := &source{
+		target: ch.relation, spans: ch.ComputedSpans(),
+		needs: workerNeeds{dependencies: cat.dependencies(st), conditions: cat.conditions(st)},
+	}
 	if s.needs.dependencies == nil {
 		return nil // only without the runtime's catalog, as in tests
 	}
 	into := standIn(ch.relation, "written")
-	s.into = NewDependency("written "+into, []string{"CREATE OR REPLACE TABLE " + into + " (" + definitions(all) + ")"}, []string{"DROP TABLE IF EXISTS " + into})
+	s.into = NewDependency("written "+into, []string{"CREATE OR REPLACE TABLE " + into + " (" + definitions(all) + ")"},
+		[]string{"DROP TABLE IF EXISTS " + into})
 	if ch.Verb == dml.VerbInsert {
 		if err := s.composeRows(ch, columns, j); err != nil {
 			return err
@@ -149,7 +154,9 @@ func (c *conn) written(cat *Catalog, ch *change, table, text string) (all, colum
 		return s.columns, s.columns, nil
 	}
 	for _, t := range named {
-		i := slices.IndexFunc(s.columns, func(column Column) bool { return sqltree.Fold(column.Name) == sqltree.Fold(t.Name(text)) })
+		i := slices.IndexFunc(s.columns, func(column Column) bool {
+			return sqltree.Fold(column.Name) == sqltree.Fold(t.Name(text))
+		})
 		columns = append(columns, s.columns[i]) // see checkColumns
 	}
 	return s.columns, columns, nil
@@ -182,7 +189,8 @@ func (s *source) composeValues(rows [][]sqltree.Span, columns []Column, j *judge
 			switch {
 			case strings.EqualFold(j.Text[v.Start:v.End], "default"):
 				return NewError(errcode.Refused, "insert the row in a statement of its own, or leave the column out",
-					"DEFAULT is refused in rows that a worker computes: one of them has more than constants and simple functions").at(j.Text, v.Start)
+					"DEFAULT is refused in rows that a worker computes: one of them has more than constants and simple functions").
+					at(j.Text, v.Start)
 			case i < len(columns):
 				a.Within(before+"CAST((", v, ") AS "+columns[i].Type.String()+")")
 			default:
@@ -206,7 +214,8 @@ func (s *source) composeChanges(ch *change, table string, all, columns []Column,
 		Name: "rows " + view, Relation: ch.relation, From: "(SELECT *, rowid FROM " + table + ")",
 		Columns: append(slices.Clone(all), Column{"rowid", &Type{ID: BigInt}}),
 	}
-	s.rows = NewTable("rows "+view, t, []string{"CREATE OR REPLACE VIEW " + view + " AS SELECT * FROM " + t.Stream()}, []string{"DROP VIEW IF EXISTS " + view})
+	s.rows = NewTable("rows "+view, t, []string{"CREATE OR REPLACE VIEW " + view + " AS SELECT * FROM " + t.Stream()},
+		[]string{"DROP VIEW IF EXISTS " + view})
 	compose := func(cast bool) dml.Phase {
 		a := j.assembler()
 		a.Own("SELECT " + Identifier(ch.Alias) + ".rowid AS " + dml.RowID)
@@ -285,19 +294,25 @@ func (v *verdict) checkStays(req *Request) error {
 			return refuse("write a constant up to 4096 for the size, or compute it in the query of an INSERT",
 				"%s of a size that is computed is refused here: a write that changes rows computes it in the runtime's process")
 		case does:
-			return refuse(other, "%s is refused here: it can end or block the runtime's process, in which this part of a write runs")
+			return refuse(other, "%s is refused here: it can end or block the runtime's process, in which this part "+
+				"of a write runs")
 		case c.Pattern != "" && (req.describe || sqltree.ShortPattern(req.Params.text(c.Pattern))):
 		case sqltree.IsPattern(c.What):
-			return refuse("write a constant or a parameter of at most 256 bytes without {", "%s with a long or computed pattern is refused here: this part of a write runs in the runtime's process")
+			return refuse("write a constant or a parameter of at most 256 bytes without {",
+				"%s with a long or computed pattern is refused here: this part of a write runs in the runtime's process")
 		default:
-			return refuse(other, "%s is refused here: its time and memory are not bounded by its arguments, and this part of a write runs in the runtime's process")
+			return refuse(other, "%s is refused here: its time and memory are not bounded by its arguments, and this part "+
+				"of a write runs in the runtime's process")
 		}
 	}
 	return nil
 }
 
 // patternOperators are operators by DuckDB's names.
-var patternOperators = map[string]string{"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE", "~~~": "GLOB"}
+var patternOperators = map[string]string{
+	"~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE",
+	"~~~": "GLOB",
+}
 
 // text returns the value of a parameter by its name or number if it is a text; else "".
 func (p *Params) text(name string) string {
@@ -312,7 +327,8 @@ func (p *Params) text(name string) string {
 // harmful reports whether a costly part is known to do harm to its process, and whether that
 // depends on a size that is an argument.
 func harmful(what string) (does, size bool) {
-	does = strings.Contains(what, "VARIANT") || what == "BIGNUM" || slices.ContainsFunc(unsafeFunctions[what], func(class string) bool {
+	does = strings.Contains(what, "VARIANT") ||
+		what == "BIGNUM" || slices.ContainsFunc(unsafeFunctions[what], func(class string) bool {
 		return class == UnsafeCrash || class == UnsafeInvalidates || class == UnsafeHang
 	})
 	return does, sqltree.Sized(what)

@@ -9,7 +9,9 @@ import (
 )
 
 // judgeConflict parses what ON CONFLICT does.
-func (w *writeJudge) judgeConflict(ctx context.Context, o *outside, ch *change, table *OutsideTable, j *judgedChange) error {
+func (w *writeJudge) judgeConflict(ctx context.Context, o *outside, ch *change, table *OutsideTable,
+	j *judgedChange,
+) error {
 	for _, t := range ch.Keys {
 		o.change.Target = append(o.change.Target, table.column(t.Name(j.Text)).Name)
 	}
@@ -47,7 +49,9 @@ func (w *writeJudge) judgeConflict(ctx context.Context, o *outside, ch *change, 
 
 // judgeConstants composes the query of the constants. They are parts of judged
 // expressions, and are judged again as what they are alone.
-func (w *writeJudge) judgeConstants(ctx context.Context, o *outside, p *dml.ExprParser, table *OutsideTable, j *judgedChange) error {
+func (w *writeJudge) judgeConstants(ctx context.Context, o *outside, p *dml.ExprParser, table *OutsideTable,
+	j *judgedChange,
+) error {
 	if len(p.Constants) == 0 {
 		return nil
 	}

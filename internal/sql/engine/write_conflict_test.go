@@ -99,8 +99,14 @@ func TestConflictExpressions(t *testing.T) {
 		{"name = coalesce(excluded.name, orders.name, 'none')", "COALESCE(x.name, t.name, <none VARCHAR name>)"},
 		{"name = NULL", "NULL"},
 		{"name = DEFAULT", "DEFAULT"},
-		{"name = 'x' WHERE NOT orders.id = 1 OR orders.name IS NULL AND excluded.id <= orders.id * 2", "<x  name> WHERE ((NOT (t.id = <1 INTEGER id>)) OR ((t.name IS NULL) AND (x.id <= (t.id * <2 INTEGER >))))"},
-		{"name = 'x' WHERE orders.name IS DISTINCT FROM excluded.name AND orders.name != 'y'", "<x  name> WHERE ((t.name IS DISTINCT FROM x.name) AND (t.name <> <y VARCHAR name>))"},
+		{
+			"name = 'x' WHERE NOT orders.id = 1 OR orders.name IS NULL AND excluded.id <= orders.id * 2",
+			"<x  name> WHERE ((NOT (t.id = <1 INTEGER id>)) OR ((t.name IS NULL) AND (x.id <= (t.id * <2 INTEGER >))))",
+		},
+		{
+			"name = 'x' WHERE orders.name IS DISTINCT FROM excluded.name AND orders.name != 'y'",
+			"<x  name> WHERE ((t.name IS DISTINCT FROM x.name) AND (t.name <> <y VARCHAR name>))",
+		},
 		{"name = 'x' WHERE true", "<x  name> WHERE <true BOOLEAN >"},
 	} {
 		var params Params
@@ -109,7 +115,8 @@ func TestConflictExpressions(t *testing.T) {
 		} else if strings.Contains(c.set, "$1") {
 			params.Positional = []any{int64(7)}
 		}
-		rows, err := db.Query(t.Context(), Request{SQL: "INSERT INTO orders (id, name) VALUES (1, 'n') ON CONFLICT (id) DO UPDATE SET " + c.set, Write: true, Params: params})
+		rows, err := db.Query(t.Context(),
+			Request{SQL: "INSERT INTO orders (id, name) VALUES (1, 'n') ON CONFLICT (id) DO UPDATE SET " + c.set, Write: true, Params: params})
 		if err != nil {
 			t.Errorf("%s: %v", c.set, err)
 			continue
@@ -124,9 +131,11 @@ func TestConflictExpressions(t *testing.T) {
 		}
 	}
 	for _, set := range []string{
-		"name = upper(orders.name)", "price = orders.price / 2", "price = orders.price ** 2", "name = orders.name LIKE 'x'", "price = -orders.price", "name = orders.name[1]",
+		"name = upper(orders.name)", "price = orders.price / 2", "price = orders.price ** 2", "name = orders.name LIKE 'x'", "price = -orders.price",
+		"name = orders.name[1]",
 		"price = orders.price::INTEGER", "name = CASE WHEN orders.id = 1 THEN 'a' END", "name = orders.name COLLATE nocase", "name = 'x' WHERE orders.id IN (1, 2)",
-		"name = 'x' WHERE orders.id BETWEEN 1 AND 2", "name = coalesce(orders.name", "name = concat(orders.name, 'x')", "price = orders.price + 1 + stock.id", "price = orders.price + (SELECT max(id) FROM stock)",
+		"name = 'x' WHERE orders.id BETWEEN 1 AND 2", "name = coalesce(orders.name", "name = concat(orders.name, 'x')", "price = orders.price + 1 + stock.id",
+		"price = orders.price + (SELECT max(id) FROM stock)",
 	} {
 		_, err := db.Query(t.Context(), Request{SQL: "INSERT INTO orders (id, name) VALUES (1, 'n') ON CONFLICT (id) DO UPDATE SET " + set, Write: true})
 		var e *Error
@@ -168,8 +177,10 @@ func TestOutsideWrites(t *testing.T) {
 
 func FuzzConflict(f *testing.F) {
 	for _, seed := range []string{
-		"name = excluded.name", "price = orders.price + 1 WHERE orders.id = 2", "name = coalesce(orders.name, ')')", "price = (orders.id", "name = $1::INT", "id = id = id",
-		"name = orders.name || (1", "price = orders.price +- 1", "name = CASE WHEN id THEN 1", "name = orders.", "name = \"orders\".\"name\" WHERE NOT", "price = -1 * - orders.price",
+		"name = excluded.name", "price = orders.price + 1 WHERE orders.id = 2", "name = coalesce(orders.name, ')')", "price = (orders.id", "name = $1::INT",
+		"id = id = id",
+		"name = orders.name || (1", "price = orders.price +- 1", "name = CASE WHEN id THEN 1", "name = orders.", "name = \"orders\".\"name\" WHERE NOT",
+		"price = -1 * - orders.price",
 		"name = orders.name)) SELECT 1 --", "name = coalesce(excluded.name)::x(", "name = excluded.name RETURNING (", "name = 1 BETWEEN orders.id AND 2",
 	} {
 		f.Add(seed)

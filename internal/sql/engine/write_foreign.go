@@ -125,7 +125,8 @@ func (t *OutsideTable) key() []string {
 func StandIn(r Relation) string { return standIn(r, "table") }
 
 func standIn(r Relation, role string) string {
-	return Identifier(CatalogName) + "." + Identifier(Core) + "." + Identifier(sqltree.Fold(r.Schema)+"."+sqltree.Fold(r.Name)+":"+role)
+	return Identifier(CatalogName) + "." + Identifier(Core) + "." +
+		Identifier(sqltree.Fold(r.Schema)+"."+sqltree.Fold(r.Name)+":"+role)
 }
 
 func standInRows(r Relation) string { return standIn(r, "rows") }
@@ -147,7 +148,10 @@ func (t *OutsideTable) DDL(r Relation) []string {
 		rows = append(rows, name+c.writtenType().String())
 	}
 	constrain := func(kind string, columns []string) {
-		if len(columns) == 0 || slices.ContainsFunc(columns, func(name string) bool { c := t.column(name); return c == nil || c.Generated || !c.indexed() }) {
+		if len(columns) == 0 || slices.ContainsFunc(columns, func(name string) bool {
+			c := t.column(name)
+			return c == nil || c.Generated || !c.indexed()
+		}) {
 			return
 		}
 		quoted := make([]string, len(columns))
@@ -188,7 +192,9 @@ func toText(expression string, t *Type) string {
 	case t.ID != List:
 		return "CAST(" + expression + " AS VARCHAR)"
 	}
-	return "CAST(system.main.to_json(" + elements(expression, t, func(e string) string { return "system.main.hex(" + e + ")" }) + ") AS VARCHAR)"
+	return "CAST(system.main.to_json(" + elements(expression, t, func(e string) string {
+		return "system.main.hex(" + e + ")"
+	}) + ") AS VARCHAR)"
 }
 
 // fromText is the inverse of toText.
@@ -200,7 +206,8 @@ func fromText(text string, t *Type) string {
 		return "CAST(CAST(" + text + " AS JSON) AS " + t.String() + ")"
 	case List:
 		list := "CAST(CAST(" + text + " AS JSON) AS VARCHAR" + strings.Repeat("[]", depth(t)) + ")"
-		return "CAST(" + elements(list, t, func(e string) string { return "system.main.unhex(" + e + ")" }) + " AS " + t.String() + ")"
+		return "CAST(" + elements(list, t, func(e string) string { return "system.main.unhex(" + e + ")" }) + " AS " +
+			t.String() + ")"
 	}
 	return "CAST(" + text + " AS " + t.String() + ")"
 }
@@ -252,7 +259,8 @@ func (t *OutsideTable) textsFrom(rows [][]*string) (string, error) {
 		fields[i] = fmt.Sprintf("%q:%q", columnKey(i), "VARCHAR")
 		columns[i] = fromText("__spiced_row."+columnKey(i), c.Type) + " AS " + Identifier(c.Name)
 	}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT unnest(system.main.from_json(" + Literal(string(text)) + ", " +
+	return "SELECT " + strings.Join(columns, ", ") + " FROM (SELECT unnest(system.main.from_json(" +
+		Literal(string(text)) + ", " +
 		Literal("[{"+strings.Join(fields, ",")+"}]") + ")) AS __spiced_row)", nil
 }
 
@@ -269,7 +277,8 @@ type outside struct {
 
 func (o *outside) moved(relocate func(int) int) *outside {
 	out := *o
-	out.rows, out.returning, out.constants = o.rows.Moved(relocate), o.returning.Moved(relocate), o.constants.Moved(relocate)
+	out.rows, out.returning, out.constants = o.rows.Moved(relocate), o.returning.Moved(relocate),
+		o.constants.Moved(relocate)
 	return &out
 }
 
@@ -301,7 +310,10 @@ const (
 // judgeForeign returns how a judged change is done to the table of a writer.
 func (w *writeJudge) judgeForeign(ctx context.Context, ch *change, writer Writer, j *judgedChange) (*outside, error) {
 	table := writer.Table()
-	o := &outside{writer: writer, alias: ch.Alias, change: RowChange{Verb: ch.Verb, Conflict: ch.Conflict, Returning: ch.Returning != sqltree.Span{}}}
+	o := &outside{
+		writer: writer, alias: ch.Alias,
+		change: RowChange{Verb: ch.Verb, Conflict: ch.Conflict, Returning: ch.Returning != sqltree.Span{}},
+	}
 	fail := func(hint, format string, args ...any) (*outside, error) {
 		return nil, NewError(errcode.Refused, hint, format, args...).at(j.Text, ch.Target.Offset)
 	}
@@ -320,13 +332,16 @@ func (w *writeJudge) judgeForeign(ctx context.Context, ch *change, writer Writer
 			return fail(hintNoKey, "table %q has no key by which rows can be changed", ch.relation.Name)
 		}
 		if at := w.db.randomCondition(ch, j); at >= 0 {
-			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE", "a condition that changes with each evaluation is refused for table %q, which is not DuckDB's", ch.relation.Name).at(j.Text, at)
+			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE",
+				"a condition that changes with each evaluation is refused for table %q, which is not DuckDB's",
+				ch.relation.Name).at(j.Text, at)
 		}
 		o.keyed(ch, table, j)
 	}
 	for _, name := range o.change.Columns {
 		if t := table.column(name).Type; t.ID == Struct || t.ID == Map || t.ID == Union || t.ID == Array {
-			return fail("leave the column out", "column %q of table %q has the type %s, which cannot be written", name, ch.relation.Name, t)
+			return fail("leave the column out", "column %q of table %q has the type %s, which cannot be written", name,
+				ch.relation.Name, t)
 		}
 	}
 	if err := writer.Check(&o.change); err != nil {
@@ -390,7 +405,8 @@ func (c *OutsideColumn) writtenType() *Type {
 func (o *outside) keyed(ch *change, table *OutsideTable, j *judgedChange) {
 	a := j.assembler()
 	for i, name := range o.change.Key {
-		a.Own([]string{"SELECT ", ", "}[min(i, 1)] + toText(Identifier(ch.Alias)+"."+Identifier(name), table.column(name).Type))
+		a.Own([]string{"SELECT ", ", "}[min(i, 1)] +
+			toText(Identifier(ch.Alias)+"."+Identifier(name), table.column(name).Type))
 	}
 	for i, t := range ch.Set {
 		c := table.column(t.Name(j.Text))

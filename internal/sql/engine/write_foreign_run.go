@@ -46,7 +46,8 @@ func (p *producer) keyedValues(columns int) ([][]*string, error) {
 	for i, name := range o.change.Key {
 		if slices.Contains(values[i], nil) {
 			return nil, NewError(errcode.Refused, "correct the row at the server, or leave it out by WHERE",
-				"a row has a value of the key column %q that DuckDB does not have, such as the date 0000-00-00; nothing was written", name)
+				"a row has a value of the key column %q that DuckDB does not have, such as the date 0000-00-00; "+
+					"nothing was written", name)
 		}
 	}
 	return values, nil
@@ -190,9 +191,11 @@ func (p *producer) values(ph dml.Phase, columns int) ([][]*string, error) {
 		}
 		switch {
 		case len(out[0]) > maxOutsideRows:
-			return NewError(errcode.Limit, "write fewer rows at once", "the statement writes more than %d rows to a table that is not DuckDB's; nothing was written", maxOutsideRows)
+			return NewError(errcode.Limit, "write fewer rows at once",
+				"the statement writes more than %d rows to a table that is not DuckDB's; nothing was written", maxOutsideRows)
 		case size > maxOutsideBytes:
-			return NewError(errcode.Limit, "write fewer rows at once", "the statement writes more than %d bytes to a table that is not DuckDB's; nothing was written", maxOutsideBytes)
+			return NewError(errcode.Limit, "write fewer rows at once",
+				"the statement writes more than %d bytes to a table that is not DuckDB's; nothing was written", maxOutsideBytes)
 		}
 		return nil
 	})
@@ -284,7 +287,9 @@ func (p *producer) runPhase(s *stmt, f func(*Chunk) error) error {
 // outcome returns what the statement returns: the number of rows, or those of RETURNING.
 func (p *producer) outcome(changed *Changed) ([]*Chunk, error) {
 	o := p.verdict.outside
-	ph := dml.Phase{Text: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), Origin: func(int) int { return -1 }}
+	ph := dml.Phase{Text: fmt.Sprintf("SELECT CAST(%d AS BIGINT) AS \"Count\"", changed.Count), Origin: func(int) int {
+		return -1
+	}}
 	if o.change.Returning {
 		rows, err := o.writer.Table().textsFrom(changed.Rows)
 		if err != nil {

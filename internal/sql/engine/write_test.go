@@ -86,7 +86,8 @@ func changeRows(ctx context.Context, db *DB, sql string, params ...any) (int64, 
 func contents(t testing.TB, db *DB) string {
 	t.Helper()
 	var out []string
-	err := db.duck.Load().writer.each("SELECT concat_ws('|', id, coalesce(name, '-'), coalesce(price::VARCHAR, '-')) FROM att.main.o ORDER BY ALL", func(c *Chunk) error {
+	err := db.duck.Load().writer.each("SELECT concat_ws('|', id, coalesce(name, '-'), coalesce(price::VARCHAR, '-')) "+
+		"FROM att.main.o ORDER BY ALL", func(c *Chunk) error {
 		for i := range c.Len() {
 			out = append(out, string(c.Column(0).Bytes(i)))
 		}
@@ -118,7 +119,10 @@ func TestWritersChangeRows(t *testing.T) {
 		{"INSERT INTO orders (name, id) VALUES ($2, $1) -- two", []any{int64(4), "p"}, 1, start + ", 4|p|-"},
 		{"UPDATE orders SET price = price + 1", nil, 3, "1|one|2.5, 2|two|3.5, 3|three|-"},
 		{"UPDATE orders SET price = twice(orders.price), name = upper(name) WHERE orders.id = 2", nil, 1, "1|one|1.5, 2|TWO|5.0, 3|three|-"},
-		{"UPDATE orders o SET name = DEFAULT, price = (SELECT max(p.price) FROM orders p WHERE p.id < o.id) WHERE price IS NOT DISTINCT FROM NULL", nil, 1, "1|one|1.5, 2|two|2.5, 3|new|2.5"},
+		{
+			"UPDATE orders o SET name = DEFAULT, price = (SELECT max(p.price) FROM orders p WHERE p.id < o.id) WHERE price IS NOT DISTINCT FROM NULL", nil,
+			1, "1|one|1.5, 2|two|2.5, 3|new|2.5",
+		},
 		{"UPDATE orders AS \"o\"\"x\" SET name = ? WHERE \"o\"\"x\".id IN (?, ?)", []any{"z", int64(1), int64(3)}, 2, "1|z|1.5, 2|two|2.5, 3|z|-"},
 		{"UPDATE orders SET price = CASE WHEN id = 1 THEN [1, 2][1] ELSE {'a': 3}.a END WHERE id < 3", nil, 2, "1|one|1.0, 2|two|3.0, 3|three|-"},
 		{"UPDATE/**/orders\nSET name = 'a''); DELETE FROM o --', price = 1 WHERE id = 3", nil, 1, "1|one|1.5, 2|two|2.5, 3|a'); DELETE FROM o --|1.0"},
@@ -128,10 +132,22 @@ func TestWritersChangeRows(t *testing.T) {
 		{"DELETE FROM orders o WHERE o.price > $1", []any{2.0}, 1, "1|one|1.5, 3|three|-"},
 		{"DELETE FROM orders", nil, 3, ""},
 		{"INSERT INTO orders VALUES (1, 'x', 1), (4, 'y', 1) ON CONFLICT DO NOTHING", nil, 1, start + ", 4|y|1.0"},
-		{"INSERT INTO orders VALUES (?, ?, 1), (4, 'y', 1) ON CONFLICT (id) DO UPDATE SET name = excluded.name || orders.name || ?, price = twice(excluded.price) WHERE orders.price < ?", []any{int64(1), "x", "!", 2.0}, 2, "1|xone!|2.0, 2|two|2.5, 3|three|-, 4|y|1.0"},
-		{"INSERT INTO orders AS o (id, name) SELECT id - 6, name FROM stock ON CONFLICT (id) DO UPDATE SET name = upper(o.name)", nil, 1, "1|ONE|1.5, 2|two|2.5, 3|three|-"},
-		{"INSERT INTO orders (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET name = DEFAULT, price = public.orders.price + $1", []any{1.0}, 1, "1|one|1.5, 2|new|3.5, 3|three|-"},
-		{`UPDATE "public"."orders" SET "price" = "public"."orders"."price" * 2 WHERE "public"."orders"."id" = $1 AND 1=1`, []any{int64(2)}, 1, "1|one|1.5, 2|two|5.0, 3|three|-"},
+		{"INSERT INTO orders VALUES (?, ?, 1), (4, 'y', 1) ON CONFLICT (id) DO UPDATE SET name = excluded.name || orders.name || ?, price = twice(excluded.price) " +
+			"WHERE orders.price < ?", []any{int64(1), "x", "!", 2.0}, 2, "1|xone!|2.0, 2|two|2.5, 3|three|-, 4|y|1.0"},
+		{
+			"INSERT INTO orders AS o (id, name) SELECT id - 6, name FROM stock ON CONFLICT (id) DO UPDATE SET name = upper(o.name)", nil, 1,
+			"1|ONE|1.5, 2|two|2.5, 3|three|-",
+		},
+		{
+			"INSERT INTO orders (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET name = DEFAULT, price = public.orders.price + $1",
+			[]any{1.0},
+			1, "1|one|1.5, 2|new|3.5, 3|three|-",
+		},
+		{
+			`UPDATE "public"."orders" SET "price" = "public"."orders"."price" * 2 WHERE "public"."orders"."id" = $1 AND 1=1`,
+			[]any{int64(2)},
+			1, "1|one|1.5, 2|two|5.0, 3|three|-",
+		},
 		{`DELETE FROM spice.public.orders WHERE (spice.public.orders.id = 1 OR orders.id = (SELECT max(public.orders.id) FROM public.orders))`, nil, 2, "2|two|2.5"},
 	} {
 		t.Run(c.sql, func(t *testing.T) {
@@ -161,8 +177,15 @@ func TestWritersReadRowsBack(t *testing.T) {
 		{"INSERT INTO orders VALUES (?, ?, ?) RETURNING id + 1 AS next, orders.name", []any{int64(4), "x", 1.0}, "next name | 5 x"},
 		{"INSERT INTO orders AS o VALUES (1, 'x', 1) ON CONFLICT (id) DO UPDATE SET price = excluded.price RETURNING o.id, twice(price) AS p", nil, "id p | 1 2.0"},
 		{"INSERT INTO orders VALUES (1, 'x', 1) ON CONFLICT DO NOTHING RETURNING id", nil, "id"},
-		{`INSERT INTO "public"."orders" ("id") VALUES ($1) RETURNING "public"."orders"."id", "orders"."name" AS "n", "orders".*`, []any{int64(7)}, "id n id name price | 7 new 7 new NULL"},
-		{"INSERT INTO orders AS p (id) VALUES (7) RETURNING p.id, p.*, list_transform([1], lambda p: p + 1)[1]::BIGINT AS two", nil, "id id name price two | 7 7 new NULL 2"},
+		{
+			`INSERT INTO "public"."orders" ("id") VALUES ($1) RETURNING "public"."orders"."id", "orders"."name" AS "n", "orders".*`,
+			[]any{int64(7)},
+			"id n id name price | 7 new 7 new NULL",
+		},
+		{
+			"INSERT INTO orders AS p (id) VALUES (7) RETURNING p.id, p.*, list_transform([1], lambda p: p + 1)[1]::BIGINT AS two",
+			nil, "id id name price two | 7 7 new NULL 2",
+		},
 		{"UPDATE orders SET name = 'x' WHERE id = 1 RETURNING public.orders.name, orders.* EXCLUDE (price)", nil, "name id name | x 1 x"},
 		{"UPDATE orders SET name = upper(name) WHERE id < $1 RETURNING id, name", []any{int64(3)}, "id name | 1 ONE | 2 TWO"},
 		{"UPDATE orders SET name = repeat('long', 5) WHERE id < 3 RETURNING name || '!' AS n", nil, "n | longlonglonglonglong! | longlonglonglonglong!"},

@@ -25,7 +25,12 @@ var Known = []struct {
 	// works around a fault of DuckDB 1.5: a scan of a recursive CTE keeps the filter that the
 	// join had in its first iteration, so that later iterations lose rows. Without that
 	// optimizer, a join of ten million rows takes a sixth longer.
-	{"postgres_scanner", "postgres: tables of PostgreSQL servers", []string{"SET GLOBAL pg_pages_per_task = 20000", "SET GLOBAL disabled_optimizers = 'join_filter_pushdown," + engine.DisabledOptimizers + "'"}, nil, nil},
+	{
+		"postgres_scanner", "postgres: tables of PostgreSQL servers",
+		[]string{"SET GLOBAL pg_pages_per_task = 20000", "SET GLOBAL disabled_optimizers = 'join_filter_pushdown," +
+			engine.DisabledOptimizers + "'"},
+		nil, nil,
+	},
 	{"httpfs", "s3:, gs: and abfs: objects of S3, stores like it, Google Cloud Storage and Azure Storage", nil, nil, nil},
 	{"mysql_scanner", "mysql: tables of MySQL and MariaDB servers", nil, nil, nil},
 	{"sqlite_scanner", "sqlite: tables of SQLite files", nil, nil, nil},

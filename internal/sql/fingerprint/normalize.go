@@ -47,8 +47,9 @@ func normalize(masked string) (text string, ok bool) {
 // a name.
 var misread = map[string]bool{
 	"limit": true, "offset": true, "asof": true, "try_cast": true, "positional": true, "anti": true, "semi": true,
-	"date": true, "timestamp": true, "time": true, "interval": true, "e": true, "x": true, "b": true, "u": true, "binary": true,
-	"div": true, "mod": true, "regexp": true, "rlike": true, "xor": true, "full": true, "qualify": true, "sample": true,
+	"date": true, "timestamp": true, "time": true, "interval": true, "e": true, "x": true, "b": true, "u": true,
+	"binary": true,
+	"div":    true, "mod": true, "regexp": true, "rlike": true, "xor": true, "full": true, "qualify": true, "sample": true,
 }
 
 // doubtful reports whether the statement has a token that MySQL and DuckDB

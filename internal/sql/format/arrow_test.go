@@ -44,7 +44,8 @@ var arrowExprs = []string{
 	"to_months((range % 50)::INTEGER) + to_days((range % 50)::INTEGER) + to_microseconds(range)",
 	"range(range % 5)", "[NULL, 'a' || range]", "[[range], [], NULL, [1, NULL]]", "[range, NULL, 3]::BIGINT[3]",
 	"{'a': range, 'b': {'c': 'x' || range, 'd': [range]}}", "MAP {'k' || range: range, 'l': NULL}", "MAP {range: [range]}",
-	"CASE WHEN range % 2 = 0 THEN union_value(num := range)::UNION(num BIGINT, str VARCHAR) ELSE union_value(str := 's' || range)::UNION(num BIGINT, str VARCHAR) END",
+	"CASE WHEN range % 2 = 0 THEN union_value(num := range)::UNION(num BIGINT, str VARCHAR) ELSE union_value(str := 's' || range)::UNION(num BIGINT, " +
+		"str VARCHAR) END",
 	"[{'e': (CASE range % 2 WHEN 0 THEN 'p' ELSE 'q' END)::ENUM('p', 'q')}]",
 	"('{\"a\": ' || range || '}')::JSON", "range(range % 3)::VARCHAR[]",
 }

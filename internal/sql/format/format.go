@@ -63,7 +63,11 @@ func (f Form) NewWriter(w io.Writer) Writer { return f.newWriter(w) }
 var forms = []Form{
 	{"json", "application/json", "application/json", nil, newJSON},
 	{"sql", "application/vnd.spiceai.sql.v1+json", "application/vnd.spiceai.sql.v1+json", nil, newSQLv1},
-	{"ndjson", "application/x-ndjson", "application/x-ndjson", []string{"application/ndjson", "application/jsonl"}, newNDJSON},
+	{
+		"ndjson", "application/x-ndjson", "application/x-ndjson",
+		[]string{"application/ndjson", "application/jsonl"},
+		newNDJSON,
+	},
 	{"csv", "text/csv", "text/csv; charset=utf-8; header=present", nil, newCSV},
 	{"table", "text/plain", "text/plain; charset=utf-8", nil, newTable},
 	{"cells", CellsType, CellsType, nil, newCells},

@@ -74,7 +74,9 @@ func readChunk(columns []engine.Column, payload, rest []byte) (*engine.Chunk, er
 }
 
 // callBatch asks the parent to call a function for the rows of args.
-func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type, args *engine.Chunk) (*engine.Chunk, error) {
+func (s *server) callBatch(ctx context.Context, id string, returns *engine.Type,
+	args *engine.Chunk,
+) (*engine.Chunk, error) {
 	number, _ := ctx.Value(numberKey{}).(int)
 	call := s.lastID.Add(1)
 	ch := make(chan frame, 1)
@@ -140,7 +142,9 @@ func (x *execution) takeBatch(ctx context.Context, f frame) error {
 	})
 }
 
-func (x *execution) batch(ctx context.Context, f *engine.BatchFunction, args *engine.Chunk) (values *engine.Chunk, err error) {
+func (x *execution) batch(ctx context.Context, f *engine.BatchFunction,
+	args *engine.Chunk,
+) (values *engine.Chunk, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("internal error in %s: %v", f.ID, v)

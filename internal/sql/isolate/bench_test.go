@@ -55,7 +55,10 @@ func BenchmarkRows(b *testing.B) {
 	}{{"direct", false}, {"isolated", true}} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				w.read(b, engine.Request{SQL: "SELECT i, i * 1.5::DOUBLE AS d, 'short' AS s, 'a longer text ' || i AS l, i % 2 = 0 AS b FROM range(1000000) t(i)", Isolate: c.isolate})
+				w.read(b, engine.Request{
+					SQL:     "SELECT i, i * 1.5::DOUBLE AS d, 'short' AS s, 'a longer text ' || i AS l, i % 2 = 0 AS b FROM range(1000000) t(i)",
+					Isolate: c.isolate,
+				})
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
 		})

@@ -144,7 +144,8 @@ func (x *execution) spoolError(ctx context.Context, err error) error {
 		return errCancelled()
 	case errors.Is(err, errSlowReader) && x.job.Whole:
 		return engine.NewError(errcode.Limit, "write fewer rows at once",
-			"the rows that the statement computes of what it can write, with those of others, take more than %d MiB", x.pool.opts.Spool>>20)
+			"the rows that the statement computes of what it can write, with those of others, take more than %d MiB",
+			x.pool.opts.Spool>>20)
 	case errors.Is(err, errSlowReader):
 		return engine.NewError(errcode.Limit, "read the rows faster, or select fewer", "the statement was ended: %s", err)
 	}
@@ -207,7 +208,8 @@ func (x *execution) finish(e end) {
 	if !e.Unprepared {
 		x.record()
 	}
-	if w.served >= maxStatements || x.job.Corrupts || e.Unprepared && files || w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
+	if w.served >= maxStatements || x.job.Corrupts || e.Unprepared && files ||
+		w.opts.Memory > 0 && e.Data > w.opts.Memory/4*3 ||
 		e.Error != nil && e.Error.err().Code == errcode.Internal {
 		w.spent = true
 	}

@@ -52,10 +52,12 @@ const (
 
 // Options configures [New]. The zero value is ready to use.
 type Options struct {
-	Command     []string           // starts a worker; nil: this executable with the argument worker
-	Env         []string           // the worker's environment, as name=value, besides TZ; nothing else is inherited
-	Workers     int                // statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
-	Memory      int64              // bytes of memory of a worker, at least 256 MiB; 0: see defaultMemory; below 0: no limit
+	Command []string // starts a worker; nil: this executable with the argument worker
+	Env     []string // the worker's environment, as name=value, besides TZ; nothing else is inherited
+	// statements that run concurrently, at each depth of nesting; 0: one for each CPU, at least 2
+	Workers int
+	// bytes of memory of a worker, at least 256 MiB; 0: see defaultMemory; below 0: no limit
+	Memory      int64
 	Roots       []string           // folders that a worker's DuckDB may read
 	Queue       int                // statements that may wait for a worker, at each depth of nesting; 0: 1024
 	Setup       []string           // SQL statements that every worker runs at its start

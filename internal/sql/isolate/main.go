@@ -30,7 +30,10 @@ const endWait = time.Second
 // out, pipes which nothing else may use. It returns when in ends because the parent is
 // gone; the process must exit then.
 func Main(in, out *os.File) error {
-	s := &server{in: bufio.NewReaderSize(polled(in), 64<<10), out: newFrameWriter(polled(out)), statements: make(chan statement, 1)}
+	s := &server{
+		in: bufio.NewReaderSize(polled(in), 64<<10), out: newFrameWriter(polled(out)),
+		statements: make(chan statement, 1),
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	f, err := readFrame(s.in, fromParent)

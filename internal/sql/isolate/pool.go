@@ -33,7 +33,10 @@ type grant struct {
 }
 
 func newLevel(workers, queue int) *level {
-	return &level{slots: fair.New(fair.Options{Slots: workers, Waiting: queue, Long: longHold}), queue: queue, suspects: map[string]*suspect{}}
+	return &level{
+		slots: fair.New(fair.Options{Slots: workers, Waiting: queue, Long: longHold}), queue: queue,
+		suspects: map[string]*suspect{},
+	}
 }
 
 // suspect is a caller one of whose statements ended its worker not long ago. Its
@@ -105,7 +108,8 @@ func (p *Pool) enter(ctx context.Context, l *level) (permit, error) {
 		if err != nil {
 			got.release()
 			if errors.Is(err, fair.ErrFull) {
-				return got, engine.NewError(errcode.Busy, "try again in a moment, or raise runtime.query.max_queued_queries", "more statements wait for a worker than the limit of %d", p.opts.Queue)
+				return got, engine.NewError(errcode.Busy, "try again in a moment, or raise runtime.query.max_queued_queries",
+					"more statements wait for a worker than the limit of %d", p.opts.Queue)
 			}
 			return got, engine.NewError(errcode.Cancelled, "", "the statement was cancelled while it waited for a worker")
 		}
@@ -227,7 +231,8 @@ func (p *Pool) launch(l *level) (*worker, error) {
 	ready := make(chan struct{})
 	w := &worker{
 		level: l, opts: &p.opts, has: map[string]*engine.Dependency{},
-		frames: make(chan frame, framesAhead), ready: ready, killer: make(chan struct{}), exited: make(chan struct{}), replaced: make(chan struct{}),
+		frames: make(chan frame, framesAhead), ready: ready, killer: make(chan struct{}), exited: make(chan struct{}),
+		replaced: make(chan struct{}),
 	}
 	if err := w.start(); err != nil {
 		return nil, err

@@ -77,8 +77,10 @@ func (x *execution) openScan(ctx context.Context, s *scan) (*tableScan, error) {
 	}
 	switch {
 	case table == nil || x.snapshot == nil:
-		return nil, fmt.Errorf("%w: a scan of %q, which the statement does not read", errFrame, truncate.Ellipsis(s.Table, 100))
-	case s.Number != x.worker.served || len(s.Columns) > len(table.Columns) || slices.ContainsFunc(s.Columns, func(n int) bool { return n < 0 || n >= len(table.Columns) }):
+		return nil, fmt.Errorf("%w: a scan of %q, which the statement does not read", errFrame,
+			truncate.Ellipsis(s.Table, 100))
+	case s.Number != x.worker.served || len(s.Columns) > len(table.Columns) ||
+		slices.ContainsFunc(s.Columns, func(n int) bool { return n < 0 || n >= len(table.Columns) }):
 		return nil, fmt.Errorf("%w: an invalid scan of %q", errFrame, table.Name)
 	case len(x.scans) >= maxScans:
 		return nil, fmt.Errorf("%w: more than %d scans at once", errFrame, maxScans)
@@ -131,7 +133,8 @@ func (x *execution) read(ctx context.Context, t *tableScan, table *engine.Snapsh
 	})
 	switch {
 	case errors.Is(err, errSlowReader):
-		return engine.NewError(errcode.Limit, "read less of it: name the columns, and select in the tables rather than in joins of them",
+		return engine.NewError(errcode.Limit,
+			"read less of it: name the columns, and select in the tables rather than in joins of them",
 			"the rows of %s that wait for others of the statement take more than %d MiB", table.Name, x.pool.opts.Spool>>20)
 	case err != nil:
 		return err
@@ -192,7 +195,10 @@ var _ engine.StreamReader = (*tableReader)(nil)
 func (s *server) openTable(t *engine.SnapshotTable) func(context.Context, []int) (engine.StreamReader, error) {
 	return func(ctx context.Context, columns []int) (engine.StreamReader, error) {
 		number, _ := ctx.Value(numberKey{}).(int)
-		r := &tableReader{server: s, ctx: ctx, scan: scan{Number: number, Scan: s.lastID.Add(1), Table: t.Name, Columns: columns}}
+		r := &tableReader{
+			server: s, ctx: ctx,
+			scan: scan{Number: number, Scan: s.lastID.Add(1), Table: t.Name, Columns: columns},
+		}
 		for _, n := range columns {
 			r.columns = append(r.columns, t.Columns[n])
 		}

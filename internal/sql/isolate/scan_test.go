@@ -99,7 +99,8 @@ func TestAScanIsOfOneMoment(t *testing.T) {
 		}
 	})
 	for range 50 {
-		if got := w.isolated("SELECT sum(a.n) - (SELECT sum(n) FROM small) AS d, count(DISTINCT b.n - a.n) AS k FROM small a JOIN small b ON a.t < b.t", 0); !strings.HasPrefix(got.JSON, `[{"d":`) || !strings.HasSuffix(got.JSON, `"k":2}]`) {
+		if got := w.isolated("SELECT sum(a.n) - (SELECT sum(n) FROM small) AS d, count(DISTINCT b.n - a.n) AS k FROM small a JOIN small b ON a.t < b.t",
+			0); !strings.HasPrefix(got.JSON, `[{"d":`) || !strings.HasSuffix(got.JSON, `"k":2}]`) {
 			t.Fatalf("got %+v", got)
 		}
 		if got := w.isolated("SELECT (SELECT sum(n) FROM small) - (SELECT sum(n) FROM small WHERE t <> '') AS d", 0); got.JSON != `[{"d":0}]` {

@@ -14,8 +14,9 @@ import (
 
 // Limits of the rows that a worker has sent and the reader has not taken.
 const (
-	maxQueued   = 8 << 20                // bytes in memory, of more than framesAhead frames
-	readerPause = time.Second            // of the reader, or of the worker while others wait for it, after which rows move to a file
+	maxQueued = 8 << 20 // bytes in memory, of more than framesAhead frames
+	// of the reader, or of the worker while others wait for it, after which rows move to a file
+	readerPause = time.Second
 	checkEvery  = 100 * time.Millisecond // while the worker waits for the reader
 )
 
@@ -70,7 +71,10 @@ type rivals struct {
 type extent struct{ start, end int64 }
 
 func newSpool(dir string, b *budget, contended func() bool) *spool {
-	return &spool{dir: dir, budget: b, rivals: rivals{contended: contended}, taken: time.Now(), more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &spool{
+		dir: dir, budget: b, rivals: rivals{contended: contended}, taken: time.Now(),
+		more: make(chan struct{}, 1), room: make(chan struct{}, 1),
+	}
 }
 
 func notify(ch chan struct{}) {

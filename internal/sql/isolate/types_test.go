@@ -156,7 +156,8 @@ func TestAnEnumWithoutValues(t *testing.T) {
 	w := newWorld(t, func(o *isolate.Options) { o.Setup = []string{create} })
 	w.publish(t, engine.Contents{}, create)
 	for _, sql := range []string{
-		"SELECT NULL::nothing AS v, typeof(NULL::nothing) AS t", "SELECT [NULL::nothing] AS v", "SELECT {'a': NULL::nothing} AS v", "SELECT enum_range(NULL::nothing) AS v",
+		"SELECT NULL::nothing AS v, typeof(NULL::nothing) AS t", "SELECT [NULL::nothing] AS v", "SELECT {'a': NULL::nothing} AS v",
+		"SELECT enum_range(NULL::nothing) AS v",
 	} {
 		w.same(t, sql, engine.Params{})
 		if got := w.isolated(sql, 0); got.Err != nil {
@@ -251,7 +252,8 @@ func TestTypesBeyondTheLimits(t *testing.T) {
 		members = append(members, fmt.Sprintf("'k%d': %d", i, i))
 	}
 	for sql, want := range map[string]string{
-		"SELECT {" + strings.Join(members, ", ") + "} AS wide":                           `the rows cannot be sent by the worker: the type of column "wide" has 20000 members; the limit is 16384`,
+		"SELECT {" + strings.Join(members, ", ") +
+			"} AS wide": `the rows cannot be sent by the worker: the type of column "wide" has 20000 members; the limit is 16384`,
 		"SELECT " + strings.Repeat("[", 70) + "1" + strings.Repeat("]", 70) + " AS deep": `the type of column "deep" is nested deeper than 60`,
 	} {
 		if got := w.isolated(sql, 0).Err; got == nil || got.Code != errcode.Limit || !strings.Contains(got.Message, want) {
@@ -268,7 +270,8 @@ func TestRowsOfAWorkerAreStored(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
 	for i, value := range typeCases {
-		sql := "SELECT i, v, [v, NULL] AS l, {'v': v} AS s FROM range(5000) r(i) LEFT JOIN (SELECT " + value + " AS v) ON i % 3 = 1 WHERE i < 10 OR i > 4990 ORDER BY i"
+		sql := "SELECT i, v, [v, NULL] AS l, {'v': v} AS s FROM range(5000) r(i) LEFT JOIN (SELECT " + value +
+			" AS v) ON i % 3 = 1 WHERE i < 10 OR i > 4990 ORDER BY i"
 		if strings.HasPrefix(value, "row(") || !utf8.ValidString(value) {
 			continue // members without names cannot be stored
 		}

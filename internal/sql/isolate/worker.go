@@ -245,7 +245,9 @@ func (w *worker) explain() *engine.Error {
 		// Where memory is short, DuckDB may fault in another of its threads before it says so.
 		return w.noMemory()
 	case status.Signaled() && status.Signal() == syscall.SIGKILL:
-		return engine.NewError(errcode.Limit, "", "the statement's worker was killed from outside, as the system does when memory is short; it used up to %d MiB", peakMemory(w.cmd.ProcessState)>>20)
+		return engine.NewError(errcode.Limit, "",
+			"the statement's worker was killed from outside, as the system does when memory is short; it used up to %d MiB",
+			peakMemory(w.cmd.ProcessState)>>20)
 	}
 	w.fault = true
 	return engine.NewError(errcode.Execution, "", "the worker ended: %s", w.cmd.ProcessState)
@@ -255,5 +257,6 @@ func (w *worker) noMemory() *engine.Error {
 	if w.opts.Memory < 0 {
 		return engine.NewError(errcode.Limit, "", "the statement ran out of memory in its worker")
 	}
-	return engine.NewError(errcode.Limit, "", "the statement took more than %d MiB of memory in its worker", w.opts.Memory>>20)
+	return engine.NewError(errcode.Limit, "", "the statement took more than %d MiB of memory in its worker",
+		w.opts.Memory>>20)
 }

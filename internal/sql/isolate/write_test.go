@@ -46,9 +46,10 @@ func TestWritesCannotHarmTheParent(t *testing.T) {
 		"DELETE FROM goods RETURNING printf('%1000000000d', n)":                                                  "printf is refused here",
 		"INSERT INTO goods (n, t) VALUES (1, 'x') ON CONFLICT (n) DO UPDATE SET t = format('{:>1000000000}', t)": "format is refused here",
 		"DELETE FROM goods RETURNING list_transform([n], lambda x: x * 2)":                                       "list_transform is refused here",
-		"UPDATE goods SET t = 'x' RETURNING t LIKE t":                                                            "LIKE with a long or computed pattern is refused here",
-		"DELETE FROM goods RETURNING $1":                                                                         "DuckDB takes no parameter here",
-		"DELETE FROM goods RETURNING rpad(t, n, 'x')":                                                            "rpad of a size that is computed is refused here",
+		"UPDATE goods SET t = 'x' RETURNING t LIKE t": "LIKE with a long or computed pattern " +
+			"is refused here",
+		"DELETE FROM goods RETURNING $1":              "DuckDB takes no parameter here",
+		"DELETE FROM goods RETURNING rpad(t, n, 'x')": "rpad of a size that is computed is refused here",
 	} {
 		if got := w.write(sql); got.Err == nil || !strings.Contains(got.Err.Message, want) {
 			t.Errorf("%s: got %+v, want %q", sql, got, want)
@@ -89,12 +90,14 @@ func TestWritesWithComputedParts(t *testing.T) {
 			rows: `{"n":3,"t":"2","d":null,"l":null},{"n":11,"t":"1.10","d":null,"l":null},{"n":13,"t":"x","d":null,"l":null}`,
 		},
 		{
-			sql: "INSERT INTO goods (n, t) SELECT n, ? FROM small WHERE n = ? ON CONFLICT (n) DO UPDATE SET t = excluded.t || ? RETURNING t", params: []any{"a", int64(2), "b"},
-			want: `[{"t":"ab"}]`, rows: `2`,
+			sql:    "INSERT INTO goods (n, t) SELECT n, ? FROM small WHERE n = ? ON CONFLICT (n) DO UPDATE SET t = excluded.t || ? RETURNING t",
+			params: []any{"a", int64(2), "b"},
+			want:   `[{"t":"ab"}]`, rows: `2`,
 		},
 		{
-			sql: "UPDATE goods SET l = list_transform([t, $2], lambda x: upper(x)), d = '2021-01-01', t = DEFAULT WHERE regexp_matches(t, $1) RETURNING *", params: []any{"^tw", "z"},
-			want: `[{"n":2,"t":"none","d":"2021-01-01","l":["TWO","Z"]}]`, rows: `2`,
+			sql:    "UPDATE goods SET l = list_transform([t, $2], lambda x: upper(x)), d = '2021-01-01', t = DEFAULT WHERE regexp_matches(t, $1) RETURNING *",
+			params: []any{"^tw", "z"},
+			want:   `[{"n":2,"t":"none","d":"2021-01-01","l":["TWO","Z"]}]`, rows: `2`,
 		},
 		{sql: "UPDATE goods AS g SET t = (SELECT string_agg(t, '+' ORDER BY n) FROM goods WHERE n <> g.n), n = g.n WHERE g.n = 1", want: `[{"Count":1}]`, rows: `1`},
 		{sql: "DELETE FROM goods WHERE n = 1 RETURNING list_sort([2, n]) AS s, list_aggregate([n], 'sum') AS a", want: `[{"s":[1,2],"a":1}]`, rows: `1`},
@@ -139,7 +142,10 @@ func TestWritesWithComputedParts(t *testing.T) {
 // until they are written, within a limit; others are written as they come.
 func TestWritesThatMoveManyRows(t *testing.T) {
 	w := writes(t)
-	for _, sql := range []string{"INSERT INTO goods (n, t) SELECT n + 10, t FROM large", "UPDATE goods SET t = regexp_replace(t, 'name', t) WHERE n >= 900010", "DELETE FROM goods WHERE n IN (SELECT n + 10 FROM large)"} {
+	for _, sql := range []string{
+		"INSERT INTO goods (n, t) SELECT n + 10, t FROM large", "UPDATE goods SET t = regexp_replace(t, 'name', t) WHERE n >= 900010",
+		"DELETE FROM goods WHERE n IN (SELECT n + 10 FROM large)",
+	} {
 		if got := w.write(sql); got.Err != nil || !strings.Contains(got.JSON, "100000") {
 			t.Fatalf("%s: got %+v", sql, got)
 		}
@@ -174,15 +180,17 @@ func TestComputedWritesAreDescribed(t *testing.T) {
 		"INSERT INTO goods (d, n, t) SELECT $2, n + $1, $3 FROM small ON CONFLICT (n) DO UPDATE SET l = $4 RETURNING n, l": "$4 VARCHAR[] n BIGINT l VARCHAR[]",
 		"INSERT INTO goods (n, d) VALUES ((SELECT max(n) FROM small), ?)":                                                  "$1 DATE Count BIGINT",
 		"INSERT INTO goods (n, d) VALUES ($2, $1), ((SELECT 1), $3)":                                                       "$1 DATE $2 BIGINT $3 DATE Count BIGINT",
-		"UPDATE goods SET d = $1, t = (SELECT t FROM small LIMIT 1) WHERE n = $2 RETURNING *":                              "$1 DATE $2 BIGINT n BIGINT t VARCHAR d DATE l VARCHAR[]",
-		"DELETE FROM goods WHERE n IN (SELECT n FROM small WHERE t = ?)":                                                   "$1 VARCHAR Count BIGINT",
-		"DELETE FROM goods WHERE n IN (SELECT nosuch FROM small)":                                                          `"nosuch" not found`,
+		"UPDATE goods SET d = $1, t = (SELECT t FROM small LIMIT 1) WHERE n = $2 RETURNING *": "$1 DATE $2 BIGINT n BIGINT t VARCHAR " +
+			"d DATE l VARCHAR[]",
+		"DELETE FROM goods WHERE n IN (SELECT n FROM small WHERE t = ?)": "$1 VARCHAR Count BIGINT",
+		"DELETE FROM goods WHERE n IN (SELECT nosuch FROM small)":        `"nosuch" not found`,
 	} {
 		if got, here := describe(sql, true), describe(sql, false); got != here && !strings.Contains(here, "?") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, in the parent alone %s, want %s", sql, got, here, want)
 		}
 	}
-	if _, err := w.Describe(t.Context(), engine.Request{SQL: "INSERT INTO goods (t) SELECT " + crash, Write: true, Isolate: true}); err == nil || !strings.Contains(err.Error(), "ended its worker") {
+	if _, err := w.Describe(t.Context(), engine.Request{SQL: "INSERT INTO goods (t) SELECT " + crash, Write: true, Isolate: true}); err == nil ||
+		!strings.Contains(err.Error(), "ended its worker") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -31,7 +31,8 @@ func (s *Service) pivoted(ctx context.Context, req engine.Request, refusal error
 	text, done, made := strings.Builder{}, 0, 1
 	for _, c := range p.Columns {
 		first := req
-		first.SQL = fmt.Sprintf("%[1]sSELECT CAST(%[2]s AS VARCHAR) AS v FROM %[3]s WHERE %[2]s IS NOT NULL GROUP BY %[2]s ORDER BY %[2]s LIMIT %[4]d", p.With, c.Name, p.Source, mostPivoted+1)
+		first.SQL = fmt.Sprintf("%[1]sSELECT CAST(%[2]s AS VARCHAR) AS v FROM %[3]s WHERE %[2]s IS NOT NULL GROUP BY %[2]s "+
+			"ORDER BY %[2]s LIMIT %[4]d", p.With, c.Name, p.Source, mostPivoted+1)
 		values, err := s.texts(ctx, first)
 		made *= len(values)
 		var missing *engine.Error
@@ -41,7 +42,8 @@ func (s *Service) pivoted(ctx context.Context, req engine.Request, refusal error
 		case err != nil, len(values) == 0: // the refusal says what to write
 			return req, refusal
 		case made > mostPivoted:
-			return req, engine.NewError(errcode.Limit, "name the values that become columns: IN (…)", "the values of %s would make more than %d columns", c.Name, mostPivoted)
+			return req, engine.NewError(errcode.Limit, "name the values that become columns: IN (…)",
+				"the values of %s would make more than %d columns", c.Name, mostPivoted)
 		}
 		text.WriteString(req.SQL[done:c.End] + " IN (" + strings.Join(values, ", ") + ")")
 		done = c.End

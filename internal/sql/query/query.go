@@ -6,7 +6,8 @@
 // its rows are closed.
 //
 //	service := query.New(query.Options{DB: db, Usage: registry, Metrics: metrics})
-//	rows, err := service.Query(ctx, query.Request{Request: engine.Request{SQL: sql}, Caller: who, Protocol: query.Postgres})
+//	request := query.Request{Request: engine.Request{SQL: sql}, Caller: who, Protocol: query.Postgres}
+//	rows, err := service.Query(ctx, request)
 //	defer rows.Close()
 //	for chunk, err := range rows.Chunks() { … }
 package query
@@ -168,7 +169,9 @@ func (s *Service) Describe(ctx context.Context, req Request) (*engine.Descriptio
 // again runs a statement that was refused in the other form that it has, if any: a PIVOT without
 // values, or a statement on PostgreSQL's catalog. Otherwise it returns the refusal, and so it
 // does if the other form reads a table that is not there either.
-func (s *Service) again(ctx context.Context, req Request, given engine.Request, refusal error, run func(engine.Request) error) error {
+func (s *Service) again(ctx context.Context, req Request, given engine.Request, refusal error,
+	run func(engine.Request) error,
+) error {
 	if s.opts.Catalog != nil && req.Protocol != Postgres && isCode(refusal, errcode.NotFound) {
 		text, changed := s.opts.Catalog(given.SQL, req.Caller)
 		if !changed {
@@ -222,7 +225,10 @@ func (r *Rows) fail(err error) error {
 
 // work describes the statement for the activity table.
 func (req Request) work(id string) activity.Work {
-	return activity.Work{ID: id, Kind: activity.Statement, Owner: req.Caller.Owner(), Protocol: string(req.Protocol), SQL: req.SQL}
+	return activity.Work{
+		ID: id, Kind: activity.Statement, Owner: req.Caller.Owner(), Protocol: string(req.Protocol),
+		SQL: req.SQL,
+	}
 }
 
 // end gives back the memory of a statement, and removes it from the activity table, unless its
@@ -334,7 +340,8 @@ func (r *Rows) record(functions []string, rows int64, outcome string) {
 	}
 	if o.Audit.Enabled() {
 		o.Audit.Record(r.ctx, audit.Entry{
-			Kind: audit.Statement, Protocol: string(r.req.Protocol), Principal: r.req.Caller.Principal, User: r.req.Caller.UserID,
+			Kind: audit.Statement, Protocol: string(r.req.Protocol), Principal: r.req.Caller.Principal,
+			User:      r.req.Caller.UserID,
 			RequestID: r.req.Caller.RequestID, Remote: r.req.Remote, Fingerprint: fingerprint.Of(r.req.SQL),
 			Rows: rows, Bytes: r.bytes, Took: took, Outcome: outcome,
 		})

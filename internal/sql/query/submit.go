@@ -309,7 +309,8 @@ func (j *Jobs) keep(ctx context.Context, owner string, rows *Rows) (result *resu
 // and not the process. Defer it.
 func caught(err *error) {
 	if v := recover(); v != nil {
-		*err = engine.NewError(errcode.Internal, "please report it with the statement", "the runtime failed on this statement: %v", v)
+		*err = engine.NewError(errcode.Internal, "please report it with the statement",
+			"the runtime failed on this statement: %v", v)
 	}
 }
 

@@ -160,7 +160,8 @@ func TestAFailedQueryTellsWhy(t *testing.T) {
 		"SELECT error('so be it')": {Code: errcode.Execution},
 	} {
 		job := s.wait(ada, s.submit(ada, sql).ID)
-		if job.State != query.Failed || job.Err == nil || job.Err.Code != want.Code || job.Err.Line != want.Line || job.Err.Column != want.Column || job.Chunks() != nil {
+		if job.State != query.Failed || job.Err == nil || job.Err.Code != want.Code || job.Err.Line != want.Line || job.Err.Column != want.Column ||
+			job.Chunks() != nil {
 			t.Errorf("%s: %s, %#v", sql, job.State, job.Err)
 		}
 	}

@@ -77,7 +77,9 @@ type Summary struct {
 // shown are the first rows as JSON objects. When the result is too large to be
 // stored, or takes too long to read, the summary is these rows and a note that
 // says so. The error is the statement's own, an [*engine.Error].
-func (s *Store) Save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows, shown []json.RawMessage) (Summary, error) {
+func (s *Store) Save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows,
+	shown []json.RawMessage,
+) (Summary, error) {
 	r, err := s.save(ctx, first, rest)
 	switch {
 	case err == nil:
@@ -159,7 +161,8 @@ func truncated(shown []json.RawMessage, why *engine.Error) (Summary, error) {
 		shown = []json.RawMessage{}
 	}
 	value, err := reference{
-		Note:    fmt.Sprintf("these are the first rows only; the result cannot be stored: %s. Aggregate, filter, or add LIMIT.", why.Message),
+		Note: fmt.Sprintf("these are the first rows only; the result cannot be stored: %s. Aggregate, filter, "+
+			"or add LIMIT.", why.Message),
 		Preview: shown,
 	}.encode()
 	return Summary{Value: value, Rows: len(shown)}, err
@@ -169,7 +172,8 @@ func truncated(shown []json.RawMessage, why *engine.Error) (Summary, error) {
 func (s *Store) describe(ctx context.Context, r *Result, shown []json.RawMessage) (Summary, error) {
 	ref := reference{
 		Ref: r.Name, Rows: r.Rows, Columns: make([]column, len(r.Columns)),
-		Note: fmt.Sprintf("the result is large: it is stored for %s, and the preview has the first rows; query it with SELECT … FROM ref('%s')",
+		Note: fmt.Sprintf("the result is large: it is stored for %s, and the preview has the first rows; query it with "+
+			"SELECT … FROM ref('%s')",
 			duration(s.opts.Limits.TTL), r.Name),
 		Preview: make([]json.RawMessage, 0, previewRows), Stats: s.stats(ctx, r),
 	}

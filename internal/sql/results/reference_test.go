@@ -117,7 +117,10 @@ func TestLongValuesAreCutInAPreview(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"text": `"` + strings.Repeat("ä", 38) + `…"`, "list": `"[` + strings.Repeat("1.5,", 19) + `…"`, `short "x"`: `{"a":[1]}`, "n": `12345678901234567890`}
+	want := map[string]string{
+		"text": `"` + strings.Repeat("ä", 38) + `…"`, "list": `"[` + strings.Repeat("1.5,", 19) + `…"`, `short "x"`: `{"a":[1]}`,
+		"n": `12345678901234567890`,
+	}
 	var raw struct{ Preview []map[string]json.RawMessage }
 	if err := json.Unmarshal(out.Value, &raw); err != nil {
 		t.Fatal(err)

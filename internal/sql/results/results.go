@@ -176,7 +176,8 @@ func (s *Store) Close() {
 
 // notFound is the only error for a name without a result for the caller.
 func notFound(name string) *engine.Error {
-	return engine.NewError(errcode.NotFound, "a result is available to its owner until it expires; run the statement again",
+	return engine.NewError(errcode.NotFound,
+		"a result is available to its owner until it expires; run the statement again",
 		"there is no result %q", truncate.Ellipsis(name, 40))
 }
 

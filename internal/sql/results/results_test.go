@@ -27,7 +27,8 @@ func TestAStoredResultHasTheRowsOfItsStatement(t *testing.T) {
 		"SELECT i, i * 1.5 AS d, 'row ' || i AS t, CASE WHEN i % 7 > 0 THEN i END AS n FROM range(5000) r(i)",
 		"SELECT [i, NULL] AS l, {'a': i, 'b': ['x', NULL]} AS s, MAP {'k': i} AS m, [i, i + 1]::BIGINT[2] AS a FROM range(2049) r(i)",
 		"SELECT i::DECIMAL(38,9) AS de, i::HUGEINT AS h, i::UTINYINT AS u, (i % 2 = 0) AS b, 'NaN'::DOUBLE AS nan, encode('ä') AS bl FROM range(200) r(i)",
-		"SELECT DATE '2024-02-29' AS d, TIMESTAMP '1969-12-31 23:59:59.999999' AS ts, TIMESTAMPTZ '2024-01-01 00:00:00+02' AS tz, INTERVAL '1 month 2 days' AS iv, TIME '23:59:59' AS ti",
+		"SELECT DATE '2024-02-29' AS d, TIMESTAMP '1969-12-31 23:59:59.999999' AS ts, TIMESTAMPTZ '2024-01-01 00:00:00+02' AS tz, INTERVAL '1 month 2 days' AS " +
+			"iv, TIME '23:59:59' AS ti",
 		"SELECT 'x'::ENUM('x', 'y') AS e, '{\"a\":[1]}'::JSON AS j, union_value(n := 3) AS u, '101'::BIT AS bits, uuid() IS NULL AS no",
 		"SELECT i % 13 AS k, sum(i) AS s FROM range(100000) r(i) GROUP BY ALL ORDER BY k DESC",
 		"SELECT repeat('long ', 100) || i AS t FROM range(3000) r(i) ORDER BY hash(i)",

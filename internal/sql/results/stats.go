@@ -19,7 +19,8 @@ func (s *Store) stats(ctx context.Context, r *Result) []json.RawMessage {
 	if len(r.Columns) > statsColumns {
 		return nil
 	}
-	rows, err := s.opts.DB.Query(ctx, engine.Request{SQL: statsSQL(r), Isolate: true, Limits: engine.Limits{Timeout: statsTimeout}})
+	rows, err := s.opts.DB.Query(ctx,
+		engine.Request{SQL: statsSQL(r), Isolate: true, Limits: engine.Limits{Timeout: statsTimeout}})
 	if err != nil {
 		return nil
 	}

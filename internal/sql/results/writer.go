@@ -116,7 +116,8 @@ func (s *Store) begin(owner string) error {
 	s.mu.Unlock()
 	s.drop(append(first, more...))
 	if !ok {
-		return engine.NewError(errcode.Busy, "try again in a moment", "no further result can be stored: all slots are being written or read")
+		return engine.NewError(errcode.Busy, "try again in a moment",
+			"no further result can be stored: all slots are being written or read")
 	}
 	return nil
 }

@@ -146,7 +146,8 @@ func (b *bounds) stars(v any, from node, items []named) int {
 		columns = starWidth(n, items)
 		if b.columns += columns; b.columns > mostStarColumns {
 			b.exceed(from, "name the columns that are needed, or let a * read fewer tables",
-				"the stars of the statement give more than %d columns in all, counting %d for each table; at most that many can be planned in the runtime's process",
+				"the stars of the statement give more than %d columns in all, counting %d for each table; at most that many can "+
+					"be planned in the runtime's process",
 				mostStarColumns, tableColumns)
 		}
 		columns = min(columns, mostStarColumns+1)
@@ -248,7 +249,8 @@ func (b *bounds) anything(v any, ctes widths) {
 		case "FUNCTION":
 			if b.calls++; b.calls > mostCalls {
 				b.exceed(n, "compute parts of it in a subquery in FROM, or write concat(a, b, …) for a || b || …",
-					"calls and operators are nested more than %d deep; at most that many can be planned in the runtime's process", mostCalls)
+					"calls and operators are nested more than %d deep; at most that many can be planned in the runtime's process",
+					mostCalls)
 			}
 			defer func() { b.calls-- }()
 			b.call(n)

@@ -10,15 +10,19 @@ import (
 
 // patterns are DuckDB's functions and operators whose second argument is a pattern.
 var patterns = map[string]bool{
-	"~~": true, "!~~": true, "~~*": true, "!~~*": true, "~~~": true, "like_escape": true, "not_like_escape": true, "ilike_escape": true,
-	"not_ilike_escape": true, "glob": true, "regexp_matches": true, "regexp_full_match": true, "regexp_extract": true, "regexp_extract_all": true,
-	"regexp_replace": true, "regexp_split_to_array": true, "regexp_split_to_table": true, "string_split_regex": true, "str_split_regex": true,
-	"similar_to": true,
+	"~~": true, "!~~": true, "~~*": true, "!~~*": true, "~~~": true, "like_escape": true, "not_like_escape": true,
+	"ilike_escape":     true,
+	"not_ilike_escape": true, "glob": true, "regexp_matches": true, "regexp_full_match": true, "regexp_extract": true,
+	"regexp_extract_all": true,
+	"regexp_replace":     true, "regexp_split_to_array": true, "regexp_split_to_table": true, "string_split_regex": true,
+	"str_split_regex": true,
+	"similar_to":      true,
 }
 
 // distances are DuckDB's functions whose time is the product of the sizes of two texts.
 var distances = map[string]bool{
-	"levenshtein": true, "editdist3": true, "damerau_levenshtein": true, "jaro_similarity": true, "jaro_winkler_similarity": true,
+	"levenshtein": true, "editdist3": true, "damerau_levenshtein": true, "jaro_similarity": true,
+	"jaro_winkler_similarity": true,
 }
 
 // call bounds the constants of a call.
@@ -27,11 +31,13 @@ func (b *bounds) call(n node) {
 	switch {
 	case name == "range" || name == "generate_series":
 		if count := elements(args); count > mostElements {
-			b.exceed(n, "use it in FROM, where its rows are not held at once", "%s gives a list of %.0f elements; at most %d can be made in the runtime's process", name, count, mostElements)
+			b.exceed(n, "use it in FROM, where its rows are not held at once",
+				"%s gives a list of %.0f elements; at most %d can be made in the runtime's process", name, count, mostElements)
 		}
 	case name == "list_resize" || name == "array_resize":
 		if count, ok := numberAt(args, 1); ok && count > mostElements {
-			b.exceed(n, "make a shorter list", "%s gives a list of %.0f elements; at most %d can be made in the runtime's process", name, count, mostElements)
+			b.exceed(n, "make a shorter list",
+				"%s gives a list of %.0f elements; at most %d can be made in the runtime's process", name, count, mostElements)
 		}
 	case patterns[name] && len(args) > 1:
 		b.within(n, args[1], mostPattern, "match in several steps, or the text without a pattern", "the pattern of "+name)
@@ -41,7 +47,8 @@ func (b *bounds) call(n node) {
 		}
 	}
 	if size := builtBy(name, args); size > mostBuilt {
-		b.exceed(n, "make it shorter", "%s gives a value of at least %.0f bytes; at most %d can be made in the runtime's process", name, size, mostBuilt)
+		b.exceed(n, "make it shorter",
+			"%s gives a value of at least %.0f bytes; at most %d can be made in the runtime's process", name, size, mostBuilt)
 	}
 }
 

@@ -67,7 +67,10 @@ var boundedMacros = wordSet(`named_struct make_array array_element array_empty a
 
 // sized are those of DuckDB's functions whose results are as long as a number says, by the
 // position of the number.
-var sized = map[string]int{"lpad": 1, "rpad": 1, "repeat": 1, "range": 0, "generate_series": 0, "list_resize": 1, "array_resize": 1, "bitstring": 1}
+var sized = map[string]int{
+	"lpad": 1, "rpad": 1, "repeat": 1, "range": 0, "generate_series": 0, "list_resize": 1,
+	"array_resize": 1, "bitstring": 1,
+}
 
 // Limits of constants for which a function is bounded.
 const (
@@ -149,7 +152,8 @@ func costly(n node) (what string, ok bool) {
 // than reading it.
 func lookUp(n node) bool {
 	from, where := n.child("from_table"), n.child("where_clause")
-	if where == nil || from.str("type") != "BASE_TABLE" || from["sample"] != nil || from["at_clause"] != nil || len(from.list("column_name_alias")) > 0 {
+	if where == nil || from.str("type") != "BASE_TABLE" || from["sample"] != nil || from["at_clause"] != nil ||
+		len(from.list("column_name_alias")) > 0 {
 		return false
 	}
 	plain := node(maps.Clone(n))
@@ -160,7 +164,8 @@ func lookUp(n node) bool {
 	}
 	for _, e := range n.list("modifiers") {
 		m, _ := e.(map[string]any)
-		if limit := node(m); limit.str("type") != "LIMIT_MODIFIER" || !compares(limit["limit"]) || !compares(limit["offset"]) {
+		if limit := node(m); limit.str("type") != "LIMIT_MODIFIER" || !compares(limit["limit"]) ||
+			!compares(limit["offset"]) {
 			return false
 		}
 	}
@@ -182,7 +187,10 @@ func compares(v any) bool {
 			return !columns && v["expr"] == nil && len(node(v).list("replace_list")) == 0
 		case "COMPARISON", "CONJUNCTION", "BETWEEN":
 		case "OPERATOR":
-			if !slices.Contains([]string{"COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"}, node(v).str("type")) {
+			if !slices.Contains([]string{
+				"COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_NOT", "OPERATOR_IS_NULL",
+				"OPERATOR_IS_NOT_NULL",
+			}, node(v).str("type")) {
 				return false
 			}
 		default:

@@ -151,7 +151,9 @@ type piece struct{ to, from, length int }
 // InlineCTEs returns the text in which no subquery reads a CTE that uses columns of an
 // outer query, and a function that maps its offsets to those of sql, the text that st was
 // parsed from. The text is sql if nothing has to change.
-func (st *Statement) InlineCTEs(sql string, tokens []Token, o InlineOptions) (text string, origin func(int) int, err error) {
+func (st *Statement) InlineCTEs(sql string, tokens []Token,
+	o InlineOptions,
+) (text string, origin func(int) int, err error) {
 	same := func(offset int) int { return offset }
 	if len(st.Reads) == 0 {
 		return sql, same, nil
@@ -189,9 +191,10 @@ func (c *cte) own(r Read) bool { return c.query.holds(r.Offset) }
 
 func (c *cte) fault(reason, hint string) *CTEError {
 	return &CTEError{
-		Name:    c.written,
-		Message: "DuckDB may return the values of other rows for the CTE " + c.written + ", which depends on an outer query and is read in a subquery; " + reason,
-		Hint:    hint, Offset: c.entry.Start,
+		Name: c.written,
+		Message: "DuckDB may return the values of other rows for the CTE " + c.written +
+			", which depends on an outer query and is read in a subquery; " + reason,
+		Hint: hint, Offset: c.entry.Start,
 	}
 }
 
@@ -410,8 +413,12 @@ func (in *inliner) spread(step func(c, reader *cte) bool) {
 func (in *inliner) markNested() {
 	for _, c := range in.ctes {
 		c.depth = in.subqueries(in.Inputs, c.entry.Start) - in.derived(in.Inputs, c.entry.Start)
-		c.nested = slices.ContainsFunc(c.reads, func(r Read) bool { return !c.own(r) && in.subqueries(c.scope.Start, r.Offset) > 0 })
-		c.selfNested = slices.ContainsFunc(c.reads, func(r Read) bool { return c.own(r) && in.subqueries(c.query.Start, r.Offset) > 0 })
+		c.nested = slices.ContainsFunc(c.reads, func(r Read) bool {
+			return !c.own(r) && in.subqueries(c.scope.Start, r.Offset) > 0
+		})
+		c.selfNested = slices.ContainsFunc(c.reads, func(r Read) bool {
+			return c.own(r) && in.subqueries(c.query.Start, r.Offset) > 0
+		})
 	}
 	in.spread(func(c, reader *cte) bool {
 		changed := reader.nested && !c.nested

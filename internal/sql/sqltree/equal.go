@@ -53,7 +53,8 @@ func (w *walker) equalities(n node, sc scope, first int) {
 	}
 	conditions := conjuncts(n.child("where_clause"), nil)
 	for _, r := range refs {
-		if r.str("type") != "BASE_TABLE" || r.node["sample"] != nil || len(r.list("column_name_alias")) > 0 || names[r.name] > 1 {
+		if r.str("type") != "BASE_TABLE" || r.node["sample"] != nil || len(r.list("column_name_alias")) > 0 ||
+			names[r.name] > 1 {
 			continue
 		}
 		for i := first; i < len(w.st.Relations); i++ {
@@ -178,7 +179,8 @@ func equality(operands []any, table string, only bool) (Equality, bool) {
 	m, _ := operands[0].(map[string]any)
 	column := node(m)
 	parts := strs(column.list("column_names"))
-	if column.str("class") != "COLUMN_REF" || len(parts) != 2 && !(only && len(parts) == 1) || len(parts) == 2 && Fold(parts[0]) != table {
+	if column.str("class") != "COLUMN_REF" || len(parts) != 2 && !(only && len(parts) == 1) ||
+		len(parts) == 2 && Fold(parts[0]) != table {
 		return Equality{}, false
 	}
 	e := Equality{Column: parts[len(parts)-1], Table: len(parts) == 2}
@@ -249,11 +251,13 @@ func scalar(n node) (Constant, bool) {
 	query := n.child("subquery").child("node")
 	shape, from := shapeOf(query), query.child("from_table")
 	if n.str("subquery_type") != "SCALAR" || !shape.Plain || shape.Columns != 1 || from.str("type") != "BASE_TABLE" ||
-		from["sample"] != nil || from.str("schema_name") != "" || from.str("alias") != "" || len(from.list("column_name_alias")) > 0 {
+		from["sample"] != nil || from.str("schema_name") != "" || from.str("alias") != "" ||
+		len(from.list("column_name_alias")) > 0 {
 		return Constant{}, false
 	}
 	m, _ := query.list("select_list")[0].(map[string]any)
 	column := node(m)
 	parts := strs(column.list("column_names"))
-	return Constant{Kind: ColumnRef, Parts: append([]string{from.str("table_name")}, parts...)}, column.str("class") == "COLUMN_REF" && len(parts) == 1
+	return Constant{Kind: ColumnRef, Parts: append([]string{from.str("table_name")}, parts...)},
+		column.str("class") == "COLUMN_REF" && len(parts) == 1
 }

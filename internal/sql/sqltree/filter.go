@@ -46,7 +46,8 @@ func filterOf(n node) *Filter {
 		m, _ := e.(map[string]any)
 		limit := node(m)
 		count, ok := constant(limit.child("limit"))
-		if i == 0 && f.Plain && limit.str("type") == "LIMIT_MODIFIER" && limit["offset"] == nil && ok && count.Kind == IntegerLiteral && count.Cast == "" {
+		if i == 0 && f.Plain && limit.str("type") == "LIMIT_MODIFIER" && limit["offset"] == nil && ok &&
+			count.Kind == IntegerLiteral && count.Cast == "" {
 			f.Limit, _ = strconv.ParseInt(count.Text, 10, 64)
 		}
 		f.Plain = false
@@ -64,7 +65,8 @@ func plainList(n node) bool {
 		case entry.str("alias") != "":
 			return false
 		case entry.str("class") == "COLUMN_REF" && len(entry.list("column_names")) == 1:
-		case entry.str("class") == "STAR" && !columns && entry["expr"] == nil && len(entry.list("replace_list")) == 0 && len(entry.list("rename_list")) == 0:
+		case entry.str("class") == "STAR" && !columns && entry["expr"] == nil && len(entry.list("replace_list")) == 0 &&
+			len(entry.list("rename_list")) == 0:
 		default:
 			return false
 		}

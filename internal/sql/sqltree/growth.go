@@ -26,8 +26,10 @@ const (
 // macros are DuckDB's macros that evaluate an argument more than once.
 var macros = map[string]int{
 	"array_pop_back": twiceCost, "array_to_string": twiceCost, "array_to_string_comma_default": twiceCost,
-	"fmod": twiceCost, "format_pg_type": twiceCost, "format_type": twiceCost, "map_to_pg_oid": twiceCost, "json_group_array": twiceCost, "json_group_object": twiceCost, "nullif": twiceCost,
-	"round_even": thriceCost, "roundbankers": thriceCost, "split_part": twiceCost, "wavg": twiceCost, "weighted_avg": twiceCost,
+	"fmod": twiceCost, "format_pg_type": twiceCost, "format_type": twiceCost, "map_to_pg_oid": twiceCost,
+	"json_group_array": twiceCost, "json_group_object": twiceCost, "nullif": twiceCost,
+	"round_even": thriceCost, "roundbankers": thriceCost, "split_part": twiceCost, "wavg": twiceCost,
+	"weighted_avg": twiceCost,
 }
 
 // Copies reports whether DuckDB's function of that name is a macro that evaluates an
@@ -51,7 +53,8 @@ type LimitError struct {
 // Error is the message.
 func (e *LimitError) Error() string { return e.Message }
 
-const nestingHint = "compute the inner levels in a CTE; along one path, at most 12 subqueries in expressions (6 of ARRAY), 4 SUMMARIZE, " +
+const nestingHint = "compute the inner levels in a CTE; along one path, at most 12 subqueries in expressions (6 of " +
+	"ARRAY), 4 SUMMARIZE, " +
 	"16 lambdas or ->, or 8 BETWEEN, nullif and other functions that evaluate an argument more than once can be nested, " +
 	"and each uses a part of one limit"
 
@@ -181,7 +184,8 @@ func (w *walker) counted(sc scope, n node, walk func(scope)) int {
 	walk(sc)
 	if count > mostReferences {
 		w.limit(n, "compute them in a subquery in FROM or in a CTE, which is computed once",
-			"an expression refers to others by name more than %d times, through aliases or CTEs that are not materialized", mostReferences)
+			"an expression refers to others by name more than %d times, through aliases or CTEs that are not materialized",
+			mostReferences)
 	}
 	if outer != nil {
 		*outer += count
@@ -267,7 +271,8 @@ func CheckCases(sql string, tokens []Token) *LimitError {
 			}
 			if f.copied >= mostOperands || copied > mostCopied {
 				return &LimitError{
-					fmt.Sprintf("CASE x WHEN is nested too deeply in the operand of another: at most %d levels and %d tokens, with the operand repeated for each WHEN", mostOperands, mostCopied),
+					fmt.Sprintf("CASE x WHEN is nested too deeply in the operand of another: at most %d levels and %d tokens, with "+
+						"the operand repeated for each WHEN", mostOperands, mostCopied),
 					"compute the operand in a subquery in FROM or in a CTE", tokens[f.start].Start,
 				}
 			}

@@ -10,9 +10,13 @@ func (in *inliner) check(c *cte) error {
 	if c.recursive && (c.nested || c.depth > 1 || c.selfNested) {
 		switch {
 		case in.Inner:
-			return c.fault("it is recursive", "write WITH RECURSIVE at the start of the body and read it only in FROM of that query, or declare it as a view if it uses no argument")
+			return c.fault("it is recursive",
+				"write WITH RECURSIVE at the start of the body and read it only in FROM of that query, or declare it as a view "+
+					"if it uses no argument")
 		case in.Whole && c.outer():
-			return c.fault("it is recursive", "write WITH RECURSIVE at the start of the statement if it uses no outer column, else read it only in FROM of the subquery that has its WITH")
+			return c.fault("it is recursive",
+				"write WITH RECURSIVE at the start of the statement if it uses no outer column, else read it only in FROM of "+
+					"the subquery that has its WITH")
 		}
 	}
 	if !c.moves() {
@@ -36,7 +40,9 @@ func (in *inliner) check(c *cte) error {
 	}
 	for _, col := range inside(in.st.Columns, c.query, columnOffset) {
 		if in.outer(c, col) && (in.Outer == nil || !in.Outer(col)) && in.captured(c, col) {
-			return c.fault("in its place, "+strings.Join(col.Parts, ".")+" might be another column", "qualify the column with an alias that the statement has once, or write the query of "+c.written+" where it is read")
+			return c.fault("in its place, "+strings.Join(col.Parts, ".")+" might be another column",
+				"qualify the column with an alias that the statement has once, or write the query of "+c.written+
+					" where it is read")
 		}
 	}
 	return nil
@@ -66,7 +72,8 @@ func (in *inliner) shadowed(c *cte) string {
 // afterFrom reports whether a table can follow token i.
 func (in *inliner) afterFrom(i int) bool {
 	t := in.tokens[i]
-	return t.Is(in.sql, ",") || t.Is(in.sql, "(") || t.Kind == Ident && (Are(in.sql, in.tokens, i, "from") || Are(in.sql, in.tokens, i, "join"))
+	return t.Is(in.sql, ",") || t.Is(in.sql, "(") || t.Kind == Ident &&
+		(Are(in.sql, in.tokens, i, "from") || Are(in.sql, in.tokens, i, "join"))
 }
 
 // captured reports whether the name of an outer column may mean another one where c is
@@ -94,7 +101,8 @@ func isAlias(sql string, tokens []Token, i int) bool {
 		return true
 	}
 	last := tokens[i-1]
-	begins := last.Kind == Ident && beforeExpression[Fold(last.Text(sql))] || last.Kind == Symbol && !last.Is(sql, ")") && !last.Is(sql, "]")
+	begins := last.Kind == Ident && beforeExpression[Fold(last.Text(sql))] || last.Kind == Symbol && !last.Is(sql, ")") &&
+		!last.Is(sql, "]")
 	return !begins
 }
 
@@ -102,7 +110,8 @@ func isAlias(sql string, tokens []Token, i int) bool {
 // name is an alias.
 var beforeExpression = func() map[string]bool {
 	words := map[string]bool{}
-	for _, w := range strings.Fields("select distinct all where and or not by on having qualify when then else case in like ilike between is from limit offset") {
+	for _, w := range strings.Fields("select distinct all where and or not by on having qualify when then else case " +
+		"in like ilike between is from limit offset") {
 		words[w] = true
 	}
 	return words

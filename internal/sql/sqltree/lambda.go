@@ -45,7 +45,10 @@ var lambdaFunctions = map[string]bool{
 
 // namedByArgs are DuckDB's functions whose result has the names of columns passed
 // as arguments.
-var namedByArgs = map[string]bool{"struct_pack": true, "struct_insert": true, "struct_update": true, "union_value": true, "alias": true}
+var namedByArgs = map[string]bool{
+	"struct_pack": true, "struct_insert": true, "struct_update": true,
+	"union_value": true, "alias": true,
+}
 
 // takesLambda reports whether argument i of c may be a lambda. DuckDB's parser
 // reads l.list_filter(…) as a call in a schema l, without l among the arguments.
@@ -163,7 +166,9 @@ func LocateLambda(sql string, tokens []Token, l *Lambda) ([]NameSite, bool) {
 		return nil, false
 	}
 	comprehension := tokens[at].Is(sql, "[")
-	if comprehension && len(l.Uses) > 0 && !slices.ContainsFunc(l.Uses, func(u LambdaName) bool { return u.Offset != l.Offset }) {
+	if comprehension && len(l.Uses) > 0 && !slices.ContainsFunc(l.Uses, func(u LambdaName) bool {
+		return u.Offset != l.Offset
+	}) {
 		return nil, true // [… for … if …] has two more lambdas, over intermediate elements
 	}
 	first := at

@@ -171,7 +171,9 @@ var reserved = func() map[string]bool {
 // "".
 func Reserved(sql string, names []string) string {
 	for _, t := range Scan(sql) {
-		if word := t.Text(sql); isReserved(sql, t) && slices.ContainsFunc(names, func(n string) bool { return Fold(n) == Fold(word) }) {
+		if word := t.Text(sql); isReserved(sql, t) && slices.ContainsFunc(names, func(n string) bool {
+			return Fold(n) == Fold(word)
+		}) {
 			return word
 		}
 	}

@@ -272,7 +272,8 @@ func lineEnd(sql string, pos int) int {
 func wideSpace(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
-	case r == 0xA0 || r >= 0x2000 && r <= 0x200B || r == 0x202F || r == 0x205F || r == 0x2060 || r == 0x3000 || r == 0xFEFF:
+	case r == 0xA0 || r >= 0x2000 && r <= 0x200B || r == 0x202F || r == 0x205F || r == 0x2060 || r == 0x3000 ||
+		r == 0xFEFF:
 		return n
 	}
 	return 0

@@ -161,7 +161,10 @@ func TestJoined(t *testing.T) {
 
 func TestScanOfRandomText(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	pieces := []string{"'", "\"", "--", "\n", "\r", "/*", "*/", "$", "$a$", "a", "1", ".", "e", ":", "::", ":=", "=>", "(", ")", "[", "]", "{", "}", " ", "\u00a0", "é", "\xc2", "?", "\\", "_", "x'"}
+	pieces := []string{
+		"'", "\"", "--", "\n", "\r", "/*", "*/", "$", "$a$", "a", "1", ".", "e", ":", "::", ":=", "=>", "(", ")", "[", "]", "{", "}", " ", "\u00a0",
+		"é", "\xc2", "?", "\\", "_", "x'",
+	}
 	for range 20000 {
 		var b strings.Builder
 		for range rnd.IntN(20) {

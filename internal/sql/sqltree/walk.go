@@ -201,7 +201,10 @@ func (w *walker) from(n node, sc scope) {
 }
 
 func (w *walker) baseTable(n node, sc scope) {
-	r := Relation{Catalog: n.str("catalog_name"), Schema: n.str("schema_name"), Name: n.str("table_name"), Offset: n.offset(), Temporal: n["at_clause"] != nil, Alias: n.str("alias")}
+	r := Relation{
+		Catalog: n.str("catalog_name"), Schema: n.str("schema_name"), Name: n.str("table_name"),
+		Offset: n.offset(), Temporal: n["at_clause"] != nil, Alias: n.str("alias"),
+	}
 	if r.Catalog == "" && r.Schema == "" && slices.Contains(sc.ctes, Fold(r.Name)) {
 		if sc.read != nil && slices.Contains(sc.ctes[:sc.outer], Fold(r.Name)) {
 			*sc.read = append(*sc.read, Fold(r.Name))

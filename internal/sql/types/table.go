@@ -29,8 +29,11 @@ var (
 	text        = schema{"type": "string"}
 	base64      = schema{"type": "string", "contentEncoding": "base64"}
 	clock       = schema{"type": "string", "pattern": `^[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?$`}
-	zonedClock  = schema{"type": "string", "pattern": `^[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2}){0,2})?$`}
-	dateTime    = schema{"type": "string", "format": "date-time"}
+	zonedClock  = schema{
+		"type":    "string",
+		"pattern": `^[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2}){0,2})?$`,
+	}
+	dateTime = schema{"type": "string", "format": "date-time"}
 )
 
 // table is in the order of docs/types.md. int8 to int64 are Arrow's names, of so many
@@ -50,15 +53,18 @@ var table = []Info{
 	},
 	{
 		Type: simple(engine.Integer), Names: []string{"int32", "integer", "int", "int4", "signed", "integral"},
-		Arrow: arrow.PrimitiveTypes.Int32, OID: pgtype.Int4OID, Argument: bounded("-2147483648", "2147483647"), Example: `70000`,
+		Arrow: arrow.PrimitiveTypes.Int32, OID: pgtype.Int4OID, Argument: bounded("-2147483648", "2147483647"),
+		Example: `70000`,
 	},
 	{
 		Type: simple(engine.BigInt), Names: []string{"int64", "bigint", "long", "oid"},
-		Arrow: arrow.PrimitiveTypes.Int64, OID: pgtype.Int8OID, Argument: wholeNumber, Result: bigNumber, Example: `5000000000`,
+		Arrow: arrow.PrimitiveTypes.Int64, OID: pgtype.Int8OID, Argument: wholeNumber, Result: bigNumber,
+		Example: `5000000000`,
 	},
 	{
 		Type: simple(engine.HugeInt), Names: []string{"hugeint", "int128"},
-		Arrow: &arrow.Decimal128Type{Precision: 38}, Foreign: true, OID: pgtype.NumericOID, Argument: wholeNumber, Result: bigNumber,
+		Arrow: &arrow.Decimal128Type{Precision: 38}, Foreign: true, OID: pgtype.NumericOID, Argument: wholeNumber,
+		Result:  bigNumber,
 		Example: `"170141183460469231731687303715884105727"`,
 	},
 	{
@@ -75,11 +81,13 @@ var table = []Info{
 	},
 	{
 		Type: simple(engine.UBigInt), Names: []string{"uint64", "ubigint"},
-		Arrow: arrow.PrimitiveTypes.Uint64, OID: pgtype.NumericOID, Argument: fromZero, Result: bigNumber, Example: `"18446744073709551615"`,
+		Arrow: arrow.PrimitiveTypes.Uint64, OID: pgtype.NumericOID, Argument: fromZero, Result: bigNumber,
+		Example: `"18446744073709551615"`,
 	},
 	{
 		Type: simple(engine.UHugeInt), Names: []string{"uhugeint", "uint128"},
-		Arrow: &arrow.Decimal256Type{Precision: 39}, Foreign: true, OID: pgtype.NumericOID, Argument: fromZero, Result: bigNumber,
+		Arrow: &arrow.Decimal256Type{Precision: 39}, Foreign: true, OID: pgtype.NumericOID, Argument: fromZero,
+		Result:  bigNumber,
 		Example: `"340282366920938463463374607431768211455"`,
 	},
 	{
@@ -92,20 +100,26 @@ var table = []Info{
 	},
 	{
 		Type: engine.Type{ID: engine.Decimal, Width: 18, Scale: 3}, Names: []string{"decimal", "numeric", "dec"},
-		OID: pgtype.NumericOID, Argument: number, Result: digits, Arrow: &arrow.Decimal128Type{Precision: 18, Scale: 3}, Example: `"12.500"`,
+		OID: pgtype.NumericOID, Argument: number, Result: digits, Arrow: &arrow.Decimal128Type{Precision: 18, Scale: 3},
+		Example: `"12.500"`,
 	},
 	{
-		Type: simple(engine.Decimal), Names: []string{"decimal", "numeric", "dec", "decimal32", "decimal64", "decimal128", "decimal256"},
-		Form: "decimal(10,2)", OID: pgtype.NumericOID, Argument: number, Result: digits, Example: `"12.50"`,
+		Type:  simple(engine.Decimal),
+		Names: []string{"decimal", "numeric", "dec", "decimal32", "decimal64", "decimal128", "decimal256"},
+		Form:  "decimal(10,2)", OID: pgtype.NumericOID, Argument: number, Result: digits, Example: `"12.50"`,
 	},
 	{
-		Type:  simple(engine.Varchar),
-		Names: []string{"utf8", "string", "varchar", "text", "char", "bpchar", "nvarchar", "character", "character varying", "large_utf8", "largeutf8", "utf8view"},
+		Type: simple(engine.Varchar),
+		Names: []string{
+			"utf8", "string", "varchar", "text", "char", "bpchar", "nvarchar", "character", "character varying",
+			"large_utf8", "largeutf8", "utf8view",
+		},
 		Arrow: arrow.BinaryTypes.String, OID: pgtype.TextOID, Argument: text, Example: `"Zürich"`,
 	},
 	{
-		Type: simple(engine.Varchar), Names: []string{"varchar", "char", "bpchar", "nvarchar", "character", "character varying"},
-		Form: "varchar(20)", OID: pgtype.TextOID, Argument: text, Example: `"Zürich"`,
+		Type:  simple(engine.Varchar),
+		Names: []string{"varchar", "char", "bpchar", "nvarchar", "character", "character varying"},
+		Form:  "varchar(20)", OID: pgtype.TextOID, Argument: text, Example: `"Zürich"`,
 	},
 	{
 		Type: simple(engine.Enum), Names: []string{"enum"},
@@ -117,20 +131,24 @@ var table = []Info{
 	},
 	{
 		Type: simple(engine.UUID), Names: []string{"uuid", "guid"},
-		Arrow: arrow.BinaryTypes.String, Foreign: true, OID: pgtype.UUIDOID, Argument: schema{"type": "string", "format": "uuid"},
-		Example: `"01234567-89ab-4def-8123-456789abcdef"`,
+		Arrow: arrow.BinaryTypes.String, Foreign: true, OID: pgtype.UUIDOID,
+		Argument: schema{"type": "string", "format": "uuid"},
+		Example:  `"01234567-89ab-4def-8123-456789abcdef"`,
 	},
 	{
-		Type: simple(engine.Blob), Names: []string{"binary", "blob", "bytea", "varbinary", "large_binary", "largebinary", "binaryview"},
+		Type:  simple(engine.Blob),
+		Names: []string{"binary", "blob", "bytea", "varbinary", "large_binary", "largebinary", "binaryview"},
 		Arrow: arrow.BinaryTypes.Binary, OID: pgtype.ByteaOID, Argument: base64, Example: `"aGk="`,
 	},
 	{
 		Type: simple(engine.Bit), Names: []string{"bit", "bitstring", "varbit", "bit varying"},
-		Arrow: arrow.BinaryTypes.String, Foreign: true, OID: pgtype.VarbitOID, Argument: schema{"type": "string", "pattern": "^[01]+$"}, Example: `"0101"`,
+		Arrow: arrow.BinaryTypes.String, Foreign: true, OID: pgtype.VarbitOID,
+		Argument: schema{"type": "string", "pattern": "^[01]+$"}, Example: `"0101"`,
 	},
 	{
 		Type: simple(engine.Date), Names: []string{"date", "date32"},
-		Arrow: arrow.FixedWidthTypes.Date32, OID: pgtype.DateOID, Argument: schema{"type": "string", "format": "date"}, Example: `"2024-02-29"`,
+		Arrow: arrow.FixedWidthTypes.Date32, OID: pgtype.DateOID, Argument: schema{"type": "string", "format": "date"},
+		Example: `"2024-02-29"`,
 	},
 	{
 		Type: simple(engine.Time), Names: []string{"time", "time without time zone"},
@@ -146,27 +164,34 @@ var table = []Info{
 	},
 	{
 		Type: simple(engine.TimeTZ), Names: []string{"timetz", "time with time zone"},
-		Arrow: arrow.BinaryTypes.String, Foreign: true, OID: pgtype.TimetzOID, Argument: zonedClock, Example: `"12:30:00+02:00"`,
+		Arrow: arrow.BinaryTypes.String, Foreign: true, OID: pgtype.TimetzOID, Argument: zonedClock,
+		Example: `"12:30:00+02:00"`,
 	},
 	{
-		Type: simple(engine.Timestamp), Names: []string{"timestamp", "datetime", "timestamp_us", "timestamp without time zone"},
-		Arrow: &arrow.TimestampType{Unit: arrow.Microsecond}, OID: pgtype.TimestampOID, Argument: dateTime, Example: `"2024-02-29T12:30:00"`,
+		Type:  simple(engine.Timestamp),
+		Names: []string{"timestamp", "datetime", "timestamp_us", "timestamp without time zone"},
+		Arrow: &arrow.TimestampType{Unit: arrow.Microsecond}, OID: pgtype.TimestampOID, Argument: dateTime,
+		Example: `"2024-02-29T12:30:00"`,
 	},
 	{
 		Type: simple(engine.TimestampS), Names: []string{"timestamp_s"},
-		Arrow: &arrow.TimestampType{Unit: arrow.Second}, OID: pgtype.TimestampOID, Argument: dateTime, Example: `"2024-02-29T12:30:00"`,
+		Arrow: &arrow.TimestampType{Unit: arrow.Second}, OID: pgtype.TimestampOID, Argument: dateTime,
+		Example: `"2024-02-29T12:30:00"`,
 	},
 	{
 		Type: simple(engine.TimestampMS), Names: []string{"timestamp_ms", "date64"},
-		Arrow: &arrow.TimestampType{Unit: arrow.Millisecond}, OID: pgtype.TimestampOID, Argument: dateTime, Example: `"2024-02-29T12:30:00.500"`,
+		Arrow: &arrow.TimestampType{Unit: arrow.Millisecond}, OID: pgtype.TimestampOID, Argument: dateTime,
+		Example: `"2024-02-29T12:30:00.500"`,
 	},
 	{
 		Type: simple(engine.TimestampNS), Names: []string{"timestamp_ns"},
-		Arrow: &arrow.TimestampType{Unit: arrow.Nanosecond}, OID: pgtype.TimestampOID, Argument: dateTime, Example: `"2024-02-29T12:30:00.000000001"`,
+		Arrow: &arrow.TimestampType{Unit: arrow.Nanosecond}, OID: pgtype.TimestampOID, Argument: dateTime,
+		Example: `"2024-02-29T12:30:00.000000001"`,
 	},
 	{
 		Type: simple(engine.TimestampTZ), Names: []string{"timestamptz", "timestamp with time zone"},
-		Arrow: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, OID: pgtype.TimestamptzOID, Argument: dateTime, Example: `"2024-02-29T12:30:00Z"`,
+		Arrow: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, OID: pgtype.TimestamptzOID, Argument: dateTime,
+		Example: `"2024-02-29T12:30:00Z"`,
 	},
 	{
 		Type: simple(engine.Timestamp), Names: []string{"timestamp"},
@@ -174,7 +199,8 @@ var table = []Info{
 	},
 	{
 		Type: simple(engine.Interval), Names: []string{"interval"},
-		Arrow: arrow.FixedWidthTypes.MonthDayNanoInterval, OID: pgtype.IntervalOID, Argument: text, Example: `"1 day 02:00:00"`,
+		Arrow: arrow.FixedWidthTypes.MonthDayNanoInterval, OID: pgtype.IntervalOID, Argument: text,
+		Example: `"1 day 02:00:00"`,
 	},
 	{
 		Type: simple(engine.Interval), Names: []string{"interval", "duration"},

@@ -154,7 +154,8 @@ func ParseTimestamp(s string) (micros int64, ok bool) { return parseTimestamp(s,
 func ParseTimestampNS(s string) (nanos int64, ok bool) { return parseTimestamp(s, 1_000_000_000) }
 
 func parseTimestamp(s string, perSecond int64) (int64, bool) {
-	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} { // the usual ones
+	// the usual ones
+	for _, layout := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if at, err := time.Parse(layout, s); err == nil {
 			return countFractions(at.Unix(), at, perSecond)
 		}
@@ -187,7 +188,10 @@ func parseClock(s string) (time.Time, bool) {
 	if s == "" {
 		return time.Unix(0, 0), true
 	}
-	for _, layout := range [...]string{"15:04:05", "15:04:05Z07", "15:04:05Z07:00", "15:04", "15:04Z07", "15:04Z07:00", "15:04:05Z07:00:00"} {
+	for _, layout := range [...]string{
+		"15:04:05", "15:04:05Z07", "15:04:05Z07:00", "15:04", "15:04Z07", "15:04Z07:00",
+		"15:04:05Z07:00:00",
+	} {
 		if at, err := time.Parse(time.DateOnly+layout, "1970-01-01"+s); err == nil {
 			if strings.HasSuffix(s, "-00:00:01") { // package time takes an offset of -1 second for none
 				at = at.Add(time.Second)

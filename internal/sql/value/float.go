@@ -38,7 +38,8 @@ func Float(text string, bits int) (float64, error) {
 		if math.Abs(f) < 1e21 {
 			format = 'f'
 		}
-		return f, fmt.Errorf("%.60s does not fit exactly: the nearest number of %d bits is %s", text, bits, strconv.FormatFloat(f, format, -1, bits))
+		return f, fmt.Errorf("%.60s does not fit exactly: the nearest number of %d bits is %s", text, bits,
+			strconv.FormatFloat(f, format, -1, bits))
 	}
 	return f, nil
 }

@@ -154,7 +154,8 @@ func (v *span) add(number string, unit span) bool {
 		number, unit = whole+(fraction + "000000")[:6], span{micros: 1}
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
-	if size := unit.months + unit.days + unit.micros; err != nil || size == 0 || n > math.MaxInt64/size || n < math.MinInt64/size {
+	if size := unit.months + unit.days + unit.micros; err != nil || size == 0 || n > math.MaxInt64/size ||
+		n < math.MinInt64/size {
 		return false
 	}
 	return addTo(&v.months, n*unit.months) && addTo(&v.days, n*unit.days) && addTo(&v.micros, n*unit.micros)

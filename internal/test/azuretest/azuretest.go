@@ -48,13 +48,15 @@ func Start(t testing.TB) *Server {
 	azurite := clients.Find(t, "AZURE STORAGE", "azurite/node_modules/.bin/azurite-blob")
 	s := &Server{t: t, Address: reserve.Address(t)}
 	s.URL = "http://" + s.Address + "/" + Account
-	c := exec.Command(azurite, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(reserve.Port(s.Address)), "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent")
+	c := exec.Command(azurite, "--blobHost", "127.0.0.1", "--blobPort", strconv.Itoa(reserve.Port(s.Address)), "--inMemoryPersistence", "--disableTelemetry",
+		"--skipApiVersionCheck", "--silent")
 	c.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+Account+":"+Key)
 	s.process = program.Start(t, c, program.Listens(s.Address))
 	t.Cleanup(s.Stop)
 	key, err := azblob.NewSharedKeyCredential(Account, Key)
 	if err == nil {
-		s.client, err = azblob.NewClientWithSharedKeyCredential(s.URL, key, &azblob.ClientOptions{ClientOptions: policy.ClientOptions{Telemetry: policy.TelemetryOptions{Disabled: true}}})
+		s.client, err = azblob.NewClientWithSharedKeyCredential(s.URL, key,
+			&azblob.ClientOptions{ClientOptions: policy.ClientOptions{Telemetry: policy.TelemetryOptions{Disabled: true}}})
 	}
 	if err != nil {
 		t.Fatal(err)

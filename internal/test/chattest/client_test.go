@@ -239,9 +239,18 @@ func TestClientsUnderstand(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	want := map[chat.Form]map[chat.Reason]string{
-		chat.FormOpenAI:    {chat.ReasonStop: "stop", chat.ReasonCalls: "tool_calls", chat.ReasonLength: "length", chat.ReasonFilter: "content_filter", chat.ReasonPause: "stop"},
-		chat.FormResponses: {chat.ReasonStop: "completed", chat.ReasonCalls: "completed", chat.ReasonLength: "incompletemax_output_tokens", chat.ReasonFilter: "incompletecontent_filter", chat.ReasonPause: "completed"},
-		chat.FormAnthropic: {chat.ReasonStop: "end_turn", chat.ReasonCalls: "tool_use", chat.ReasonLength: "max_tokens", chat.ReasonFilter: "refusal", chat.ReasonPause: "pause_turn"},
+		chat.FormOpenAI: {
+			chat.ReasonStop: "stop", chat.ReasonCalls: "tool_calls", chat.ReasonLength: "length", chat.ReasonFilter: "content_filter",
+			chat.ReasonPause: "stop",
+		},
+		chat.FormResponses: {
+			chat.ReasonStop: "completed", chat.ReasonCalls: "completed", chat.ReasonLength: "incompletemax_output_tokens",
+			chat.ReasonFilter: "incompletecontent_filter", chat.ReasonPause: "completed",
+		},
+		chat.FormAnthropic: {
+			chat.ReasonStop: "end_turn", chat.ReasonCalls: "tool_use", chat.ReasonLength: "max_tokens", chat.ReasonFilter: "refusal",
+			chat.ReasonPause: "pause_turn",
+		},
 	}
 	for form, reasons := range want {
 		for reason, name := range reasons {

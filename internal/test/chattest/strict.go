@@ -143,7 +143,8 @@ func anthropicRefuses(doc any, at string) string {
 	case hasAny(root, atTop):
 		return at + ": input_schema does not support oneOf, allOf, or anyOf at the top level"
 	case !follows2020(root):
-		return at + ": JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use."
+		return at + ": JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use " +
+			"at https://docs.claude.com/en/docs/tool-use."
 	}
 	properties, _ := root["properties"].(map[string]any)
 	for name := range properties {
@@ -217,7 +218,10 @@ func arrayWithoutItems(value any, path []string) (string, bool) {
 }
 
 // geminiFields are those of Gemini's Schema that all its versions have.
-var geminiFields = []string{"type", "format", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "items", "anyOf", "minimum", "maximum"}
+var geminiFields = []string{
+	"type", "format", "description", "nullable", "enum", "maxItems", "minItems", "properties", "required", "items", "anyOf",
+	"minimum", "maximum",
+}
 
 // geminiRefuses judges as generateContent does, to which the compatible endpoint translates.
 func geminiRefuses(value any, at string) string {

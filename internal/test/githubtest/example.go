@@ -14,12 +14,14 @@ func Example(n int) string {
 			"createdAt": "2026-01-02T03:04:05Z", "updatedAt": "2026-01-03T03:04:05Z", "reactions": [{}, {}]`, i, i, i, i)
 	}
 	for i := 1; i <= n; i++ {
-		issues = append(issues, `{`+common(i)+`, "author": {"login": "ada"}, "closedAt": null, "stateReason": null, "timelineItems": [], "milestone": {"id": "M_1", "title": "v1"},
+		issues = append(issues, `{`+
+			common(i)+`, "author": {"login": "ada"}, "closedAt": null, "stateReason": null, "timelineItems": [], "milestone": {"id": "M_1", "title": "v1"},
 			"labels": [{"name": "kind/bug"}, {"name": "naïve"}], "assignees": [], "issueType": {"name": "Bug", "color": "RED"},
 			"comments": [{"author": {"login": "bob"}, "body": "first"}, {"author": null, "body": "second"}]}`)
 		stars = append(stars, fmt.Sprintf(`{"starredAt": "2026-02-01T00:00:00Z", "node": {"login": "u%d", "email": "", "name": null, "company": "@acme", "twitterUsername": "x%d",
 			"location": "Köln", "avatarUrl": "https://avatars.example/%d", "bio": null}}`, i, i, i))
-		commits = append(commits, fmt.Sprintf(`{"id": "C_%d", "oid": "%040x", "message": "a: b\n\nc", "messageHeadline": "a: b", "messageBody": "c", "additions": 3, "deletions": 1,
+		commits = append(commits,
+			fmt.Sprintf(`{"id": "C_%d", "oid": "%040x", "message": "a: b\n\nc", "messageHeadline": "a: b", "messageBody": "c", "additions": 3, "deletions": 1,
 			"changedFilesIfAvailable": 2, "committedDate": "2026-01-01T00:00:00Z", "author": {"name": "Ada", "email": "ada@example.com"},
 			"committer": {"name": "GitHub", "email": "noreply@github.com", "date": "2026-01-01T00:00:00Z"}, "associatedPullRequests": [{"number": 7}], "statusCheckRollup": {"state": "SUCCESS"}}`, i, i))
 	}
@@ -32,7 +34,8 @@ func Example(n int) string {
 			"isDraft": false, "mergeQueueEntry": null, "mergeStateStatus": "CLEAN", "mergeable": "MERGEABLE", "mergedAt": "2026-01-04T00:00:00Z", "mergedBy": {"login": "carl"},
 			"reviewDecision": "APPROVED", "reviews": [{}], "statusCheckRollup": null, "closingIssuesReferences": [{"number": 1}, {"number": 2}], "commits": [{"id": "PC_1"}, {"id": "PC_2"}],
 			"comments": [`+comment(`{"login": "bob"}`, "why?")+`],
-			"reviewThreads": [{"comments": [`+comment(`{"login": "eve"}`, "nit")+`, `+comment("null", "done")+`]}, {"comments": [`+comment(`{"login": "eve"}`, "ok")+`]}]}`)
+			"reviewThreads": [{"comments": [`+comment(`{"login": "eve"}`, "nit")+`, `+comment("null", "done")+`]}, {"comments": [`+
+			comment(`{"login": "eve"}`, "ok")+`]}]}`)
 	}
 	list := func(l []string) string { return "[" + strings.Join(l, ",") + "]" }
 	return `{"issues": ` + list(issues) + `, "pullRequests": ` + list(pulls) + `, "stargazers": ` + list(stars) +

@@ -61,7 +61,8 @@ func Start(t testing.TB, options ...string) *Server {
 	s.Socket = s.home.Path("socket")
 	data := []string{"--no-defaults", "--datadir=" + s.home.Path("data"), "--innodb-use-native-aio=0", "--innodb-log-file-size=8M"}
 	install := append(data, "--auth-root-authentication-method=normal", "--skip-test-db")
-	setup := fmt.Sprintf("CREATE DATABASE test CHARACTER SET utf8mb4;\nFLUSH PRIVILEGES;\nCREATE USER %s IDENTIFIED BY '%s';\n", Reader, strings.NewReplacer(`\`, `\\`, "'", "''").Replace(Password))
+	setup := fmt.Sprintf("CREATE DATABASE test CHARACTER SET utf8mb4;\nFLUSH PRIVILEGES;\nCREATE USER %s IDENTIFIED BY '%s';\n", Reader,
+		strings.NewReplacer(`\`, `\\`, "'", "''").Replace(Password))
 	s.home.Data("mariadb", fmt.Sprint(s.home.Run("", find("mariadbd"), "--version"), install[2:], setup), func() {
 		s.home.Run("", find("mariadb-install-db"), install...)
 		s.home.Run(setup, find("mariadbd"), append(data, "--bootstrap")...)
@@ -174,7 +175,10 @@ type Session struct {
 // session starts a client, which ends with the test.
 func (s *Server) session(options ...string) *Session {
 	s.t.Helper()
-	args := append([]string{"--no-defaults", "--socket=" + s.Socket, "--user=root", "--batch", "--skip-column-names", "--unbuffered", "--default-character-set=utf8mb4"}, options...)
+	args := append([]string{
+		"--no-defaults", "--socket=" + s.Socket, "--user=root", "--batch", "--skip-column-names", "--unbuffered",
+		"--default-character-set=utf8mb4",
+	}, options...)
 	session := &Session{t: s.t, process: s.home.Command(find("mariadb"), append(args, "test")...)}
 	session.process.Stderr = &session.failure
 	var out io.ReadCloser

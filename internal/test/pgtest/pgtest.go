@@ -52,7 +52,10 @@ func Start(t testing.TB) *Server {
 		t.Skip("POSTGRESQL IS NOT TESTED AS A SOURCE: there is no user postgres to run it as")
 	}
 	s.Certificate, s.key = s.home.Certificate()
-	options := []string{"--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D", s.home.Path("data")}
+	options := []string{
+		"--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D",
+		s.home.Path("data"),
+	}
 	setup := fmt.Sprintf("CREATE DATABASE test\nCREATE ROLE %s LOGIN PASSWORD '%s'\n", Reader, strings.ReplaceAll(Password, "'", "''"))
 	recipe := fmt.Sprint(s.home.Run("", s.program("postgres"), "--version"), options[:len(options)-1], setup)
 	s.home.Data("postgresql", recipe, func() {

@@ -91,7 +91,8 @@ func (g *generator) scalarSubquery(k Kind, depth int, s scope) string {
 	}
 	if g.chance(3) {
 		q := g.name("q")
-		return fmt.Sprintf("(%sSELECT %s.c1 FROM (%s) AS %s (c1) ORDER BY 1 %s LIMIT 1)", with, q, g.query([]Kind{k}, depth-1, outer), q, choose(g, "NULLS LAST", "NULLS FIRST"))
+		return fmt.Sprintf("(%sSELECT %s.c1 FROM (%s) AS %s (c1) ORDER BY 1 %s LIMIT 1)", with, q, g.query([]Kind{k}, depth-1, outer), q,
+			choose(g, "NULLS LAST", "NULLS FIRST"))
 	}
 	from, inner := g.from(depth-1, outer)
 	inside := scope{inner: inner, outer: outer}

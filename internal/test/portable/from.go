@@ -59,7 +59,8 @@ func (g *generator) using() (sql string, fields []field) {
 	a, b := choose(g, g.catalog.Tables...), choose(g, g.catalog.Tables...)
 	alias, x, y := g.name("u"), choose(g, tableColumns...), choose(g, tableColumns...)
 	return fmt.Sprintf("(SELECT %s AS c1, a.%s AS c2, b.%s AS c3 FROM %s AS a %s %s AS b USING (%[1]s)) AS %[7]s",
-		column.name, x.name, y.name, a.Name, choose(g, "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), b.Name, alias), fieldsOf(alias, []Kind{column.kind, x.kind, y.kind})
+			column.name, x.name, y.name, a.Name, choose(g, "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), b.Name, alias),
+		fieldsOf(alias, []Kind{column.kind, x.kind, y.kind})
 }
 
 // join adds a relation to FROM.

@@ -124,7 +124,8 @@ func (f Function) YAML() string {
 		}
 		kind, returns = "\n  kind: table", "["+strings.Join(columns, ", ")+"]"
 	}
-	return fmt.Sprintf("- name: %s%s\n  from: sql\n  signature: { args: [%s], returns: %s }\n  body: |\n    %s\n", f.Name, kind, strings.Join(args, ", "), returns, f.Body)
+	return fmt.Sprintf("- name: %s%s\n  from: sql\n  signature: { args: [%s], returns: %s }\n  body: |\n    %s\n", f.Name, kind, strings.Join(args, ", "),
+		returns, f.Body)
 }
 
 // call makes a call of a scalar function of the kind, if there is one.

@@ -137,7 +137,8 @@ func (g *generator) first(kinds []Kind, depth int, outer []field) string {
 func (g *generator) distinctOn(kinds []Kind, depth int, outer []field) string {
 	g.use("DISTINCT ON")
 	q := g.name("q")
-	return fmt.Sprintf("SELECT DISTINCT ON (%s.c1) %s FROM (%s) AS %s%s", q, columnNames(q+".", len(kinds)), g.query(kinds, depth-1, outer), q, g.orderBy(len(kinds), 1))
+	return fmt.Sprintf("SELECT DISTINCT ON (%s.c1) %s FROM (%s) AS %s%s", q, columnNames(q+".", len(kinds)), g.query(kinds, depth-1, outer),
+		q, g.orderBy(len(kinds), 1))
 }
 
 // values makes a list of rows.
@@ -169,6 +170,7 @@ func (g *generator) recursive(kinds []Kind, depth int, outer []field) string {
 		}
 		next = append(next, cast(g.operator(k, 0, scope{inner: []field{fields[i]}, flat: true}), k))
 	}
-	return fmt.Sprintf("WITH RECURSIVE %[1]s (n, %[2]s) AS (SELECT 1, %[3]s UNION ALL SELECT %[1]s.n + 1, %[4]s FROM %[1]s WHERE %[1]s.n < %[5]s) SELECT %[6]s FROM %[1]s",
+	return fmt.Sprintf("WITH RECURSIVE %[1]s (n, %[2]s) AS (SELECT 1, %[3]s UNION ALL SELECT %[1]s.n + 1, %[4]s FROM %[1]s WHERE %[1]s.n < %[5]s) SELECT "+
+		"%[6]s FROM %[1]s",
 		w, columnNames("", len(kinds)), list(first), list(next), choose(g, "2", "4"), columnNames(w+".", len(kinds)))
 }

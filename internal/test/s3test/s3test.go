@@ -45,7 +45,8 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(s.Stop)
 	s.makeKey()
 	var err error
-	if s.client, err = minio.New(s.address, &minio.Options{Creds: credentials.NewStaticV4(s.Key, s.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath}); err != nil {
+	if s.client, err = minio.New(s.address,
+		&minio.Options{Creds: credentials.NewStaticV4(s.Key, s.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -78,7 +79,8 @@ func (s *Server) makeKey() {
 func (s *Server) iam(values url.Values) []byte {
 	s.t.Helper()
 	values.Set("Version", "2010-05-08")
-	return s.post("/", "application/x-www-form-urlencoded", "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0", values.Encode())
+	return s.post("/", "application/x-www-form-urlencoded", "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/iam/aws4_request, SignedHeaders=host, Signature=0",
+		values.Encode())
 }
 
 func (s *Server) post(path, contentType, authorization, body string) []byte {

@@ -45,7 +45,10 @@ type PoolOptions[C any] struct {
 
 // NewPool returns a pool without connections.
 func NewPool[C any](o PoolOptions[C]) (*Pool[C], error) {
-	pool, err := puddle.NewPool(&puddle.Config[C]{MaxSize: int32(o.Connections), Constructor: o.Connect, Destructor: o.Disconnect})
+	pool, err := puddle.NewPool(&puddle.Config[C]{
+		MaxSize: int32(o.Connections), Constructor: o.Connect,
+		Destructor: o.Disconnect,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +102,8 @@ func (p *Pool[C]) acquire(ctx context.Context, trusted time.Duration) (*puddle.R
 		r, err := p.Pool.Acquire(ctx)
 		switch {
 		case err != nil && ctx.Err() != nil && p.Stat().AcquiredResources() == p.Stat().MaxResources():
-			return nil, fault.New("params", "try again later, or raise params."+p.o.Param, "all %d connections to %s are in use", p.Stat().MaxResources(), p.o.Address).Retryable()
+			return nil, fault.New("params", "try again later, or raise params."+p.o.Param, "all %d connections to %s are in use",
+				p.Stat().MaxResources(), p.o.Address).Retryable()
 		case err != nil:
 			return nil, p.o.Fault(err)
 		case r.IdleDuration() < trusted || p.o.Ping(ctx, r.Value()) == nil:

@@ -71,7 +71,8 @@ func New[S Server](name, socket string, log *slog.Logger) (*Proxy[S], error) {
 	}
 	return &Proxy[S]{
 		Folder: dir.Path, Socket: path, Password: rand.Text(),
-		dir: dir, listener: l, log: log.With("proxy", name), servers: map[string]*registered[S]{}, clients: map[net.Conn]bool{},
+		dir: dir, listener: l, log: log.With("proxy", name), servers: map[string]*registered[S]{},
+		clients: map[net.Conn]bool{},
 	}, nil
 }
 

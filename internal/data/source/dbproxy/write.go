@@ -41,7 +41,8 @@ func Returned(r *engine.RowChange, changed *engine.Changed) func(row []*string) 
 		case int64(len(changed.Rows)) > r.MaxRows:
 			return engine.TooManyReturned(r.MaxRows)
 		case size > maxReturned:
-			return engine.NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out", "the rows of RETURNING take more than %d bytes; nothing was written", maxReturned)
+			return engine.NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out",
+				"the rows of RETURNING take more than %d bytes; nothing was written", maxReturned)
 		}
 		return nil
 	}

@@ -163,14 +163,16 @@ func (s *duckSource) openTable(ctx context.Context, db *resource.Database, t tab
 // reads the catalogs of all attached files for it: if one is damaged, there are none.
 func (s *duckSource) comments(ctx context.Context, db *resource.Database, t table) tables.Comments {
 	of := func(kind string) string {
-		return " WHERE comment IS NOT NULL AND database_name = " + engine.Literal(db.Alias) + " AND lower(schema_name) = lower(" + engine.Literal(cmp.Or(t.schema, "main")) +
+		return " WHERE comment IS NOT NULL AND database_name = " + engine.Literal(db.Alias) +
+			" AND lower(schema_name) = lower(" + engine.Literal(cmp.Or(t.schema, "main")) +
 			") AND lower(" + kind + "_name) = lower(" + engine.Literal(t.name) + ")"
 	}
 	c := tables.Comments{Columns: map[string]string{}}
 	if s.name == "sqlite" { // whose tables have no comments
 		return c
 	}
-	err := tables.Query(ctx, s.db, "SELECT NULL, comment FROM duckdb_tables()"+of("table")+" UNION ALL SELECT NULL, comment FROM duckdb_views()"+of("view")+
+	err := tables.Query(ctx, s.db, "SELECT NULL, comment FROM duckdb_tables()"+of("table")+
+		" UNION ALL SELECT NULL, comment FROM duckdb_views()"+of("view")+
 		" UNION ALL SELECT column_name, comment FROM duckdb_columns()"+of("table"), func(chunk *engine.Chunk) {
 		name, comment := chunk.Column(0), chunk.Column(1)
 		for i := range chunk.Len() {
@@ -189,10 +191,13 @@ func (s *duckSource) comments(ctx context.Context, db *resource.Database, t tabl
 
 // checkTable returns an error if a table that must be writable is a view.
 func (s *duckSource) checkTable(ctx context.Context, db *resource.Database, t table) error {
-	found, err := tables.Texts(ctx, s.db, "SELECT table_name FROM duckdb_tables() WHERE database_name = "+engine.Literal(db.Alias)+
-		" AND lower(schema_name) = lower("+engine.Literal(cmp.Or(t.schema, "main"))+") AND lower(table_name) = lower("+engine.Literal(t.name)+")")
+	found, err := tables.Texts(ctx, s.db, "SELECT table_name FROM duckdb_tables() WHERE database_name = "+
+		engine.Literal(db.Alias)+
+		" AND lower(schema_name) = lower("+engine.Literal(cmp.Or(t.schema, "main"))+") AND lower(table_name) = lower("+
+		engine.Literal(t.name)+")")
 	if err == nil && len(found) == 0 {
-		return fault.New("access", "name the table that the view reads, or set access: read", "%q is a view, which cannot be written", t.name)
+		return fault.New("access", "name the table that the view reads, or set access: read",
+			"%q is a view, which cannot be written", t.name)
 	}
 	return err
 }
@@ -263,9 +268,11 @@ func (s *duckSource) checkDatabase(path, at string) error {
 
 // missingTable reports a missing table, with the tables of the file.
 func (s *duckSource) missingTable(ctx context.Context, db *resource.Database, t table) error {
-	names, _ := tables.Texts(ctx, s.db, "SELECT CASE WHEN schema_name = 'main' THEN table_name ELSE schema_name || '.' || table_name END FROM "+
-		"(SELECT schema_name, table_name, database_name FROM duckdb_tables() UNION ALL SELECT schema_name, view_name, database_name "+
-		"FROM duckdb_views() WHERE NOT internal) WHERE database_name = "+engine.Literal(db.Alias)+" ORDER BY ALL LIMIT 100")
+	names, _ := tables.Texts(ctx,
+		s.db, "SELECT CASE WHEN schema_name = 'main' THEN table_name ELSE schema_name || '.' || table_name END FROM "+
+			"(SELECT schema_name, table_name, database_name FROM duckdb_tables() UNION ALL SELECT schema_name, view_name, "+
+			"database_name "+
+			"FROM duckdb_views() WHERE NOT internal) WHERE database_name = "+engine.Literal(db.Alias)+" ORDER BY ALL LIMIT 100")
 	want := t.name
 	if t.schema != "" {
 		want = t.schema + "." + want
@@ -312,7 +319,10 @@ func (f *files) attach(ctx context.Context, t table, write bool) (*resource.Data
 	if !readOnly {
 		prefix, key = "written", real // other processes cannot attach it
 	}
-	db, err = f.attacher.Attach(ctx, prefix, resource.File{Path: t.prefix + path, Type: cmp.Or(t.fileType, f.fileType), ReadOnly: readOnly}, func(db *resource.Database) { f.detach(key, db) })
+	db, err = f.attacher.Attach(ctx, prefix, resource.File{
+		Path: t.prefix + path, Type: cmp.Or(t.fileType, f.fileType),
+		ReadOnly: readOnly,
+	}, func(db *resource.Database) { f.detach(key, db) })
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
 	}

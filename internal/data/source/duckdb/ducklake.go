@@ -28,7 +28,9 @@ var DuckLakeParams = append([]spicepod.Param{
 }, lakeStore.Params()...)
 
 // NewDuckLake returns a connector for tables of DuckLake, which are read only.
-func NewDuckLake(db *engine.DB, attacher *resource.Attacher, roots source.Roots, objects *objectstore.Proxy) LakeConnector {
+func NewDuckLake(db *engine.DB, attacher *resource.Attacher, roots source.Roots,
+	objects *objectstore.Proxy,
+) LakeConnector {
 	c := newConnector(kind{name: "ducklake", extension: DuckLakeExtension, params: DuckLakeParams}, db, attacher, roots)
 	c.objects = objects
 	return LakeConnector{c}
@@ -48,9 +50,11 @@ func (s *duckSource) findLake() (table, error) {
 	t.path, t.fileType = s.d.From.Absolute(path), "ducklake"
 	switch {
 	case text == "":
-		return t, fault.New("params", "set "+at+" to the catalog, such as metadata.ducklake or sqlite:metadata.sqlite", "the connector needs the catalog of the table")
+		return t, fault.New("params", "set "+at+" to the catalog, such as metadata.ducklake or sqlite:metadata.sqlite",
+			"the connector needs the catalog of the table")
 	case isURL && !strings.Contains(scheme, "/"):
-		return t, fault.New(at, "write the path of a DuckDB file, or sqlite: and the path of a SQLite file", "catalogs at %s: are not served", scheme)
+		return t, fault.New(at, "write the path of a DuckDB file, or sqlite: and the path of a SQLite file",
+			"catalogs at %s: are not served", scheme)
 	case isSQLite:
 		t.prefix = "sqlite:"
 		if err := source.NeedsExtension(s.db, SQLiteExtension); err != nil {
@@ -62,7 +66,8 @@ func (s *duckSource) findLake() (table, error) {
 
 // serveData makes the data of a catalog readable, if it is in a store.
 func (s *duckSource) serveData(ctx context.Context, db *resource.Database) ([]*resource.Resource, error) {
-	path, err := tables.Texts(ctx, s.db, "SELECT value FROM "+engine.Identifier("__ducklake_metadata_"+db.Alias)+".ducklake_metadata WHERE key = 'data_path' AND scope IS NULL")
+	path, err := tables.Texts(ctx, s.db, "SELECT value FROM "+engine.Identifier("__ducklake_metadata_"+db.Alias)+
+		".ducklake_metadata WHERE key = 'data_path' AND scope IS NULL")
 	switch {
 	case err != nil:
 		return nil, fault.FromDuckDB(err)
@@ -81,7 +86,8 @@ func (s *duckSource) serveData(ctx context.Context, db *resource.Database) ([]*r
 	}
 	bucket, key, _ := strings.Cut(strings.TrimSuffix(rest, "/")+"/", "/")
 	if !objectstore.ValidBucket(bucket) || !objectstore.CleanKey(key) {
-		return nil, fault.New("params."+lakeConnection, "", "the catalog has its data at %q, which is not a folder of a store", path[0])
+		return nil, fault.New("params."+lakeConnection,
+			"", "the catalog has its data at %q, which is not a folder of a store", path[0])
 	}
 	store, err := lakeStore.Compile(s.d.Params)
 	if err != nil {

@@ -64,10 +64,13 @@ func (c LakeConnector) List(ctx context.Context, d source.Declaration, o source.
 	return s.list(ctx, db, more, o)
 }
 
-func (s *duckSource) list(ctx context.Context, db *resource.Database, params spicepod.Params, o source.ListOptions) (*source.Listing, error) {
+func (s *duckSource) list(ctx context.Context, db *resource.Database, params spicepod.Params,
+	o source.ListOptions,
+) (*source.Listing, error) {
 	l, columns := &source.Listing{}, 0
 	others := map[string]bool{}
-	err := tables.Query(ctx, s.db, listLake+engine.Literal(db.Alias)+" ORDER BY 1, 2, c.column_index", func(chunk *engine.Chunk) {
+	err := tables.Query(ctx, s.db, listLake+engine.Literal(db.Alias)+
+		" ORDER BY 1, 2, c.column_index", func(chunk *engine.Chunk) {
 		text := func(column, row int) string {
 			if v := chunk.Column(column); v.Valid(row) {
 				return string(v.Bytes(row))
@@ -88,11 +91,15 @@ func (s *duckSource) list(ctx context.Context, db *resource.Database, params spi
 				if len(l.Tables) > o.Tables {
 					continue
 				}
-				l.Tables = append(l.Tables, source.ListedTable{Schema: schema, Name: name, From: s.name + ":" + schema + "." + name, Params: params, Comment: text(2, i)})
+				l.Tables = append(l.Tables, source.ListedTable{
+					Schema: schema, Name: name, From: s.name + ":" + schema + "." + name,
+					Params: params, Comment: text(2, i),
+				})
 				last++
 			}
 			if columns++; columns <= o.Columns {
-				l.Tables[last].Columns = append(l.Tables[last].Columns, tables.Column{Name: text(3, i), Type: text(4, i), Description: text(5, i)})
+				l.Tables[last].Columns = append(l.Tables[last].Columns,
+					tables.Column{Name: text(3, i), Type: text(4, i), Description: text(5, i)})
 			}
 		}
 	})

@@ -110,7 +110,8 @@ func (c *Cache) Once(e *Entry) *File {
 
 // Create creates a file of a key for [Cache.Update].
 func (c *Cache) Create(key, extension string) (*os.File, error) {
-	return os.OpenFile(c.path(fmt.Sprintf("%s-%016x%s", key, rand.Uint64(), extension)), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	return os.OpenFile(c.path(fmt.Sprintf("%s-%016x%s", key, rand.Uint64(), extension)),
+		os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 }
 
 // get returns the entry of a key if its file exists, or nil.

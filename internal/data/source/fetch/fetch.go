@@ -63,7 +63,10 @@ func Transfer(ctx context.Context, limit time.Duration, err error) *Error {
 	if errors.Is(err, ErrSlow) || errors.Is(context.Cause(ctx), ErrSlow) {
 		return &Error{Message: fmt.Sprintf("the server took longer than %s (params.client_timeout)", limit), Again: true}
 	}
-	return &Error{Message: httpx.Cause(err).Error(), Hint: transferHint(err), Again: ctx.Err() == nil && !httpx.Permanent(err)}
+	return &Error{
+		Message: httpx.Cause(err).Error(), Hint: transferHint(err),
+		Again: ctx.Err() == nil && !httpx.Permanent(err),
+	}
 }
 
 // transferHint says what to do about an error of a request.

@@ -122,7 +122,8 @@ func (s *fileSource) folder(ctx context.Context, dir string) (fileformat.Files, 
 		}
 		wanted = "." + strings.TrimPrefix(strings.ToLower(text), ".")
 		if strings.ContainsAny(wanted, "*?[/\\") {
-			return fileformat.Files{}, fault.New("params.file_extension", "write an extension such as csv", "%q is not an extension", text)
+			return fileformat.Files{},
+				fault.New("params.file_extension", "write an extension such as csv", "%q is not an extension", text)
 		}
 	}
 	all, err := s.glob(ctx, []string{filepath.Join(fileformat.EscapeGlob(dir), "**")})

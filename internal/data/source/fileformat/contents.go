@@ -55,7 +55,8 @@ func contradiction(s scan, name string, head, tail []byte) *fault.Fault {
 	is := func(magic []byte) bool { return bytes.HasPrefix(head, magic) }
 	switch {
 	case s.format == parquetFormat && !is(parquet):
-		return fault.New("from", "set params.file_format to its format, or write it again", "the file %q is not a Parquet file", name)
+		return fault.New("from", "set params.file_format to its format, or write it again",
+			"the file %q is not a Parquet file", name)
 	case s.format == parquetFormat && !bytes.HasSuffix(tail, parquet):
 		return fault.New("from", "copy or write it again", "the end of the Parquet file %q is missing", name)
 	case s.format == parquetFormat:
@@ -63,13 +64,17 @@ func contradiction(s scan, name string, head, tail []byte) *fault.Fault {
 	case is(parquet):
 		return fault.New("from", "set params.file_format: parquet", "the file %q is a Parquet file", name)
 	case is(zipped):
-		return fault.New("from", "unpack the archive, or save the sheet as CSV", "the file %q is a ZIP archive or a spreadsheet", name)
+		return fault.New("from", "unpack the archive, or save the sheet as CSV",
+			"the file %q is a ZIP archive or a spreadsheet", name)
 	case is(gzipped) && compression == "" && !s.has("compression"):
-		return fault.New("from", "add .gz to its name, or set params.compression: gzip", "the file %q is compressed with gzip", name)
+		return fault.New("from", "add .gz to its name, or set params.compression: gzip",
+			"the file %q is compressed with gzip", name)
 	case compression == ".gz" && !is(gzipped) && !s.has("compression"):
-		return fault.New("from", "remove .gz from its name, or compress it with gzip", "the file %q is not compressed with gzip", name)
+		return fault.New("from", "remove .gz from its name, or compress it with gzip",
+			"the file %q is not compressed with gzip", name)
 	case !s.readsCSV() && is(utf8Mark):
-		return fault.New("from", "remove its first three bytes: write the file as UTF-8 without BOM", "the JSON file %q begins with a byte order mark", name)
+		return fault.New("from", "remove its first three bytes: write the file as UTF-8 without BOM",
+			"the JSON file %q begins with a byte order mark", name)
 	}
 	return nil
 }
@@ -106,9 +111,11 @@ func lineEnds(path string) error {
 	unix, old := bytes.Count(text, []byte("\n"))-windows, bytes.Count(text, []byte("\r"))-windows
 	switch {
 	case windows > 0 && unix > 0:
-		return fault.New("from", "convert it to one kind of line ends, or set params.strict_mode: false", "some lines of the file %q end with CR LF, and some with LF", path)
+		return fault.New("from", "convert it to one kind of line ends, or set params.strict_mode: false",
+			"some lines of the file %q end with CR LF, and some with LF", path)
 	case old > 0 && windows+unix > 0:
-		return fault.New("from", "quote the values that contain it, or convert the line ends", "the file %q has a CR without LF in a line", path)
+		return fault.New("from", "quote the values that contain it, or convert the line ends",
+			"the file %q has a CR without LF in a line", path)
 	}
 	return nil
 }
@@ -119,12 +126,15 @@ func (f Files) wideDecimals(ctx context.Context, db *engine.DB, s scan, columns 
 	if s.format != parquetFormat || !hasType(columns, "DOUBLE") {
 		return nil
 	}
-	list, err := tables.Texts(ctx, db, fmt.Sprintf("SELECT name || ' is decimal(' || precision || ', ' || scale || ')' FROM parquet_schema(%s) WHERE converted_type = 'DECIMAL' AND precision > 38",
-		literalList(s.files[:1])))
+	list, err := tables.Texts(ctx,
+		db, fmt.Sprintf("SELECT name || ' is decimal(' || precision || ', ' || scale || ')' FROM parquet_schema(%s) WHERE "+
+			"converted_type = 'DECIMAL' AND precision > 38",
+			literalList(s.files[:1])))
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	return fault.New("from", "write the column with at most 38 digits, or as text", "column %s, and DuckDB reads at most 38 digits", list[0])
+	return fault.New("from", "write the column with at most 38 digits, or as text",
+		"column %s, and DuckDB reads at most 38 digits", list[0])
 }
 
 // maxNesting is how many levels the type of a column may have: workers send no more.
@@ -134,7 +144,8 @@ const maxNesting = 60
 func tooDeep(columns []engine.Column) error {
 	for _, c := range columns {
 		if n := levels(c.Type); n > maxNesting {
-			return fault.New("from", fmt.Sprintf("set params.json_maximum_depth: %d, so that what is deeper stays JSON", maxNesting/2), "column %q is nested %d levels deep; the limit is %d", c.Name, n, maxNesting)
+			return fault.New("from", fmt.Sprintf("set params.json_maximum_depth: %d, so that what is deeper stays JSON",
+				maxNesting/2), "column %q is nested %d levels deep; the limit is %d", c.Name, n, maxNesting)
 		}
 	}
 	return nil

@@ -43,7 +43,10 @@ type Format struct {
 func Formats() []Format {
 	var all []Format
 	for _, f := range formats {
-		one := Format{Name: f.name, Extensions: f.extensions, Options: f.options, Aliases: map[string][]string{}, Prefixes: f.prefixes}
+		one := Format{
+			Name: f.name, Extensions: f.extensions, Options: f.options, Aliases: map[string][]string{},
+			Prefixes: f.prefixes,
+		}
 		for _, aliases := range []map[string]string{f.aliases, commonAliases} {
 			for _, alias := range slices.Sorted(maps.Keys(aliases)) {
 				one.Aliases[aliases[alias]] = append(one.Aliases[aliases[alias]], alias)
@@ -191,7 +194,8 @@ func literalList(list []string) string {
 // commonOptions are the options of every format.
 var commonOptions = map[string]spicepod.ParamType{
 	"filename": spicepod.ParamFlag, "union_by_name": spicepod.ParamBool,
-	"hive_partitioning": spicepod.ParamBool, "hive_types": spicepod.ParamTextMap, "hive_types_autocast": spicepod.ParamBool,
+	"hive_partitioning": spicepod.ParamBool, "hive_types": spicepod.ParamTextMap,
+	"hive_types_autocast": spicepod.ParamBool,
 }
 
 var commonAliases = map[string]string{
@@ -286,11 +290,14 @@ func (f *format) optionName(key string, own []string) (string, *fault.Fault) {
 	for _, other := range formats {
 		for _, p := range other.prefixes {
 			if strings.HasPrefix(key, p) && !slices.Contains(f.prefixes, p) {
-				return "", fault.OfKey("params."+key, "remove it, or set params.file_format", "params.%s is an option of %s files, but the file is read as %s", key, other.name, f.name)
+				return "", fault.OfKey("params."+key, "remove it, or set params.file_format",
+					"params.%s is an option of %s files, but the file is read as %s", key, other.name, f.name)
 			}
 		}
 	}
-	return "", fault.OfKey("params."+key, nearest.Hint(key, f.known(own), "remove it; "+f.name+" files have "+strings.Join(slices.Sorted(maps.Keys(f.options)), ", ")), "params.%s is not an option of %s files", key, f.name)
+	return "", fault.OfKey("params."+key,
+		nearest.Hint(key, f.known(own), "remove it; "+f.name+" files have "+
+			strings.Join(slices.Sorted(maps.Keys(f.options)), ", ")), "params.%s is not an option of %s files", key, f.name)
 }
 
 // known returns the names of params for suggestions, those of Spice first.

@@ -14,11 +14,15 @@ import (
 // object on each line (.ndjson, .jsonl).
 
 var jsonOptions = withCommon(map[string]spicepod.ParamType{
-	"format": spicepod.ParamText, "records": spicepod.ParamText, "columns": spicepod.ParamTextMap, "maximum_depth": spicepod.ParamInt,
-	"maximum_object_size": spicepod.ParamInt, "ignore_errors": spicepod.ParamBool, "dateformat": spicepod.ParamText, "timestampformat": spicepod.ParamText,
-	"sample_size": spicepod.ParamInt, "compression": spicepod.ParamText, "convert_strings_to_integers": spicepod.ParamBool,
-	"field_appearance_threshold": spicepod.ParamNumber, "map_inference_threshold": spicepod.ParamInt, "maximum_sample_files": spicepod.ParamInt,
-	"auto_detect": spicepod.ParamBool,
+	"format": spicepod.ParamText, "records": spicepod.ParamText, "columns": spicepod.ParamTextMap,
+	"maximum_depth":       spicepod.ParamInt,
+	"maximum_object_size": spicepod.ParamInt, "ignore_errors": spicepod.ParamBool, "dateformat": spicepod.ParamText,
+	"timestampformat": spicepod.ParamText,
+	"sample_size":     spicepod.ParamInt, "compression": spicepod.ParamText,
+	"convert_strings_to_integers": spicepod.ParamBool,
+	"field_appearance_threshold":  spicepod.ParamNumber, "map_inference_threshold": spicepod.ParamInt,
+	"maximum_sample_files": spicepod.ParamInt,
+	"auto_detect":          spicepod.ParamBool,
 })
 
 var jsonAliases = map[string]string{
@@ -39,7 +43,10 @@ var ndjsonFormat = &format{
 var parquetFormat = &format{
 	name: "parquet", reader: "read_parquet", prefixes: []string{"parquet_"}, extensions: []string{".parquet", ".pq"},
 	mediaTypes: []string{"application/vnd.apache.parquet", "application/parquet", "application/x-parquet"},
-	options:    withCommon(map[string]spicepod.ParamType{"binary_as_string": spicepod.ParamBool, "file_row_number": spicepod.ParamBool}),
+	options: withCommon(map[string]spicepod.ParamType{
+		"binary_as_string": spicepod.ParamBool,
+		"file_row_number":  spicepod.ParamBool,
+	}),
 }
 
 // CSV and TSV files have a header, and no line before it is skipped, unless
@@ -47,11 +54,15 @@ var parquetFormat = &format{
 // delimiter is a comma, or what DuckDB detects if the header has no comma.
 
 var csvOptions = withCommon(map[string]spicepod.ParamType{
-	"header": spicepod.ParamBool, "delim": spicepod.ParamText, "sep": spicepod.ParamText, "quote": spicepod.ParamText, "escape": spicepod.ParamText, "comment": spicepod.ParamText,
+	"header": spicepod.ParamBool, "delim": spicepod.ParamText, "sep": spicepod.ParamText, "quote": spicepod.ParamText,
+	"escape": spicepod.ParamText, "comment": spicepod.ParamText,
 	"nullstr": spicepod.ParamTexts, "dateformat": spicepod.ParamText, "timestampformat": spicepod.ParamText,
-	"columns": spicepod.ParamTextMap, "types": spicepod.ParamTextsMap, "names": spicepod.ParamTexts, "all_varchar": spicepod.ParamBool, "skip": spicepod.ParamInt,
-	"ignore_errors": spicepod.ParamBool, "null_padding": spicepod.ParamBool, "strict_mode": spicepod.ParamBool, "max_line_size": spicepod.ParamInt,
-	"sample_size": spicepod.ParamInt, "files_to_sniff": spicepod.ParamInt, "encoding": spicepod.ParamText, "compression": spicepod.ParamText, "new_line": spicepod.ParamText,
+	"columns": spicepod.ParamTextMap, "types": spicepod.ParamTextsMap, "names": spicepod.ParamTexts,
+	"all_varchar": spicepod.ParamBool, "skip": spicepod.ParamInt,
+	"ignore_errors": spicepod.ParamBool, "null_padding": spicepod.ParamBool, "strict_mode": spicepod.ParamBool,
+	"max_line_size": spicepod.ParamInt,
+	"sample_size":   spicepod.ParamInt, "files_to_sniff": spicepod.ParamInt, "encoding": spicepod.ParamText,
+	"compression": spicepod.ParamText, "new_line": spicepod.ParamText,
 	"decimal_separator": spicepod.ParamText, "thousands": spicepod.ParamText, "normalize_names": spicepod.ParamBool,
 	"allow_quoted_nulls": spicepod.ParamBool, "force_not_null": spicepod.ParamTexts, "auto_detect": spicepod.ParamBool,
 	"auto_type_candidates": spicepod.ParamTexts, "buffer_size": spicepod.ParamInt, "parallel": spicepod.ParamBool,
@@ -99,10 +110,13 @@ func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan
 	detected, other := describe(s)
 	if err == nil && (other != nil || len(detected) < 2) {
 		at := strings.IndexAny(columns[0].Name, delimiters)
-		hint := fmt.Sprintf("set params.csv_delimiter: %q, and params.null_padding: true to fill short rows; or params.csv_delimiter: \",\" if it has one column", columns[0].Name[at:at+1])
-		return s, nil, fault.New("from", hint, "read with commas, the file has one column, %q, and no other delimiter fits all rows", columns[0].Name)
+		hint := fmt.Sprintf("set params.csv_delimiter: %q, and params.null_padding: true to fill short rows; or "+
+			"params.csv_delimiter: \",\" if it has one column", columns[0].Name[at:at+1])
+		return s, nil, fault.New("from",
+			hint, "read with commas, the file has one column, %q, and no other delimiter fits all rows", columns[0].Name)
 	}
-	if other != nil || len(detected) < 2 || slices.ContainsFunc(detected, func(c engine.Column) bool { return strings.Contains(c.Name, ",") }) {
+	if other != nil || len(detected) < 2 ||
+		slices.ContainsFunc(detected, func(c engine.Column) bool { return strings.Contains(c.Name, ",") }) {
 		return comma, columns, err
 	}
 	return s, detected, nil

@@ -70,7 +70,8 @@ func (f Files) showNames(s scan) string {
 	if text, ok := strings.CutPrefix(column, "'"); ok {
 		name = engine.Identifier(strings.ReplaceAll(strings.TrimSuffix(text, "'"), "''", "'"))
 	}
-	return fmt.Sprintf(" REPLACE (%s || substr(%s, %d) AS %s)", engine.Literal(f.ShownPrefix), name, len([]rune(f.Prefix))+1, name)
+	return fmt.Sprintf(" REPLACE (%s || substr(%s, %d) AS %s)", engine.Literal(f.ShownPrefix), name,
+		len([]rune(f.Prefix))+1, name)
 }
 
 var paramFileFormat = spicepod.Param{Name: "file_format", Doc: "Format of the files, if their names do not show it."}
@@ -139,7 +140,10 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 		return nil, err
 	}
 	query := "SELECT *" + found.showNames(s) + " FROM " + r.typed(s, columns).SQL()
-	opened := &source.Opened{Query: query, Columns: columns, Format: f.name, Bytes: found.Bytes, Remarks: r.remarks(ctx, db, s, columns, found)}
+	opened := &source.Opened{
+		Query: query, Columns: columns, Format: f.name, Bytes: found.Bytes,
+		Remarks: r.remarks(ctx, db, s, columns, found),
+	}
 	if other := otherColumns(s, columns, found, describe); other != nil {
 		opened.Remarks = append(opened.Remarks, other)
 	}
@@ -164,7 +168,8 @@ func unknownFormat(name string) *fault.Fault {
 	case ".avro", ".orc", ".feather", ".arrow", ".xml":
 		return fault.New("from", "convert it to Parquet, CSV or JSON", "files of the format %s are not read", extension[1:])
 	}
-	return fault.New("from", "set params.file_format: one of "+servedFormats, "the name %q does not show the format of the file", name)
+	return fault.New("from", "set params.file_format: one of "+servedFormats,
+		"the name %q does not show the format of the file", name)
 }
 
 // Patterns returns globs for the files of one format in a folder, where names
@@ -290,7 +295,8 @@ func findRagged(path string, s scan) *fault.Fault {
 	var in io.Reader = file
 	if strings.HasSuffix(path, ".gz") {
 		if in, err = gzip.NewReader(file); err != nil {
-			return fault.New("from", "compress the file with gzip, or remove .gz from its name", "file %q is not a gzip file: %s", path, err)
+			return fault.New("from", "compress the file with gzip, or remove .gz from its name",
+				"file %q is not a gzip file: %s", path, err)
 		}
 	}
 	r := csv.NewReader(io.LimitReader(in, diagnoseBytes))

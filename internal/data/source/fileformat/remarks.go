@@ -30,12 +30,15 @@ const mostWhole = 16 << 20
 
 // whole returns the scan that finds types in all rows, with its columns, if these differ from
 // the columns of s.
-func whole(found Files, s scan, columns []engine.Column, describe func(scan) ([]engine.Column, error)) (scan, []engine.Column) {
+func whole(found Files, s scan, columns []engine.Column,
+	describe func(scan) ([]engine.Column, error),
+) (scan, []engine.Column) {
 	size := found.Bytes
 	if _, compression := splitExtension(found.Found[0]); compression != "" {
 		size *= 8
 	}
-	if s.format == parquetFormat || !found.local() || size > mostWhole || s.has("sample_size") || s.has("columns") || s.has("auto_detect") {
+	if s.format == parquetFormat || !found.local() || size > mostWhole || s.has("sample_size") || s.has("columns") ||
+		s.has("auto_detect") {
 		return s, columns
 	}
 	all := s.with("sample_size", "-1")
@@ -62,7 +65,9 @@ const (
 var missingWords = []string{"na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "-", "?", "."}
 
 // remarks returns warnings about the values of files of text.
-func (r *Reader) remarks(ctx context.Context, db *engine.DB, s scan, columns []engine.Column, found Files) (list []error) {
+func (r *Reader) remarks(ctx context.Context, db *engine.DB, s scan, columns []engine.Column,
+	found Files,
+) (list []error) {
 	if s.format == parquetFormat || !found.local() || s.has("columns") || s.has("all_varchar") {
 		return nil
 	}
@@ -94,13 +99,17 @@ func (r *Reader) remarks(ctx context.Context, db *engine.DB, s scan, columns []e
 			}
 			add(hint, "the file %q has no rows", name)
 		case "missing":
-			add(fmt.Sprintf("set params.csv_null_value: ['', %s], so that the column has numbers", detail), "column %q of file %q has numbers and the text %s, and is read as text", column, name, detail)
+			add(fmt.Sprintf("set params.csv_null_value: ['', %s], so that the column has numbers", detail),
+				"column %q of file %q has numbers and the text %s, and is read as text", column, name, detail)
 		case "comma":
-			add(`set params.csv_decimal_separator: ","`, "column %q of file %q has numbers with a decimal comma, and is read as text", column, name)
+			add(`set params.csv_decimal_separator: ","`,
+				"column %q of file %q has numbers with a decimal comma, and is read as text", column, name)
 		case "thousands":
-			add(`set params.csv_thousands: ","`, "column %q of file %q has numbers with thousands separators, and is read as text", column, name)
+			add(`set params.csv_thousands: ","`,
+				"column %q of file %q has numbers with thousands separators, and is read as text", column, name)
 		case "digits":
-			add(fmt.Sprintf("declare it: columns: [{name: %s, type: 'decimal(38,0)'}], or utf8", column), "column %q of file %q has whole numbers beyond 64 bits, and is read as DOUBLE, which loses digits", column, name)
+			add(fmt.Sprintf("declare it: columns: [{name: %s, type: 'decimal(38,0)'}], or utf8", column),
+				"column %q of file %q has whole numbers beyond 64 bits, and is read as DOUBLE, which loses digits", column, name)
 		case "date":
 			f := r.dateRemark(ctx, db, s, column, name)
 			if f != nil {
@@ -112,16 +121,23 @@ func (r *Reader) remarks(ctx context.Context, db *engine.DB, s scan, columns []e
 }
 
 // headerRemarks judges the names of the columns.
-func headerRemarks(s scan, columns []engine.Column, settings []setting, name string, add func(hint, format string, args ...any)) {
+func headerRemarks(s scan, columns []engine.Column, settings []setting, name string,
+	add func(hint, format string, args ...any),
+) {
 	byUser := slices.ContainsFunc(settings, func(x setting) bool { return x.name == "names" })
-	numbers := !slices.ContainsFunc(columns, func(c engine.Column) bool { _, err := strconv.ParseFloat(c.Name, 64); return err != nil })
+	numbers := !slices.ContainsFunc(columns, func(c engine.Column) bool {
+		_, err := strconv.ParseFloat(c.Name, 64)
+		return err != nil
+	})
 	first := strings.ReplaceAll(columns[0].Name, " ", "")
 	switch {
 	case byUser || s.value("header") != "true":
 	case strings.HasPrefix(first, `{"`) || strings.HasPrefix(first, `[{`):
-		add("set params.file_format: json", "the file %q begins like JSON, and its first line is read as the names of columns", name)
+		add("set params.file_format: json",
+			"the file %q begins like JSON, and its first line is read as the names of columns", name)
 	case numbers:
-		add("set params.csv_has_header: false, if its first line is a row", "the names of all columns of file %q are numbers", name)
+		add("set params.csv_has_header: false, if its first line is a row",
+			"the names of all columns of file %q are numbers", name)
 	}
 }
 
@@ -130,7 +146,9 @@ func headerRemarks(s scan, columns []engine.Column, settings []setting, name str
 func (r *Reader) samples(s scan, columns []engine.Column) string {
 	var checks, read []string
 	declared := func(c engine.Column) bool {
-		return slices.ContainsFunc(r.columns, func(d spicepod.DatasetColumn) bool { return d.Type != "" && strings.EqualFold(d.Name, c.Name) })
+		return slices.ContainsFunc(r.columns, func(d spicepod.DatasetColumn) bool {
+			return d.Type != "" && strings.EqualFold(d.Name, c.Name)
+		})
 	}
 	if slices.ContainsFunc(columns, func(c engine.Column) bool { return !declared(c) }) {
 		checks = append(checks, "CASE WHEN count(*) = 0 THEN 'rows' END")
@@ -146,12 +164,16 @@ func (r *Reader) samples(s scan, columns []engine.Column) string {
 			checks = append(checks, textChecks(i, v))
 		case c.Type.ID == engine.Double:
 			exact := fmt.Sprintf("TRY_CAST(%s AS HUGEINT)", v)
-			checks = append(checks, fmt.Sprintf("CASE WHEN bool_or(regexp_full_match(%[2]s, '%[3]s') AND (%[4]s IS NULL OR TRY_CAST(CAST(%[2]s AS DOUBLE) AS HUGEINT) IS DISTINCT FROM %[4]s)) THEN 'digits %[1]d' END", i, v, wholeNumber, exact))
-		case (c.Type.ID == engine.Date || c.Type.ID == engine.Timestamp) && s.readsCSV() && !s.has("dateformat") && !s.has("timestampformat"):
+			checks = append(checks,
+				fmt.Sprintf("CASE WHEN bool_or(regexp_full_match(%[2]s, '%[3]s') AND (%[4]s IS NULL OR TRY_CAST(CAST(%[2]s AS "+
+					"DOUBLE) AS HUGEINT) IS DISTINCT FROM %[4]s)) THEN 'digits %[1]d' END", i, v, wholeNumber, exact))
+		case (c.Type.ID == engine.Date || c.Type.ID == engine.Timestamp) && s.readsCSV() && !s.has("dateformat") &&
+			!s.has("timestampformat"):
 			part := func(n int) string {
 				return fmt.Sprintf(`TRY_CAST(regexp_extract(%s, '^(\d{1,2})[/.-](\d{1,2})[/.-]', %d) AS INTEGER)`, v, n)
 			}
-			checks = append(checks, fmt.Sprintf("CASE WHEN bool_and(regexp_full_match(%[2]s, '%[3]s')) AND max(greatest(%[4]s, %[5]s)) <= 12 AND bool_or(%[4]s <> %[5]s) THEN 'date %[1]d' END",
+			checks = append(checks, fmt.Sprintf("CASE WHEN bool_and(regexp_full_match(%[2]s, '%[3]s')) AND max(greatest(%[4]s, "+
+				"%[5]s)) <= 12 AND bool_or(%[4]s <> %[5]s) THEN 'date %[1]d' END",
 				i, v, dayOrMonth, part(1), part(2)))
 		}
 		if len(checks) > before && !s.readsCSV() {
@@ -162,7 +184,8 @@ func (r *Reader) samples(s scan, columns []engine.Column) string {
 	if !s.readsCSV() {
 		from = "SELECT " + strings.Join(append(read, "1 AS one"), ", ") + " FROM " + s.texts().SQL()
 	}
-	return fmt.Sprintf("SELECT x FROM (SELECT unnest([%s]) AS x FROM (%s LIMIT %d)) WHERE x IS NOT NULL", strings.Join(checks, ", "), from, sampledRows)
+	return fmt.Sprintf("SELECT x FROM (SELECT unnest([%s]) AS x FROM (%s LIMIT %d)) WHERE x IS NOT NULL",
+		strings.Join(checks, ", "), from, sampledRows)
 }
 
 // textChecks returns the check of a column of text.
@@ -171,8 +194,10 @@ func textChecks(i int, v string) string {
 	matches := func(pattern string) string { return "regexp_full_match(" + v + ", '" + pattern + "')" }
 	missing := "lower(" + v + ") IN (" + strings.Trim(literalList(missingWords), "[]") + ")"
 	filled, numbers := count(v+" <> ''"), count(v+" <> '' AND "+matches(plainNumber))
-	return fmt.Sprintf("CASE WHEN %[3]s > 0 AND %[4]s > 0 AND %[3]s + %[4]s = %[2]s THEN 'missing %[1]d ' || string_agg(DISTINCT %[7]s, ', ' ORDER BY %[7]s) FILTER (%[8]s)"+
-		" WHEN %[6]s > 0 AND %[3]s + %[6]s = %[2]s THEN 'thousands %[1]d' WHEN %[5]s > 0 AND %[3]s + %[5]s = %[2]s THEN 'comma %[1]d' END",
+	return fmt.Sprintf("CASE WHEN %[3]s > 0 AND %[4]s > 0 AND %[3]s + %[4]s = %[2]s THEN 'missing %[1]d ' || "+
+		"string_agg(DISTINCT %[7]s, ', ' ORDER BY %[7]s) FILTER (%[8]s)"+
+		" WHEN %[6]s > 0 AND %[3]s + %[6]s = %[2]s THEN 'thousands %[1]d' WHEN %[5]s > 0 AND %[3]s + %[5]s = %[2]s THEN "+
+		"'comma %[1]d' END",
 		i, filled, numbers, count(missing), count(matches(decimalComma)), count(matches(thousands)), v, missing)
 }
 
@@ -182,7 +207,11 @@ func (s scan) texts() scan {
 		return slices.DeleteFunc(slices.Clone(s.settings), func(x setting) bool { return slices.Contains(names, x.name) })
 	}
 	if s.readsCSV() {
-		return scan{s.format, s.files, append(kept("types", "dateformat", "timestampformat", "auto_type_candidates", "decimal_separator", "thousands"), setting{"all_varchar", "true"})}
+		return scan{
+			s.format, s.files,
+			append(kept("types", "dateformat", "timestampformat", "auto_type_candidates", "decimal_separator", "thousands"),
+				setting{"all_varchar", "true"}),
+		}
 	}
 	f := *s.format
 	f.reader = "read_json_objects"
@@ -210,14 +239,16 @@ func (r *Reader) dateRemark(ctx context.Context, db *engine.DB, s scan, column, 
 	if strings.Index(formats[0], "%m") < strings.Index(formats[0], "%d") {
 		first = "month"
 	}
-	out := fault.New("from", fmt.Sprintf("set params.csv_date_format: %q, or to %q if this is wrong", formats[0], other), "the dates in column %q of file %q can be read in two ways, and are read with the %s first", column, name, first)
+	out := fault.New("from", fmt.Sprintf("set params.csv_date_format: %q, or to %q if this is wrong", formats[0], other),
+		"the dates in column %q of file %q can be read in two ways, and are read with the %s first", column, name, first)
 	out.Warning = true
 	return out
 }
 
 // otherColumns warns of files that have columns which the first one lacks: they are not read.
 func otherColumns(s scan, columns []engine.Column, found Files, describe func(scan) ([]engine.Column, error)) error {
-	if !found.local() || len(found.Found) < 2 || s.has("union_by_name") || s.has("columns") || s.has("names") || s.format.reader == "read_json" {
+	if !found.local() || len(found.Found) < 2 || s.has("union_by_name") || s.has("columns") || s.has("names") ||
+		s.format.reader == "read_json" {
 		return nil
 	}
 	const most = 8
@@ -239,7 +270,8 @@ func otherColumns(s scan, columns []engine.Column, found Files, describe func(sc
 			}
 		}
 		if len(missing) > 0 {
-			f := fault.New("from", "set params.union_by_name: true to read them", "the file %q has columns that the first file lacks: %s", found.Found[i], strings.Join(missing, ", "))
+			f := fault.New("from", "set params.union_by_name: true to read them",
+				"the file %q has columns that the first file lacks: %s", found.Found[i], strings.Join(missing, ", "))
 			f.Warning = true
 			return f
 		}

@@ -137,7 +137,9 @@ func clauses(where string, limit int64) (sql string) {
 
 // read begins to read columns of a table; narrowed has the rows. All are read from a
 // server that does not take these clauses.
-func (c *client) read(ctx context.Context, table []string, schema *arrow.Schema, numbers []int, narrowed string) (engine.StreamReader, error) {
+func (c *client) read(ctx context.Context, table []string, schema *arrow.Schema, numbers []int,
+	narrowed string,
+) (engine.StreamReader, error) {
 	fields, names := make([]arrow.Field, len(numbers)), make([]string, len(numbers))
 	for i, n := range numbers {
 		fields[i] = schema.Field(n)
@@ -163,7 +165,8 @@ func (c *client) read(ctx context.Context, table []string, schema *arrow.Schema,
 // understand.
 func refused(err error) bool {
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.Unimplemented, codes.Internal, codes.Unknown, codes.NotFound, codes.FailedPrecondition, codes.OutOfRange:
+	case codes.InvalidArgument, codes.Unimplemented, codes.Internal, codes.Unknown, codes.NotFound,
+		codes.FailedPrecondition, codes.OutOfRange:
 		return err != nil
 	}
 	return false
@@ -278,10 +281,12 @@ func (s *server) fault(err error) *fault.Fault {
 	message := truncate.Line(text, fault.MaxMessage)
 	switch status.Code(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
-		return fault.New(s.userParam, "correct "+s.userParam+" and its secret", "the Flight SQL server %s: %s", s.address, message)
+		return fault.New(s.userParam, "correct "+s.userParam+" and its secret", "the Flight SQL server %s: %s",
+			s.address, message)
 	case codes.Unavailable:
 		if at := strings.Index(message, "x509: "); at >= 0 {
-			return fault.New(s.param, "set "+s.authority+" to the certificate of the server's authority", "the certificate of the Flight SQL server %s is not valid: %s", s.address, strings.TrimSuffix(message[at:], `"`))
+			return fault.New(s.param, "set "+s.authority+" to the certificate of the server's authority",
+				"the certificate of the Flight SQL server %s is not valid: %s", s.address, strings.TrimSuffix(message[at:], `"`))
 		}
 		return fault.New(s.param, "", "cannot reach the Flight SQL server %s: %s", s.address, reason(message)).Retryable()
 	case codes.DeadlineExceeded:

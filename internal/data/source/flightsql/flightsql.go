@@ -33,20 +33,35 @@ import (
 
 // Params are those of `flightsql:`.
 var Params = []spicepod.Param{
-	{Name: "flightsql_endpoint", Doc: "URL of the server: `https://host:port` or `grpc+tls://host:port`, or `http://host:port` without TLS."},
+	{
+		Name: "flightsql_endpoint",
+		Doc:  "URL of the server: `https://host:port` or `grpc+tls://host:port`, or `http://host:port` without TLS.",
+	},
 	{Name: "flightsql_username", Doc: "The user."},
 	{Name: "flightsql_password", Secret: true, Doc: "Password of the user."},
-	{Name: "flightsql_tls_ca_certificate_file", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
+	{
+		Name: "flightsql_tls_ca_certificate_file",
+		Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those " +
+			"of the system.",
+	},
 }
 
 // SpiceParams are those of `spice.ai:`.
 var SpiceParams = []spicepod.Param{
 	{Name: "spiceai_api_key", Secret: true, Doc: "A key of the other runtime, or of Spice.ai."},
 	{Name: "spiceai_token", Secret: true, Doc: "Another name of spiceai_api_key."},
-	{Name: "spiceai_endpoint", Doc: "URL of the Flight SQL port of the other runtime: `https://host:port` or `grpc+tls://host:port`, or `http://host:port` without TLS."},
+	{
+		Name: "spiceai_endpoint",
+		Doc: "URL of the Flight SQL port of the other runtime: `https://host:port` or `grpc+tls://host:port`, or " +
+			"`http://host:port` without TLS.",
+	},
 	{Name: "spiceai_flight_endpoint", Doc: "Another name of spiceai_endpoint."},
 	{Name: "spiceai_region", Doc: "Region of Spice.ai, such as us-east-1, instead of the endpoint."},
-	{Name: "spiceai_tls_ca_certificate_file", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
+	{
+		Name: "spiceai_tls_ca_certificate_file",
+		Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those " +
+			"of the system.",
+	},
 }
 
 // Connector reads tables of Flight SQL servers.
@@ -92,7 +107,8 @@ func (s *flightSource) compile(d source.Declaration) (err error) {
 		return err
 	}
 	if endpoint == "" {
-		return fault.New("params", "set params.flightsql_endpoint, for example http://127.0.0.1:50051", "the endpoint of the server is missing")
+		return fault.New("params", "set params.flightsql_endpoint, for example http://127.0.0.1:50051",
+			"the endpoint of the server is missing")
 	}
 	if password != "" && user == "" {
 		return fault.New("params", "set params.flightsql_username", "a password without a user")
@@ -129,7 +145,8 @@ func (s *flightSource) compileSpice(d source.Declaration) (err error) {
 	case len(parts) == 1:
 		s.table, err = source.SplitName(target)
 	default:
-		return fault.New("from", "write spice.ai:https://host:port, spice.ai/table or spice.ai/org/app/datasets/table", "%q is not a dataset of a runtime", d.From.Shown)
+		return fault.New("from", "write spice.ai:https://host:port, spice.ai/table or spice.ai/org/app/datasets/table",
+			"%q is not a dataset of a runtime", d.From.Shown)
 	}
 	if err != nil {
 		return err
@@ -138,7 +155,9 @@ func (s *flightSource) compileSpice(d source.Declaration) (err error) {
 		endpoint = "https://" + region + "-prod-aws-flight.spiceai.io"
 	}
 	if endpoint == "" {
-		return fault.New("params", "set params.spiceai_endpoint, for example http://127.0.0.1:50051, or for Spice.ai params.spiceai_region", "the endpoint of the runtime is missing")
+		return fault.New("params",
+			"set params.spiceai_endpoint, for example http://127.0.0.1:50051, or for Spice.ai params.spiceai_region",
+			"the endpoint of the runtime is missing")
 	}
 	return s.at(d, endpoint, s.param, "spiceai_tls_ca_certificate_file")
 }
@@ -216,9 +235,12 @@ func (s *flightSource) Open(ctx context.Context) (*source.Opened, error) {
 	var narrowed atomic.Value // a condition and a limit, in SQL
 	narrowed.Store("")
 	out.Narrow = func(where string, limit int64) { narrowed.Store(clauses(where, limit)) }
-	from, remove := s.db.AddStream(&engine.Stream{Columns: out.Columns, Open: func(ctx context.Context, numbers []int) (engine.StreamReader, error) {
-		return c.read(ctx, s.table, schema, numbers, narrowed.Load().(string))
-	}})
+	from, remove := s.db.AddStream(&engine.Stream{
+		Columns: out.Columns,
+		Open: func(ctx context.Context, numbers []int) (engine.StreamReader, error) {
+			return c.read(ctx, s.table, schema, numbers, narrowed.Load().(string))
+		},
+	})
 	out.Query = "SELECT * FROM " + from
 	out.Resources = []*resource.Resource{resource.New(func() {
 		remove()

@@ -111,7 +111,8 @@ func (l *lister) add(catalog, schema, name string, columns []engine.Column) erro
 func (l *lister) listing(address string) (*source.Listing, error) {
 	if len(l.catalogs) > 1 {
 		return nil, fault.New("from", fmt.Sprintf("name one: %s:%s", l.connector, l.catalogs[0]),
-			"the Flight SQL server %s has several catalogs: %s", address, truncate.Ellipsis(strings.Join(l.catalogs, ", "), fault.MaxMessage))
+			"the Flight SQL server %s has several catalogs: %s", address,
+			truncate.Ellipsis(strings.Join(l.catalogs, ", "), fault.MaxMessage))
 	}
 	slices.SortFunc(l.tables, func(a, b source.ListedTable) int {
 		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
@@ -124,7 +125,9 @@ func (l *lister) listing(address string) (*source.Listing, error) {
 }
 
 // tables calls add for each table of a catalog, "" for all, with its columns.
-func (c *client) tables(ctx context.Context, catalog string, add func(catalog, schema, name string, columns []engine.Column) error) error {
+func (c *client) tables(ctx context.Context, catalog string,
+	add func(catalog, schema, name string, columns []engine.Column) error,
+) error {
 	o := &flightsql.GetTablesOpts{IncludeSchema: true}
 	if catalog != "" {
 		o.Catalog = &catalog

@@ -43,7 +43,8 @@ func decode(body []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
-		return fetch.Errorf("", "", "GitHub's answer is not what its API sends: %s", truncate.Line(err.Error(), fault.MaxMessage))
+		return fetch.Errorf("", "", "GitHub's answer is not what its API sends: %s",
+			truncate.Line(err.Error(), fault.MaxMessage))
 	}
 	return nil
 }
@@ -62,7 +63,8 @@ func (r *repo) check(resp *fetch.Response) *fetch.Error {
 		e.After = time.Minute // as GitHub asks for where it says no time
 	}
 	switch code := resp.StatusCode; {
-	case (code == http.StatusForbidden || code == http.StatusTooManyRequests) && (resp.Header.Get("X-Ratelimit-Remaining") == "0" || e.After > 0):
+	case (code == http.StatusForbidden || code == http.StatusTooManyRequests) &&
+		(resp.Header.Get("X-Ratelimit-Remaining") == "0" || e.After > 0):
 		r.limited(e, resp.Header)
 	case code == http.StatusUnauthorized:
 		e.Path, e.Hint = "params.github_token", "set it to a token that is neither expired nor revoked"
@@ -82,7 +84,8 @@ func (r *repo) access() string {
 // limited sets how long to wait for the rate limit.
 func (r *repo) limited(e *fetch.Error, h http.Header) {
 	e.Again, e.Message = true, "GitHub's rate limit is used up"
-	if at, err := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64); err == nil && h.Get("X-Ratelimit-Remaining") == "0" {
+	if at, err := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64); err == nil &&
+		h.Get("X-Ratelimit-Remaining") == "0" {
 		reset := time.Unix(at, 0).UTC()
 		e.Message += " until " + reset.Format(time.RFC3339)
 		e.After = max(e.After, reset.Sub(r.Clock.Now())+time.Second)
@@ -127,14 +130,16 @@ func (r *repo) gatherList(ctx context.Context, rows *fetch.Rows) error {
 	size, after, seen := r.list.size, any(nil), map[string]bool{}
 	for range maxPages {
 		body, err := json.Marshal(map[string]any{
-			"query": r.list.query(), "variables": map[string]any{"owner": r.owner, "name": r.name, "first": size, "after": after},
+			"query":     r.list.query(),
+			"variables": map[string]any{"owner": r.owner, "name": r.name, "first": size, "after": after},
 		})
 		if err != nil {
 			return err
 		}
 		resp, err := client.Do(ctx, http.MethodPost, u, body)
 		var e *fetch.Error
-		if errors.As(err, &e) && (e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout) && size > smallestPage {
+		if errors.As(err, &e) && (e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout) &&
+			size > smallestPage {
 			size = max(size/2, smallestPage) // GitHub limits the time of a query
 			continue
 		}
@@ -244,14 +249,16 @@ func (r *repo) gatherFiles(ctx context.Context, rows *fetch.Rows) error {
 			continue
 		}
 		if rows.Count >= maxFiles {
-			return fetch.Errorf("params.include", "set params.include to patterns of those that are needed, such as **/*.md", "more than %d files match", maxFiles)
+			return fetch.Errorf("params.include", "set params.include to patterns of those that are needed, such as **/*.md",
+				"more than %d files match", maxFiles)
 		}
 		if !objectName.MatchString(f.SHA) {
 			return fetch.Errorf("", "", "GitHub sent %q as the name of a file's content", truncate.Line(f.SHA, 80))
 		}
 		file := r.fixed()
 		maps.Copy(file, map[string]any{
-			"name": path.Base(f.Path), "path": f.Path, "ref": r.ref, "size": f.Size, "sha": f.SHA, "mode": f.Mode, "url": f.URL, "download_url": r.download(f.Path),
+			"name": path.Base(f.Path), "path": f.Path, "ref": r.ref, "size": f.Size, "sha": f.SHA, "mode": f.Mode, "url": f.URL,
+			"download_url": r.download(f.Path),
 		})
 		if f.Size <= maxContent {
 			resp, err := client.Do(ctx, http.MethodGet, git.JoinPath("blobs", f.SHA), nil)

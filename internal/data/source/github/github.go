@@ -40,11 +40,26 @@ const (
 // Params are those of the connector.
 var Params = []spicepod.Param{
 	{Name: "github_token", Secret: true, Doc: "A personal access token that may read the repository."},
-	{Name: "github_endpoint", Doc: "URL of the API of GitHub Enterprise Server, such as `https://github.example.com/api/v3`. Default: `" + endpoint + "`."},
-	{Name: "github_query_mode", Doc: "`auto` or `search`, which are the same here: all rows are listed; GitHub's search would have the first 1,000."},
-	{Name: "github_include_comments", Doc: "Of pull requests: `review` adds the column `review_comments`, `discussion` the column `discussion`, `all` both. Default: `none`."},
-	{Name: "github_max_comments_fetched", Type: spicepod.ParamInt, Doc: "Comments of a discussion or of a thread of a review, at most 75. Default: 25."},
-	{Name: "include", Doc: "Of files: patterns of their paths, separated by `;`, such as `**/*.md; docs/*`. `*` matches slashes, too."},
+	{
+		Name: "github_endpoint",
+		Doc: "URL of the API of GitHub Enterprise Server, such as `https://github.example.com/api/v3`. Default: `" +
+			endpoint + "`.",
+	},
+	{
+		Name: "github_query_mode",
+		Doc:  "`auto` or `search`, which are the same here: all rows are listed; GitHub's search would have the first 1,000.",
+	},
+	{
+		Name: "github_include_comments",
+		Doc: "Of pull requests: `review` adds the column `review_comments`, `discussion` the column `discussion`, `all` " +
+			"both. Default: `none`.",
+	},
+	{
+		Name: "github_max_comments_fetched", Type: spicepod.ParamInt,
+		Doc: "Comments of a discussion or of a thread of a review, at most 75. Default: 25.",
+	},
+	{Name: "include", Doc: "Of files: patterns of their paths, separated by `;`, such as `**/*.md; docs/*`. `*` matches " +
+		"slashes, too."},
 	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a request. Default: 1m."},
 	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed request is retried. Default: 3."},
 }
@@ -130,10 +145,12 @@ func (r *repo) params(p spicepod.Params) error {
 		return err
 	}
 	if token == "" {
-		return fault.New("params", "set params.github_token: ${secrets:GITHUB_TOKEN}", "the token for GitHub's API is missing")
+		return fault.New("params", "set params.github_token: ${secrets:GITHUB_TOKEN}",
+			"the token for GitHub's API is missing")
 	}
 	var err error
-	if r.api, err = url.Parse(strings.TrimRight(cmp.Or(api, endpoint), "/")); err != nil || r.api.Host == "" || r.api.User != nil || r.api.RawQuery != "" || r.api.Scheme != "https" && r.api.Scheme != "http" {
+	if r.api, err = url.Parse(strings.TrimRight(cmp.Or(api, endpoint), "/")); err != nil || r.api.Host == "" ||
+		r.api.User != nil || r.api.RawQuery != "" || r.api.Scheme != "https" && r.api.Scheme != "http" {
 		return fault.New("params.github_endpoint", "write https://host/api/v3", "%q is not the URL of an API of GitHub", api)
 	}
 	r.token, r.timeout, r.attempts = token, limit, 1+max(0, min(retries, 10))
@@ -142,7 +159,11 @@ func (r *repo) params(p spicepod.Params) error {
 
 // tableParams reads the params of one table, which others must not have.
 func (r *repo) tableParams(p spicepod.Params) error {
-	for _, of := range [][2]string{{"include", "files"}, {"github_include_comments", "pulls"}, {"github_max_comments_fetched", "pulls"}} {
+	for _, of := range [][2]string{
+		{"include", "files"},
+		{"github_include_comments", "pulls"},
+		{"github_max_comments_fetched", "pulls"},
+	} {
 		if p.Has(of[0]) && r.table != of[1] {
 			return fault.OfKey("params."+of[0], "remove it", "params.%s is one of %s, not of %s", of[0], of[1], r.table)
 		}
@@ -158,10 +179,12 @@ func (r *repo) tableParams(p spicepod.Params) error {
 		return fault.New("params.github_query_mode", "write auto or search", "%q is not a mode", mode)
 	}
 	if !slices.Contains([]string{"", "none", "review", "discussion", "all"}, which) {
-		return fault.New("params.github_include_comments", "write none, review, discussion or all", "%q are not comments of pull requests", which)
+		return fault.New("params.github_include_comments", "write none, review, discussion or all",
+			"%q are not comments of pull requests", which)
 	}
 	if most < 1 || most > 75 {
-		return fault.New("params.github_max_comments_fetched", "write a number from 1 to 75", "%d is not a number of comments", most)
+		return fault.New("params.github_max_comments_fetched", "write a number from 1 to 75",
+			"%d is not a number of comments", most)
 	}
 	if r.table == "pulls" {
 		r.list = r.list.withComments(which, most)
@@ -223,7 +246,8 @@ func (r *repo) read(ctx context.Context, file *fetch.File, columns []column) (*s
 	for i, c := range columns {
 		types[i] = c.name + ": " + engine.Literal(c.kind)
 	}
-	query := "SELECT * FROM read_json(" + engine.Literal(fileformat.EscapeGlob(file.Path)) + ", format = 'newline_delimited', columns = {" + strings.Join(types, ", ") + "})"
+	query := "SELECT * FROM read_json(" + engine.Literal(fileformat.EscapeGlob(file.Path)) +
+		", format = 'newline_delimited', columns = {" + strings.Join(types, ", ") + "})"
 	described, err := tables.Describe(ctx, r.DB, query)
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
@@ -235,8 +259,10 @@ func (r *repo) read(ctx context.Context, file *fetch.File, columns []column) (*s
 func (r *repo) client(accept string) *fetch.Client {
 	return &fetch.Client{
 		Header: http.Header{
-			"Authorization": {"Bearer " + r.token}, "Accept": {accept}, "User-Agent": {"spiced"}, "X-Github-Api-Version": {"2022-11-28"},
+			"Authorization": {"Bearer " + r.token}, "Accept": {accept}, "User-Agent": {"spiced"},
+			"X-Github-Api-Version": {"2022-11-28"},
 		},
-		Timeout: r.timeout, Retries: fetch.Retries{Attempts: r.attempts}, MaxBody: min(maxBody, r.MaxBytes), Clock: r.Clock, Pace: &fetch.Pace{}, Check: r.check,
+		Timeout: r.timeout, Retries: fetch.Retries{Attempts: r.attempts}, MaxBody: min(maxBody, r.MaxBytes), Clock: r.Clock,
+		Pace: &fetch.Pace{}, Check: r.check,
 	}
 }

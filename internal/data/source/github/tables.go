@@ -55,7 +55,8 @@ var ofBoth = []column{
 	text("author", "author {login}", "author", "login"),
 	text("body", "body"),
 	instant("closed_at", "closed_at: closedAt"),
-	text("closed_by", "closed: timelineItems(last: 1, itemTypes: [CLOSED_EVENT]) {nodes {... on ClosedEvent {actor {login}}}}", "closed", "nodes", "0", "actor", "login"),
+	text("closed_by", "closed: timelineItems(last: 1, itemTypes: [CLOSED_EVENT]) {nodes {... on ClosedEvent "+
+		"{actor {login}}}}", "closed", "nodes", "0", "actor", "login"),
 	instant("created_at", "created_at: createdAt"),
 	text("id", "id"),
 	texts("labels", "labels(first: 100) {nodes {name}}", "labels", "nodes", "*", "name"),
@@ -70,7 +71,10 @@ var ofBoth = []column{
 }
 
 var issueColumns = []column{
-	{name: "comments", kind: "STRUCT(author STRUCT(login VARCHAR), body VARCHAR)[]", field: "comments(first: 100) {totalCount nodes {author {login} body}}", path: []string{"comments", "nodes", "*"}},
+	{
+		name: "comments", kind: "STRUCT(author STRUCT(login VARCHAR), body VARCHAR)[]",
+		field: "comments(first: 100) {totalCount nodes {author {login} body}}", path: []string{"comments", "nodes", "*"},
+	},
 	number("comments_count", "", "comments", "totalCount"),
 	text("state_reason", "state_reason: stateReason"),
 	text("type", "issueType {name color}", "issueType", "name"),
@@ -81,8 +85,12 @@ var pullColumns = []column{
 	number("additions", "additions"),
 	text("base_ref", "base_ref: baseRefName"),
 	number("changed_files", "changed_files: changedFiles"),
-	number("closing_issues_count", "closingIssuesReferences(first: 100) {totalCount nodes {number}}", "closingIssuesReferences", "totalCount"),
-	{name: "closing_issues_references", kind: "BIGINT[]", path: []string{"closingIssuesReferences", "nodes", "*", "number"}},
+	number("closing_issues_count", "closingIssuesReferences(first: 100) {totalCount nodes {number}}",
+		"closingIssuesReferences", "totalCount"),
+	{
+		name: "closing_issues_references", kind: "BIGINT[]",
+		path: []string{"closingIssuesReferences", "nodes", "*", "number"},
+	},
 	number("comments_count", "comments {totalCount}", "comments", "totalCount"),
 	number("commits_count", "commits(first: 100) {totalCount nodes {id}}", "commits", "totalCount"),
 	number("deletions", "deletions"),
@@ -103,7 +111,8 @@ var pullColumns = []column{
 
 var commitColumns = []column{
 	number("additions", "additions"),
-	number("associated_pull_request_number", "associatedPullRequests(first: 1) {nodes {number}}", "associatedPullRequests", "nodes", "0", "number"),
+	number("associated_pull_request_number", "associatedPullRequests(first: 1) {nodes {number}}", "associatedPullRequests",
+		"nodes", "0", "number"),
 	text("author_email", "author {name email}", "author", "email"),
 	text("author_name", "", "author", "name"),
 	number("changed_files", "changed_files: changedFilesIfAvailable"),
@@ -134,26 +143,33 @@ var stargazerColumns = []column{
 }
 
 var fileColumns = append([]column{
-	text("name", ""), text("path", ""), text("ref", ""), number("size", ""), text("sha", ""), text("mode", ""), text("url", ""), text("download_url", ""), text("content", ""),
+	text("name", ""), text("path", ""), text("ref", ""), number("size", ""), text("sha", ""), text("mode", ""),
+	text("url", ""), text("download_url", ""), text("content", ""),
 }, repository...)
 
 // lists are the tables that are read by GraphQL, by their name in `from`.
 var lists = map[string]list{
 	"issues": {
-		about: "issues", fields: "issues(first: $first, after: $after, orderBy: {field: CREATED_AT, direction: ASC}) {pageInfo {hasNextPage endCursor} nodes {%s}}",
+		about: "issues", fields: "issues(first: $first, after: $after, orderBy: {field: CREATED_AT, direction: " +
+			"ASC}) {pageInfo {hasNextPage endCursor} nodes {%s}}",
 		path: []string{"issues"}, nodes: "nodes", size: 100, columns: slices.Concat(ofBoth, issueColumns, repository),
 	},
 	"pulls": {
-		about: "pull requests", fields: "pullRequests(first: $first, after: $after, orderBy: {field: CREATED_AT, direction: ASC}) {pageInfo {hasNextPage endCursor} nodes {%s}}",
+		about: "pull requests",
+		fields: "pullRequests(first: $first, after: $after, orderBy: {field: CREATED_AT, direction: ASC}) {pageInfo " +
+			"{hasNextPage endCursor} nodes {%s}}",
 		path: []string{"pullRequests"}, nodes: "nodes", size: 50, columns: slices.Concat(ofBoth, pullColumns, repository),
 	},
 	"commits": {
 		about: "contents", head: "branch: defaultBranchRef",
-		fields: "{name target {... on Commit {history(first: $first, after: $after) {pageInfo {hasNextPage endCursor} nodes {%s}}}}}",
-		path:   []string{"branch", "target", "history"}, nodes: "nodes", size: 100, columns: slices.Concat(commitColumns, repository),
+		fields: "{name target {... on Commit {history(first: $first, after: $after) {pageInfo {hasNextPage endCursor} " +
+			"nodes {%s}}}}}",
+		path: []string{"branch", "target", "history"}, nodes: "nodes", size: 100,
+		columns: slices.Concat(commitColumns, repository),
 	},
 	"stargazers": {
-		about: "metadata", fields: "stargazers(first: $first, after: $after, orderBy: {field: STARRED_AT, direction: ASC}) {pageInfo {hasNextPage endCursor} edges {%s}}",
+		about: "metadata", fields: "stargazers(first: $first, after: $after, orderBy: {field: STARRED_AT, direction: ASC}) " +
+			"{pageInfo {hasNextPage endCursor} edges {%s}}",
 		path: []string{"stargazers"}, nodes: "edges", size: 100, columns: slices.Concat(stargazerColumns, repository),
 	},
 }
@@ -166,7 +182,8 @@ func (l list) query() string {
 			fields = append(fields, c.field)
 		}
 	}
-	return "query($owner: String!, $name: String!, $first: Int!, $after: String) {repository(owner: $owner, name: $name) {" +
+	return "query($owner: String!, $name: String!, $first: Int!, $after: String) {repository(owner: $owner, " +
+		"name: $name) {" +
 		l.head + fmt.Sprintf(l.fields, strings.Join(fields, " ")) + "}}"
 }
 
@@ -181,7 +198,8 @@ func (l list) withComments(which string, most int) list {
 	if which == "discussion" || which == "all" {
 		l.columns = append(l.columns, column{
 			name: "discussion", kind: commentType, comments: true,
-			field: fmt.Sprintf("discussion: comments(first: %d) {%s}", most, commentFields), path: []string{"discussion", "nodes", "*"},
+			field: fmt.Sprintf("discussion: comments(first: %d) {%s}", most, commentFields),
+			path:  []string{"discussion", "nodes", "*"},
 		})
 	}
 	if which == "review" || which == "all" {

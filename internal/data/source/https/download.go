@@ -67,7 +67,8 @@ func (s *httpSource) newDownload() (*download, error) {
 // retries reads the params of retries.
 func retries(p spicepod.Params) (r fetch.Retries, err error) {
 	most, err1 := p.Int("max_retries", attempts-1)
-	backoff, err2 := word(p, "retry_backoff_method", string(fetch.Exponential), string(fetch.Fibonacci), string(fetch.Linear))
+	backoff, err2 := word(p, "retry_backoff_method", string(fetch.Exponential), string(fetch.Fibonacci),
+		string(fetch.Linear))
 	if err := cmp.Or(err1, err2); err != nil {
 		return r, err
 	}
@@ -101,7 +102,8 @@ func interval(p spicepod.Params, name string, period time.Duration) (time.Durati
 	}
 	between := float64(period) / limit.(float64)
 	if between < 0 || between > float64(maxInterval) {
-		return 0, fault.New("params."+name, fmt.Sprintf("write a number above 0, at least one in %s", maxInterval), "%v is not a number of requests", limit)
+		return 0, fault.New("params."+name, fmt.Sprintf("write a number above 0, at least one in %s", maxInterval),
+			"%v is not a number of requests", limit)
 	}
 	return time.Duration(between), nil
 }
@@ -174,7 +176,9 @@ func (d *download) checkRedirect(r *http.Request, via []*http.Request) error {
 
 // attempt sends one request, which is conditional if there is a cached file. The
 // response is 200 or 304. The caller closes its body and calls done.
-func (c *Connector) attempt(ctx context.Context, d *download, have *fetch.Entry) (resp *http.Response, done func(), err error) {
+func (c *Connector) attempt(ctx context.Context, d *download,
+	have *fetch.Entry,
+) (resp *http.Response, done func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.timeout, fetch.ErrSlow)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {

@@ -46,12 +46,27 @@ const (
 var Params = append([]spicepod.Param{
 	{Name: "http_username", Doc: "User of basic authentication."},
 	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
-	{Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true, Doc: "More headers, by name; or a text, `Name: value, Name: value`."},
-	{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "Timeout of a download (default 15m), or of a page (default 30s)."},
+	{
+		Name: "http_headers", Type: spicepod.ParamTextMap, Secret: true,
+		Doc: "More headers, by name; or a text, `Name: value, Name: value`.",
+	},
+	{
+		Name: "client_timeout", Type: spicepod.ParamDuration,
+		Doc: "Timeout of a download (default 15m), or of a page (default 30s).",
+	},
 	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed download or page is retried. Default: 2."},
-	{Name: "retry_backoff_method", Doc: "How the pauses between them grow, from 0.5 seconds: `exponential` (default), `fibonacci` or `linear`."},
-	{Name: "retry_max_duration", Type: spicepod.ParamDuration, Doc: "How long after the first attempt the last one may begin. Default: no limit."},
-	{Name: "retry_jitter", Type: spicepod.ParamNumber, Doc: "By which part pauses are longer or shorter, at random, from 0 (default) to 1."},
+	{
+		Name: "retry_backoff_method",
+		Doc:  "How the pauses between them grow, from 0.5 seconds: `exponential` (default), `fibonacci` or `linear`.",
+	},
+	{
+		Name: "retry_max_duration", Type: spicepod.ParamDuration,
+		Doc: "How long after the first attempt the last one may begin. Default: no limit.",
+	},
+	{
+		Name: "retry_jitter", Type: spicepod.ParamNumber,
+		Doc: "By which part pauses are longer or shorter, at random, from 0 (default) to 1.",
+	},
 }, slices.Concat(transportParams, oauthParams, pageParams, requestParams)...)
 
 // Options configures [New]. All fields are required.
@@ -114,7 +129,8 @@ func (s *httpSource) rowsReader() (*fileformat.Reader, error) {
 	if format, err := d.Params.String("file_format"); err != nil {
 		return nil, err
 	} else if format != "" && !strings.EqualFold(format, "json") {
-		return nil, fault.New("params.file_format", "leave it out, or set params.pagination: disabled to read a file", "pages are JSON, not %s", format)
+		return nil, fault.New("params.file_format", "leave it out, or set params.pagination: disabled to read a file",
+			"pages are JSON, not %s", format)
 	}
 	d.Params = maps.Clone(d.Params)
 	delete(d.Params, "file_format")
@@ -143,7 +159,9 @@ func (s *httpSource) open(ctx context.Context, got *fetch.File) (*source.Opened,
 		return s.reader.Open(ctx, s.DB, file)
 	}
 	if got.Size == 0 {
-		return nil, fault.New("from", "set params.pagination_data_pointer if the rows are elsewhere in the answer; otherwise reload the Spicepod when the API has rows", "the API has no rows, which show its columns").Retryable()
+		return nil, fault.New("from",
+			"set params.pagination_data_pointer if the rows are elsewhere in the answer; otherwise reload the Spicepod when "+
+				"the API has rows", "the API has no rows, which show its columns").Retryable()
 	}
 	reader, err := s.rowsReader()
 	if err != nil {
@@ -185,7 +203,9 @@ func (s *httpSource) fetch(ctx context.Context) (*fetch.File, error) {
 }
 
 // retrieve downloads the file, unless it has not changed.
-func (s *httpSource) retrieve(ctx context.Context, down *download, key string, have *fetch.Entry) (*fetch.Entry, error) {
+func (s *httpSource) retrieve(ctx context.Context, down *download, key string,
+	have *fetch.Entry,
+) (*fetch.Entry, error) {
 	resp, done, err := s.attempt(ctx, down, have)
 	if err != nil {
 		return nil, err
@@ -213,7 +233,9 @@ func (s *httpSource) retrieve(ctx context.Context, down *download, key string, h
 
 // gather reads the pages of an API, of which the first response may be there, into a
 // file of rows.
-func (s *httpSource) gather(ctx context.Context, down *download, key string, first *http.Response) (*fetch.Entry, error) {
+func (s *httpSource) gather(ctx context.Context, down *download, key string,
+	first *http.Response,
+) (*fetch.Entry, error) {
 	base, err := url.Parse(down.url)
 	if err != nil {
 		return nil, err
@@ -250,7 +272,9 @@ func (s *httpSource) gather(ctx context.Context, down *download, key string, fir
 }
 
 // page requests a page, unless its response is there.
-func (s *httpSource) page(ctx context.Context, client *fetch.Client, at *url.URL, there *http.Response) (*fetch.Response, error) {
+func (s *httpSource) page(ctx context.Context, client *fetch.Client, at *url.URL,
+	there *http.Response,
+) (*fetch.Response, error) {
 	if there != nil {
 		return client.Read(ctx, there)
 	}
@@ -264,7 +288,8 @@ func (c *Connector) client(d *download) *fetch.Client {
 		header.Set("Accept", "application/json")
 	}
 	return &fetch.Client{
-		Header: header, Transport: d.transport, Timeout: d.pageTimeout, Retries: d.retries, MaxBody: min(maxPage, c.MaxDownload),
+		Header: header, Transport: d.transport, Timeout: d.pageTimeout, Retries: d.retries,
+		MaxBody:  min(maxPage, c.MaxDownload),
 		Interval: d.interval, Pace: &c.pace, Clock: c.Clock,
 	}
 }

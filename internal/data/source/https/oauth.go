@@ -25,14 +25,26 @@ import (
 
 // Params of OAuth 2.0. Spice has them by these names.
 var oauthParams = []spicepod.Param{
-	{Name: "auth_token_url", Doc: "URL of the token endpoint of OAuth 2.0, with `https://`, or `http://` on this machine. Requests have an access token from there."},
+	{
+		Name: "auth_token_url",
+		Doc: "URL of the token endpoint of OAuth 2.0, with `https://`, or `http://` on this machine. Requests " +
+			"have an access " +
+			"token from there.",
+	},
 	{Name: "auth_grant_type", Doc: "`refresh_token` (default) or `client_credentials`."},
-	{Name: "http_auth_refresh_token", Secret: true, Doc: "The refresh token. A new one that the endpoint sends replaces it until the runtime ends."},
+	{
+		Name: "http_auth_refresh_token", Secret: true,
+		Doc: "The refresh token. A new one that the endpoint sends replaces it until the runtime ends.",
+	},
 	{Name: "http_auth_client_id", Secret: true, Doc: "ID of the client."},
 	{Name: "http_auth_client_secret", Secret: true, Doc: "Secret of the client."},
 	{Name: "auth_scopes", Doc: "Scopes to ask for, separated by spaces. Default: those that the endpoint gives."},
 	{Name: "auth_client_auth", Doc: "How the endpoint gets the client's ID and secret: `basic` (default) or `body`."},
-	{Name: "auth_header_name", Doc: "Header of the access token. Default: `Authorization`, with `Bearer` before the token; others have the token alone."},
+	{
+		Name: "auth_header_name",
+		Doc: "Header of the access token. Default: `Authorization`, with `Bearer` before the token; others have " +
+			"the token alone.",
+	},
 }
 
 const (
@@ -88,7 +100,8 @@ func (c *Connector) authorize(d source.Declaration, base http.RoundTripper) (htt
 		}
 		values[p.Name] = text
 		if text != "" && p.Name != "auth_token_url" && values["auth_token_url"] == "" {
-			return nil, fault.OfKey("params."+p.Name, "set params.auth_token_url", "params.%s has no effect without the URL of the token endpoint", p.Name)
+			return nil, fault.OfKey("params."+p.Name, "set params.auth_token_url",
+				"params.%s has no effect without the URL of the token endpoint", p.Name)
 		}
 	}
 	if values["auth_token_url"] == "" {
@@ -98,12 +111,17 @@ func (c *Connector) authorize(d source.Declaration, base http.RoundTripper) (htt
 	if err != nil {
 		return nil, err
 	}
-	a := &authorized{base: base, tokens: c.tokens.of(t), header: textproto.CanonicalMIMEHeaderKey(cmp.Or(values["auth_header_name"], "Authorization"))}
+	a := &authorized{
+		base: base, tokens: c.tokens.of(t),
+		header: textproto.CanonicalMIMEHeaderKey(cmp.Or(values["auth_header_name"], "Authorization")),
+	}
 	if strings.ContainsFunc(a.header, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
-		return nil, fault.New("params.auth_header_name", "write a name such as X-Access-Token", "%q is not the name of a header", a.header)
+		return nil, fault.New("params.auth_header_name", "write a name such as X-Access-Token",
+			"%q is not the name of a header", a.header)
 	}
 	if slices.Contains(ownHeaders, a.header) {
-		return nil, fault.New("params.auth_header_name", "write a name such as X-Access-Token", "HTTP sets the header %s itself", a.header)
+		return nil, fault.New("params.auth_header_name", "write a name such as X-Access-Token",
+			"HTTP sets the header %s itself", a.header)
 	}
 	u, err := url.Parse(d.From.Target)
 	if err != nil {
@@ -123,9 +141,11 @@ var ownHeaders = []string{
 func (c *Connector) newTokens(p spicepod.Params, values map[string]string) (*tokens, error) {
 	u, err := url.Parse(values["auth_token_url"])
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "" {
-		return nil, fault.New("params.auth_token_url", "write https://host/path", "the text is not the URL of a token endpoint")
+		return nil, fault.New("params.auth_token_url", "write https://host/path",
+			"the text is not the URL of a token endpoint")
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" &&
+		(ip == nil || !ip.IsLoopback()) {
 		return nil, fault.New("params.auth_token_url", "write https://", "http://%s sends secrets in the clear", u.Host)
 	}
 	grant, err1 := word(p, "auth_grant_type", "refresh_token", "client_credentials")
@@ -134,19 +154,25 @@ func (c *Connector) newTokens(p spicepod.Params, values map[string]string) (*tok
 	if err := cmp.Or(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	refresh, id, secret := values["http_auth_refresh_token"], values["http_auth_client_id"], values["http_auth_client_secret"]
+	refresh, id, secret := values["http_auth_refresh_token"], values["http_auth_client_id"],
+		values["http_auth_client_secret"]
 	credentials := grant == "client_credentials"
 	switch {
 	case !credentials && refresh == "":
-		return nil, fault.New("params", "set params.http_auth_refresh_token, or params.auth_grant_type: client_credentials", "the refresh token is missing")
+		return nil, fault.New("params", "set params.http_auth_refresh_token, or params.auth_grant_type: client_credentials",
+			"the refresh token is missing")
 	case credentials && refresh != "":
-		return nil, fault.OfKey("params.http_auth_refresh_token", "leave it out", "there is no refresh token with auth_grant_type: client_credentials")
+		return nil, fault.OfKey("params.http_auth_refresh_token", "leave it out",
+			"there is no refresh token with auth_grant_type: client_credentials")
 	case (credentials || secret != "") && id == "":
 		return nil, fault.New("params", "set params.http_auth_client_id", "the ID of the client is missing")
 	case credentials && secret == "":
 		return nil, fault.New("params", "set params.http_auth_client_secret", "the secret of the client is missing")
 	}
-	t := &tokens{endpoint: u.String(), host: u.Host, form: url.Values{"grant_type": {grant}}, clock: c.Clock, timeout: min(timeout, tokenTimeout), turn: make(chan struct{}, 1)}
+	t := &tokens{
+		endpoint: u.String(), host: u.Host, form: url.Values{"grant_type": {grant}}, clock: c.Clock,
+		timeout: min(timeout, tokenTimeout), turn: make(chan struct{}, 1),
+	}
 	if scopes := strings.Join(strings.Fields(values["auth_scopes"]), " "); scopes != "" {
 		t.form.Set("scope", scopes)
 	}
@@ -211,9 +237,12 @@ func (t *tokens) failed(ctx, limited context.Context, err error) *fetch.Error {
 	var e *httpx.TokenError
 	switch {
 	case errors.As(err, &e) && e.Type != "":
-		return fetch.Errorf(path, "use an endpoint that issues Bearer tokens", "the token endpoint %s answers with %s", t.host, e)
+		return fetch.Errorf(path, "use an endpoint that issues Bearer tokens",
+			"the token endpoint %s answers with %s", t.host, e)
 	case errors.As(err, &e) && e.Code != "" && e.Status < 500:
-		out := fetch.Errorf("params", "correct params.http_auth_client_id, params.http_auth_client_secret, params.auth_scopes and params.http_auth_refresh_token", "the token endpoint %s issues no token: %s", t.host, e.Code)
+		out := fetch.Errorf("params",
+			"correct params.http_auth_client_id, params.http_auth_client_secret, params.auth_scopes "+
+				"and params.http_auth_refresh_token", "the token endpoint %s issues no token: %s", t.host, e.Code)
 		out.Again = e.Status == http.StatusTooManyRequests
 		return out
 	case errors.As(err, &e):
@@ -221,7 +250,8 @@ func (t *tokens) failed(ctx, limited context.Context, err error) *fetch.Error {
 		out.Again, out.After = e.Status >= 500 || e.Status == http.StatusTooManyRequests, e.After
 		return out
 	case ctx.Err() == nil && errors.Is(context.Cause(limited), fetch.ErrSlow):
-		return &fetch.Error{Path: path, Message: "the token endpoint " + t.host + " took longer than " + t.timeout.String() + " (params.client_timeout)", Again: true}
+		return &fetch.Error{Path: path, Message: "the token endpoint " + t.host + " took longer than " + t.timeout.String() +
+			" (params.client_timeout)", Again: true}
 	}
 	out := fetch.Transfer(ctx, t.timeout, err)
 	out.Path, out.Message = path, "cannot reach the token endpoint "+t.host+": "+out.Message
@@ -273,7 +303,8 @@ func (a *authorized) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if resp, err = a.send(r, token); err == nil && resp.StatusCode == http.StatusUnauthorized {
 		drop(resp)
-		return nil, fetch.Errorf("params.auth_scopes", "correct the scopes, or the permissions of the client", "the server answered 401 Unauthorized to a new access token")
+		return nil, fetch.Errorf("params.auth_scopes", "correct the scopes, or the permissions of the client",
+			"the server answered 401 Unauthorized to a new access token")
 	}
 	return resp, err
 }

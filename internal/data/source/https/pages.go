@@ -20,12 +20,24 @@ import (
 
 // Params of JSON APIs. Spice has them by these names.
 var pageParams = []spicepod.Param{
-	{Name: "pagination", Doc: "`auto` (default): JSON is read page by page if the server sends a `Link` to the next one. `enabled`: the URL is a JSON API, which is read as the params below say. `disabled`: one answer is read."},
-	{Name: "pagination_data_pointer", Doc: "JSON pointer (RFC 6901) to the rows in each page, such as `/data`. An array has one row for each element, an object is one row. Default: the whole page."},
-	{Name: "pagination_next_pointer", Doc: "JSON pointer to the URL of the next page in each page, or to its token if `pagination_token_param` is set."},
+	{Name: "pagination", Doc: "`auto` (default): JSON is read page by page if the server sends a `Link` to the next " +
+		"one. `enabled`: the URL is a JSON API, which is read as the params below say. `disabled`: one answer is read."},
+	{
+		Name: "pagination_data_pointer",
+		Doc: "JSON pointer (RFC 6901) to the rows in each page, such as `/data`. An array has one row for each element, " +
+			"an object is one row. Default: the whole page.",
+	},
+	{
+		Name: "pagination_next_pointer",
+		Doc:  "JSON pointer to the URL of the next page in each page, or to its token if `pagination_token_param` is set.",
+	},
 	{Name: "pagination_token_param", Doc: "Query parameter that takes the token."},
 	{Name: "pagination_link_header", Doc: "`disabled`: the header `Link` (RFC 8288) is ignored."},
-	{Name: "pagination_query_params", Doc: "Query parameters of each page, with `{page}` (from 1), `{offset}` (from 0) and `{limit}`, such as `page={page}&size={limit}`. A page with fewer rows than `pagination_page_size` is the last."},
+	{
+		Name: "pagination_query_params",
+		Doc: "Query parameters of each page, with `{page}` (from 1), `{offset}` (from 0) and `{limit}`, such as " +
+			"`page={page}&size={limit}`. A page with fewer rows than `pagination_page_size` is the last.",
+	},
 	{Name: "pagination_page_size", Type: spicepod.ParamInt, Doc: "Rows of a page."},
 	{Name: "pagination_max_pages", Doc: "How many pages are read, or `nolimit`. Default: 100, and more are an error."},
 	{Name: "pagination_data_map_to_array", Doc: "`enabled`: the values of an object are the rows."},
@@ -65,11 +77,15 @@ func compilePaging(p spicepod.Params) (g paging, err error) {
 	if err := cmp.Or(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		return g, err
 	}
-	g = paging{Auto: mode == "auto", Off: mode == "disabled", Data: data, Next: next, Token: token, NoLinks: links == "disabled", Query: query, Size: size, Map: asMap == "enabled"}
+	g = paging{
+		Auto: mode == "auto", Off: mode == "disabled", Data: data, Next: next, Token: token,
+		NoLinks: links == "disabled", Query: query, Size: size, Map: asMap == "enabled",
+	}
 	if mode != "enabled" {
 		for _, x := range pageParams[1:] {
 			if p.Has(x.Name) && strings.HasPrefix(x.Name, "pagination_") && (x.Name != "pagination_max_pages" || g.Off) {
-				return g, fault.OfKey("params."+x.Name, "set params.pagination: enabled", "params.%s has no effect with pagination: %s", x.Name, mode)
+				return g, fault.OfKey("params."+x.Name, "set params.pagination: enabled",
+					"params.%s has no effect with pagination: %s", x.Name, mode)
 			}
 		}
 	}
@@ -83,20 +99,28 @@ func compilePaging(p spicepod.Params) (g paging, err error) {
 func (g *paging) check(p spicepod.Params) error {
 	switch {
 	case g.Token != "" && g.Next == nil:
-		return fault.New("params.pagination_token_param", "set params.pagination_next_pointer to where the token is", "a token without a pointer to it")
+		return fault.New("params.pagination_token_param", "set params.pagination_next_pointer to where the token is",
+			"a token without a pointer to it")
 	case g.Query != "" && g.Next != nil:
-		return fault.New("params.pagination_query_params", "set one of them", "params.pagination_next_pointer finds the next page, too")
+		return fault.New("params.pagination_query_params", "set one of them",
+			"params.pagination_next_pointer finds the next page, too")
 	case g.Query == "" && p.Has("pagination_page_size"):
-		return fault.New("params.pagination_page_size", "set params.pagination_query_params, for example page={page}&size={limit}", "a size of pages without query parameters")
+		return fault.New("params.pagination_page_size",
+			"set params.pagination_query_params, for example page={page}&size={limit}",
+			"a size of pages without query parameters")
 	case g.Query == "":
 		return nil
 	case g.Size < 1:
-		return fault.New("params.pagination_query_params", "set params.pagination_page_size: a page with fewer rows is the last one", "query parameters without the size of a page")
+		return fault.New("params.pagination_query_params",
+			"set params.pagination_page_size: a page with fewer rows is the last one",
+			"query parameters without the size of a page")
 	case !strings.Contains(g.Query, "{page}") && !strings.Contains(g.Query, "{offset}"):
-		return fault.New("params.pagination_query_params", "write {page} or {offset} where its number goes", "every page would be the first")
+		return fault.New("params.pagination_query_params", "write {page} or {offset} where its number goes",
+			"every page would be the first")
 	}
 	if _, err := url.ParseQuery(g.query(1)); err != nil {
-		return fault.New("params.pagination_query_params", "write name={page}&name={limit}", "%q are not query parameters", g.Query)
+		return fault.New("params.pagination_query_params", "write name={page}&name={limit}",
+			"%q are not query parameters", g.Query)
 	}
 	return nil
 }
@@ -132,7 +156,8 @@ func maxPages(p spicepod.Params) (pages int, asked bool, err error) {
 
 // query returns the query parameters of a page from 1.
 func (g *paging) query(page int) string {
-	return strings.NewReplacer("{page}", strconv.Itoa(page), "{offset}", strconv.Itoa((page-1)*g.Size), "{limit}", strconv.Itoa(g.Size)).Replace(g.Query)
+	return strings.NewReplacer("{page}", strconv.Itoa(page), "{offset}", strconv.Itoa((page-1)*g.Size), "{limit}",
+		strconv.Itoa(g.Size)).Replace(g.Query)
 }
 
 // pointer is a JSON pointer; nil: none.
@@ -199,13 +224,15 @@ func (g *paging) read(header http.Header, body []byte, add func(json.RawMessage)
 	if !json.Valid(body) {
 		given := header.Get("Content-Type")
 		if strings.Contains(given, "json") {
-			return p, fetch.Errorf("", "open the URL to see what the server sends", "the body of the answer is not JSON, though its type is %q", given)
+			return p, fetch.Errorf("", "open the URL to see what the server sends",
+				"the body of the answer is not JSON, though its type is %q", given)
 		}
 		return p, fetch.Errorf("", "", "the answer is not JSON, but %q", cmp.Or(given, "of an unknown type"))
 	}
 	data, ok := g.Data.find(body)
 	if !ok {
-		return p, fetch.Errorf("params.pagination_data_pointer", "write the pointer to the rows, for example /data", "the answer has nothing at %s", g.Data)
+		return p, fetch.Errorf("params.pagination_data_pointer", "write the pointer to the rows, for example /data",
+			"the answer has nothing at %s", g.Data)
 	}
 	rows, err := g.rows(data)
 	if err != nil {
@@ -245,7 +272,8 @@ func (g *paging) rows(data json.RawMessage) (rows []json.RawMessage, err error) 
 	case bytes.HasPrefix(data, []byte("{")):
 		rows = []json.RawMessage{data}
 	case !bytes.HasPrefix(data, []byte("null")):
-		return nil, fetch.Errorf("params.pagination_data_pointer", "write the pointer to the rows, for example /data", "the answer has neither an array nor an object at %s", cmp.Or(g.Data.String(), "its top"))
+		return nil, fetch.Errorf("params.pagination_data_pointer", "write the pointer to the rows, for example /data",
+			"the answer has neither an array nor an object at %s", cmp.Or(g.Data.String(), "its top"))
 	}
 	if err != nil {
 		return nil, fetch.Errorf("", "", "the answer is not JSON: %s", err)
@@ -274,7 +302,8 @@ func (g *paging) nextIn(body []byte) (string, error) {
 			return "", nil
 		}
 	}
-	return "", fetch.Errorf("params.pagination_next_pointer", "write the pointer to a text", "the answer has no URL or token at %s", g.Next)
+	return "", fetch.Errorf("params.pagination_next_pointer", "write the pointer to a text",
+		"the answer has no URL or token at %s", g.Next)
 }
 
 // pages goes from page to page.
@@ -327,7 +356,8 @@ func (p *pages) after(read page, at *url.URL) (next *url.URL, err error) {
 		return nil, nil
 	}
 	if p.number >= p.MaxPages {
-		return nil, fetch.Errorf("from", "set params.pagination_max_pages: to a number to read that many, or to nolimit", "there are more than %d pages", p.MaxPages)
+		return nil, fetch.Errorf("from", "set params.pagination_max_pages: to a number to read that many, or to nolimit",
+			"there are more than %d pages", p.MaxPages)
 	}
 	p.number++
 	switch {
@@ -341,7 +371,9 @@ func (p *pages) after(read page, at *url.URL) (next *url.URL, err error) {
 		}
 		next.User, next.Fragment = p.base.User, "" // no others are sent
 		if next.Scheme != p.base.Scheme || !strings.EqualFold(next.Host, p.base.Host) {
-			return nil, fetch.Errorf("from", "write the URL in `from` as the server writes that of the next page", "the next page is at %q, which is not the host of the first one", (&url.URL{Scheme: next.Scheme, Host: next.Host}).String())
+			return nil, fetch.Errorf("from", "write the URL in `from` as the server writes that of the next page",
+				"the next page is at %q, which is not the host of the first one",
+				(&url.URL{Scheme: next.Scheme, Host: next.Host}).String())
 		}
 	}
 	key := maphash.String(p.seed, next.String())

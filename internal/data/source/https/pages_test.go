@@ -13,7 +13,8 @@ func TestPointer(t *testing.T) {
 	// The examples of RFC 6901, 5.
 	const doc = `{"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, "k\"l": 6, " ": 7, "m~n": 8, "n": {"x": [{"y": null}]}}`
 	for text, want := range map[string]string{
-		"/foo": `["bar", "baz"]`, "/foo/0": `"bar"`, "/": "0", "/a~1b": "1", "/c%d": "2", "/e^f": "3", "/g|h": "4", "/i\\j": "5", "/k\"l": "6", "/ ": "7", "/m~0n": "8",
+		"/foo": `["bar", "baz"]`, "/foo/0": `"bar"`, "/": "0", "/a~1b": "1", "/c%d": "2", "/e^f": "3", "/g|h": "4", "/i\\j": "5", "/k\"l": "6", "/ ": "7",
+		"/m~0n":    "8",
 		"/n/x/0/y": "null", "/foo/2": "", "/foo/-1": "", "/foo/x": "", "/foo/0/x": "", "/none": "", "/n/x/0/y/z": "",
 	} {
 		p, err := pointerParam(spicepod.Params{"p": spicepod.Text{Raw: text}}, "p")

@@ -24,10 +24,20 @@ import (
 
 // Params of datasets whose statements choose the requests. Spice has them by these names.
 var requestParams = []spicepod.Param{
-	{Name: "allowed_request_paths", Doc: "Paths after the URL that statements may request with `request_path = '/shows/82'`, separated by commas, such as `/shows/*, /search/**`: `*` matches a part of a path, `**` any parts, `[0-9]` a character."},
-	{Name: "request_query_filters", Doc: "`enabled`: statements may choose the query with `request_query = 'q=tea&limit=10'`."},
+	{
+		Name: "allowed_request_paths",
+		Doc: "Paths after the URL that statements may request with `request_path = '/shows/82'`, separated by commas, such " +
+			"as `/shows/*, /search/**`: `*` matches a part of a path, `**` any parts, `[0-9]` a character.",
+	},
+	{
+		Name: "request_query_filters",
+		Doc:  "`enabled`: statements may choose the query with `request_query = 'q=tea&limit=10'`.",
+	},
 	{Name: "request_body_filters", Doc: "`enabled`: statements may send a body with `request_body = '{…}'`, as POST."},
-	{Name: "max_request_query_length", Type: spicepod.ParamInt, Doc: "Most characters of a query. Default: 1024; at most 4096."},
+	{
+		Name: "max_request_query_length", Type: spicepod.ParamInt,
+		Doc: "Most characters of a query. Default: 1024; at most 4096.",
+	},
 	{Name: "max_request_body_bytes", Type: spicepod.ParamInt, Doc: "Most bytes of a body. Default: 16384; at most 65536."},
 }
 
@@ -58,7 +68,8 @@ func compileAsking(p spicepod.Params) (*asking, error) {
 		}
 		r, ok := pathPattern(pattern)
 		if !ok || len(a.Paths) >= maxAllowed {
-			return nil, fault.New("params.allowed_request_paths", "write paths such as /shows/*, separated by commas, at most "+fmt.Sprint(maxAllowed), "%q is not a pattern of paths", truncate.Runes(pattern, 100))
+			return nil, fault.New("params.allowed_request_paths", "write paths such as /shows/*, separated by commas, at most "+
+				fmt.Sprint(maxAllowed), "%q is not a pattern of paths", truncate.Runes(pattern, 100))
 		}
 		a.Paths, a.patterns = append(a.Paths, pattern), append(a.patterns, r)
 	}
@@ -76,9 +87,11 @@ func compileAsking(p spicepod.Params) (*asking, error) {
 		case err != nil:
 			return nil, err
 		case p.Has(x.name) && !x.is:
-			return nil, fault.OfKey("params."+x.name, "set params."+x.enabled+": enabled", "params.%s has no effect with %s: %s", x.name, x.enabled, x.by)
+			return nil, fault.OfKey("params."+x.name, "set params."+x.enabled+": enabled", "params.%s has no effect with %s: %s",
+				x.name, x.enabled, x.by)
 		case most < 1 || most > x.limit:
-			return nil, fault.New("params."+x.name, fmt.Sprintf("write a number from 1 to %d", x.limit), "%d is not a length", most)
+			return nil, fault.New("params."+x.name, fmt.Sprintf("write a number from 1 to %d", x.limit),
+				"%d is not a length", most)
 		case x.is:
 			*x.to = most
 		}
@@ -91,7 +104,8 @@ func compileAsking(p spicepod.Params) (*asking, error) {
 
 // pathPattern returns a pattern of paths as a regular expression.
 func pathPattern(pattern string) (*regexp.Regexp, bool) {
-	if !strings.HasPrefix(pattern, "/") || len(pattern) > maxRequestPath || climbs(pattern) || strings.ContainsAny(pattern, "?#") || strings.ContainsFunc(pattern, unicode.IsControl) {
+	if !strings.HasPrefix(pattern, "/") || len(pattern) > maxRequestPath || climbs(pattern) ||
+		strings.ContainsAny(pattern, "?#") || strings.ContainsFunc(pattern, unicode.IsControl) {
 		return nil, false
 	}
 	var b strings.Builder
@@ -161,7 +175,8 @@ func (s *httpSource) compileRequests(a *asking) (source.Source, error) {
 		return nil, err
 	}
 	if format != "" && !strings.EqualFold(format, "json") {
-		return nil, fault.New("params.file_format", "leave it out", "answers to requests of statements are JSON, not %s", format)
+		return nil, fault.New("params.file_format", "leave it out",
+			"answers to requests of statements are JSON, not %s", format)
 	}
 	if _, err := s.newDownload(); err != nil {
 		return nil, err
@@ -183,19 +198,25 @@ func (s *requestSource) Check(r source.Request) error {
 	}
 	switch shown := truncate.Ellipsis(r.Path, 200); {
 	case r.Path != "" && len(s.asking.Paths) == 0:
-		return refused("set params.allowed_request_paths of the dataset", "request_path %q is not allowed: the dataset allows no paths", shown)
-	case r.Path != "" && (len(r.Path) > maxRequestPath || !strings.HasPrefix(r.Path, "/") || climbs(r.Path) || strings.ContainsAny(r.Path, "?#") || strings.ContainsFunc(r.Path, unicode.IsControl)):
-		return refused("write a path such as /shows/82, and what follows ? as request_query", "request_path %q is not a path", shown)
+		return refused("set params.allowed_request_paths of the dataset",
+			"request_path %q is not allowed: the dataset allows no paths", shown)
+	case r.Path != "" && (len(r.Path) > maxRequestPath || !strings.HasPrefix(r.Path, "/") || climbs(r.Path) ||
+		strings.ContainsAny(r.Path, "?#") || strings.ContainsFunc(r.Path, unicode.IsControl)):
+		return refused("write a path such as /shows/82, and what follows ? as request_query",
+			"request_path %q is not a path", shown)
 	case r.Path != "" && !s.asking.allows(r.Path):
-		return refused("request one of "+strings.Join(s.asking.Paths, ", ")+", or add it to params.allowed_request_paths of the dataset", "request_path %q is not allowed", shown)
+		return refused("request one of "+strings.Join(s.asking.Paths, ", ")+
+			", or add it to params.allowed_request_paths of the dataset", "request_path %q is not allowed", shown)
 	case r.Query != "" && s.asking.Query == 0:
 		return refused("set params.request_query_filters: enabled", "request_query is not allowed by the dataset")
-	case len([]rune(r.Query)) > s.asking.Query || strings.ContainsFunc(r.Query, unicode.IsControl) || strings.Contains(r.Query, "#"):
+	case len([]rune(r.Query)) > s.asking.Query || strings.ContainsFunc(r.Query, unicode.IsControl) ||
+		strings.Contains(r.Query, "#"):
 		return refused("write name=value&name=value", "request_query is not a query of at most %d characters", s.asking.Query)
 	case r.Body != "" && s.asking.Body == 0:
 		return refused("set params.request_body_filters: enabled", "request_body is not allowed by the dataset")
 	case len(r.Body) > s.asking.Body:
-		return refused("send less, or raise params.max_request_body_bytes", "request_body has %d bytes; the limit is %d", len(r.Body), s.asking.Body)
+		return refused("send less, or raise params.max_request_body_bytes", "request_body has %d bytes; the limit is %d",
+			len(r.Body), s.asking.Body)
 	}
 	return nil
 }
@@ -219,7 +240,11 @@ func (a *asking) allows(path string) bool {
 
 // requestColumns are the columns of the rows, with their types.
 var requestColumns = [][2]string{
-	{"request_path", "VARCHAR"}, {"request_query", "VARCHAR"}, {"request_body", "VARCHAR"}, {"content", "VARCHAR"}, {source.FetchedColumn, "TIMESTAMP WITH TIME ZONE"},
+	{"request_path", "VARCHAR"},
+	{"request_query", "VARCHAR"},
+	{"request_body", "VARCHAR"},
+	{"content", "VARCHAR"},
+	{source.FetchedColumn, "TIMESTAMP WITH TIME ZONE"},
 }
 
 // Open returns a query without rows.
@@ -268,7 +293,8 @@ func (s *requestSource) opened(ctx context.Context, got *fetch.File) (*source.Op
 	for i, c := range requestColumns {
 		types[i] = engine.Literal(c[0]) + ": " + engine.Literal(c[1])
 	}
-	opened.Query = "SELECT * FROM read_json(" + engine.Literal(fileformat.EscapeGlob(got.Path)) + ", format = 'newline_delimited', columns = {" + strings.Join(types, ", ") + "})"
+	opened.Query = "SELECT * FROM read_json(" + engine.Literal(fileformat.EscapeGlob(got.Path)) +
+		", format = 'newline_delimited', columns = {" + strings.Join(types, ", ") + "})"
 	return opened, nil
 }
 
@@ -358,7 +384,8 @@ func encoded(query string) string {
 func (s *requestSource) readRows(f *source.Fetched, resp *fetch.Response, rows *fetch.Rows) (page, error) {
 	add := func(content string) error {
 		row, err := json.Marshal(map[string]any{
-			"request_path": f.Path, "request_query": f.Query, "request_body": f.Body, "content": content, source.FetchedColumn: f.At.UTC().Format("2006-01-02 15:04:05.999999+00"),
+			"request_path": f.Path, "request_query": f.Query, "request_body": f.Body, "content": content,
+			source.FetchedColumn: f.At.UTC().Format("2006-01-02 15:04:05.999999+00"),
 		})
 		if err == nil {
 			err = rows.Add(row)

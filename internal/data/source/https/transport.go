@@ -18,8 +18,14 @@ import (
 
 // Params of connections. Spice has them by these names.
 var transportParams = []spicepod.Param{
-	{Name: "connect_timeout", Type: spicepod.ParamDuration, Doc: "How long a connection, and its TLS handshake, may take. Default: 10s."},
-	{Name: "pool_max_idle_per_host", Type: spicepod.ParamInt, Doc: "Most idle connections that are kept. Default: 10; 0: none."},
+	{
+		Name: "connect_timeout", Type: spicepod.ParamDuration,
+		Doc: "How long a connection, and its TLS handshake, may take. Default: 10s.",
+	},
+	{
+		Name: "pool_max_idle_per_host", Type: spicepod.ParamInt,
+		Doc: "Most idle connections that are kept. Default: 10; 0: none.",
+	},
 	{Name: "pool_idle_timeout", Type: spicepod.ParamDuration, Doc: "How long an idle connection is kept. Default: 90s."},
 	{Name: "http_tls_client_certificate_file", Doc: "PEM file of the certificate that the client shows (mTLS)."},
 	{Name: "http_tls_client_key_file", Doc: "PEM file of its key."},
@@ -56,9 +62,11 @@ func connections(d source.Declaration) (http.RoundTripper, error) {
 		return nil, err
 	}
 	if most < 0 || most > maxIdle {
-		return nil, fault.New("params.pool_max_idle_per_host", fmt.Sprintf("write a number from 0 to %d", maxIdle), "%d is not a number of connections", most)
+		return nil, fault.New("params.pool_max_idle_per_host", fmt.Sprintf("write a number from 0 to %d", maxIdle),
+			"%d is not a number of connections", most)
 	}
-	if certificate == nil && !d.Params.Has("connect_timeout") && !d.Params.Has("pool_idle_timeout") && !d.Params.Has("pool_max_idle_per_host") {
+	if certificate == nil && !d.Params.Has("connect_timeout") && !d.Params.Has("pool_idle_timeout") &&
+		!d.Params.Has("pool_max_idle_per_host") {
 		return http.DefaultTransport, nil
 	}
 	return httpx.Transport(func(t *http.Transport) {
@@ -75,7 +83,8 @@ func connections(d source.Declaration) (http.RoundTripper, error) {
 func within(p spicepod.Params, name string, fallback, most time.Duration) (time.Duration, error) {
 	v, err := p.Duration(name, fallback)
 	if err == nil && (v <= 0 || v > most) {
-		err = fault.New("params."+name, "write a duration above 0, at most "+most.String(), "%s is not a value of %s", v, name)
+		err = fault.New("params."+name, "write a duration above 0, at most "+most.String(),
+			"%s is not a value of %s", v, name)
 	}
 	return v, err
 }
@@ -83,7 +92,10 @@ func within(p spicepod.Params, name string, fallback, most time.Duration) (time.
 // clientCertificate returns the certificate of the client; nil without one.
 func clientCertificate(d source.Declaration) (*tls.Certificate, error) {
 	var values [4]string
-	names := [4]string{"http_tls_client_certificate_file", "http_tls_client_key_file", "http_tls_client_certificate", "http_tls_client_key"}
+	names := [4]string{
+		"http_tls_client_certificate_file", "http_tls_client_key_file", "http_tls_client_certificate",
+		"http_tls_client_key",
+	}
 	for i, name := range names {
 		var err error
 		if values[i], err = d.Params.String(name); err != nil {
@@ -95,13 +107,15 @@ func clientCertificate(d source.Declaration) (*tls.Certificate, error) {
 	case !files && !texts:
 		return nil, nil
 	case files && texts:
-		return nil, fault.OfKey("params."+names[2], "leave it out", "the client's certificate is given as a file and as a text")
+		return nil, fault.OfKey("params."+names[2], "leave it out",
+			"the client's certificate is given as a file and as a text")
 	case texts:
 		at = 2
 	}
 	for i := at; i < at+2; i++ {
 		if values[i] == "" {
-			return nil, fault.New("params", "set params."+names[i], "a client's certificate needs a key, and a key its certificate")
+			return nil, fault.New("params", "set params."+names[i],
+				"a client's certificate needs a key, and a key its certificate")
 		}
 	}
 	pair := [2][]byte{[]byte(values[at]), []byte(values[at+1])}
@@ -120,7 +134,8 @@ func clientCertificate(d source.Declaration) (*tls.Certificate, error) {
 	}
 	certificate, err := tls.X509KeyPair(pair[0], pair[1])
 	if err != nil {
-		return nil, fault.New("params."+names[at], "write a certificate and its key, in PEM", "the client's certificate and key cannot be used")
+		return nil, fault.New("params."+names[at], "write a certificate and its key, in PEM",
+			"the client's certificate and key cannot be used")
 	}
 	return &certificate, nil
 }

@@ -13,7 +13,8 @@ import (
 
 var deltaFormat = format{
 	connector: "delta_lake", title: "Delta Lake", extension: "delta", log: "_delta_log",
-	store: deltaNames, azure: deltaAzure, params: append(deltaNames.Params(), deltaAzure.Params()...), selectRows: deltaRows,
+	store: deltaNames, azure: deltaAzure, params: append(deltaNames.Params(), deltaAzure.Params()...),
+	selectRows: deltaRows,
 }
 
 var (
@@ -40,7 +41,8 @@ const fileColumn = engine.Hidden + "file"
 // extension would read without the proxy.
 func deltaRows(url string) string {
 	inside := "starts_with(" + fileColumn + ", " + engine.Literal(url+"/") + ")"
-	return "SELECT * EXCLUDE (" + fileColumn + ") FROM delta_scan(" + engine.Literal(url) + ", filename = " + engine.Literal(fileColumn) + ") " +
+	return "SELECT * EXCLUDE (" + fileColumn + ") FROM delta_scan(" + engine.Literal(url) + ", filename = " +
+		engine.Literal(fileColumn) + ") " +
 		"WHERE CASE WHEN " + inside + " THEN true ELSE error('the log of the table names a file outside of its folder') END"
 }
 

@@ -16,9 +16,11 @@ import (
 )
 
 var icebergFormat = format{
-	connector: "iceberg", title: "Iceberg", extension: "iceberg", log: "metadata", store: icebergNames, azure: icebergAzure, version: icebergVersion, selectRows: icebergRows,
+	connector: "iceberg", title: "Iceberg", extension: "iceberg", log: "metadata", store: icebergNames,
+	azure: icebergAzure, version: icebergVersion, selectRows: icebergRows,
 	params: slices.Concat(icebergNames.Params(), icebergAzure.Params(), []spicepod.Param{{
-		Name: metadataPath, Doc: "The metadata file to read, such as v1.metadata.json or s3://bucket/table/metadata/v1.metadata.json. Default: the newest of the table.",
+		Name: metadataPath, Doc: "The metadata file to read, such as v1.metadata.json or " +
+			"s3://bucket/table/metadata/v1.metadata.json. Default: the newest of the table.",
 	}}),
 }
 
@@ -70,7 +72,8 @@ func icebergVersion(ctx context.Context, s *lakeSource) (func(context.Context) (
 	case err != nil:
 		return nil, s.store.Fault(err)
 	case len(found) == 0 || path.Base(found[0].Key) != name:
-		return nil, fault.New("params."+metadataPath, "it must be in the folder metadata of the table", "the table has no metadata file %q", name).Retryable()
+		return nil, fault.New("params."+metadataPath, "it must be in the folder metadata of the table",
+			"the table has no metadata file %q", name).Retryable()
 	}
 	return func(context.Context) (string, error) { return version(name), nil }, nil
 }
@@ -82,11 +85,13 @@ func (s *lakeSource) newest(ctx context.Context) (string, error) {
 		return "", s.store.Fault(err)
 	}
 	if len(found) > maxMetadata {
-		return "", fault.New("from", "remove orphan files and old snapshots", "the folder metadata of the table has more than %d files", maxMetadata)
+		return "", fault.New("from", "remove orphan files and old snapshots",
+			"the folder metadata of the table has more than %d files", maxMetadata)
 	}
 	found = slices.DeleteFunc(found, func(o objectstore.Object) bool { return !strings.HasSuffix(o.Key, metadataFile) })
 	if len(found) == 0 {
-		return "", fault.New("from", "name the folder of a table", "%q is not a table of Iceberg: its folder metadata has no file *%s", s.from, metadataFile).Retryable()
+		return "", fault.New("from", "name the folder of a table",
+			"%q is not a table of Iceberg: its folder metadata has no file *%s", s.from, metadataFile).Retryable()
 	}
 	last := slices.MaxFunc(found, func(a, b objectstore.Object) int {
 		return cmp.Or(cmp.Compare(number(a.Key), number(b.Key)), a.Modified.Compare(b.Modified))

@@ -26,14 +26,15 @@ import (
 
 // format is a format of tables.
 type format struct {
-	connector  string
-	title      string
-	extension  string // of DuckDB
-	log        string // the folder in a table that makes it one
-	store      objectstore.Names
-	azure      objectstore.AzureNames
-	params     []spicepod.Param
-	version    func(ctx context.Context, s *lakeSource) (func(context.Context) (string, error), error) // nil: there is none
+	connector string
+	title     string
+	extension string // of DuckDB
+	log       string // the folder in a table that makes it one
+	store     objectstore.Names
+	azure     objectstore.AzureNames
+	params    []spicepod.Param
+	// nil: there is none
+	version    func(ctx context.Context, s *lakeSource) (func(context.Context) (string, error), error)
 	selectRows func(url string) string
 }
 
@@ -71,7 +72,8 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	case isURL && scheme == "file":
 		s.from = rest
 	case isURL:
-		return nil, fault.New("from", "write "+c.connector+":s3://bucket/table/, "+c.connector+":abfss://container@account/table/ or "+c.connector+":folder", "%s tables at %s:// are not served", c.title, scheme)
+		return nil, fault.New("from", "write "+c.connector+":s3://bucket/table/, "+c.connector+
+			":abfss://container@account/table/ or "+c.connector+":folder", "%s tables at %s:// are not served", c.title, scheme)
 	}
 	s.from = d.From.Absolute(s.from)
 	s.store = objectstore.NewFolder(s.from, c.roots.Open)
@@ -125,7 +127,8 @@ func (s *lakeSource) Open(ctx context.Context) (*source.Opened, error) {
 			return nil, err
 		}
 		path, _ := s.params.String(metadataPath)
-		table.Kind, table.Computed = s.connector+" "+path, map[string]func(context.Context) (string, error){versionHint: version}
+		table.Kind, table.Computed = s.connector+" "+path,
+			map[string]func(context.Context) (string, error){versionHint: version}
 	}
 	url, held, err := s.proxy.ServeTable(table)
 	if err != nil {
@@ -153,9 +156,11 @@ func (s *lakeSource) find(ctx context.Context) error {
 	case len(found) > 0:
 		return nil
 	case s.bucket == "":
-		return fault.New("from", "name the folder that has "+s.log, "%q is not a table of %s: it has no folder %s with files", s.from, s.title, s.log).Retryable()
+		return fault.New("from", "name the folder that has "+s.log, "%q is not a table of %s: it has no folder %s with files",
+			s.from, s.title, s.log).Retryable()
 	}
-	return fault.New("from", "name the folder that has "+s.log, "%s is not a table of %s: there is no object below %s%s/", s.from, s.title, s.folder, s.log).Retryable()
+	return fault.New("from", "name the folder that has "+s.log, "%s is not a table of %s: there is no object below %s%s/",
+		s.from, s.title, s.folder, s.log).Retryable()
 }
 
 func (s *lakeSource) findFolder() error {

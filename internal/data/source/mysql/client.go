@@ -37,7 +37,8 @@ const (
 	clientPlugins      = 1 << 19
 	clientLongAuth     = 1 << 21
 
-	shared = clientLongPassword | clientLongFlag | clientProtocol41 | clientTransactions | clientSecure | clientResults | clientStmtResults | clientPlugins
+	shared = clientLongPassword | clientLongFlag | clientProtocol41 | clientTransactions | clientSecure | clientResults |
+		clientStmtResults | clientPlugins
 )
 
 const utf8mb4 = 45 // the number of a collation of utf8mb4

@@ -54,11 +54,14 @@ func (t *table) checkWrites(s *server) error {
 	at := s.config.address()
 	switch {
 	case !t.base:
-		return fault.New("access", "name a table, or set access: read", "%q is no table of the MySQL server %s, but a view, which cannot be written", t.name, at)
+		return fault.New("access", "name a table, or set access: read",
+			"%q is no table of the MySQL server %s, but a view, which cannot be written", t.name, at)
 	case !t.transactions:
-		return fault.New("access", "change it: ALTER TABLE "+t.name+" ENGINE=InnoDB, or set access: read", "the table %q of the MySQL server %s is of the engine %s, which has no transactions", t.name, at, t.engine)
+		return fault.New("access", "change it: ALTER TABLE "+t.name+" ENGINE=InnoDB, or set access: read",
+			"the table %q of the MySQL server %s is of the engine %s, which has no transactions", t.name, at, t.engine)
 	case !t.mayWrite:
-		return fault.New("access", "grant it: GRANT INSERT, UPDATE, DELETE ON "+t.schema+"."+t.name+" TO "+s.config.user+", or set access: read",
+		return fault.New("access", "grant it: GRANT INSERT, UPDATE, DELETE ON "+t.schema+"."+t.name+" TO "+s.config.user+
+			", or set access: read",
 			"the user %q may not write to the table %q of the MySQL server %s", s.config.user, t.name, at).Retryable()
 	}
 	return nil
@@ -114,7 +117,8 @@ func formOf(c column, t *engine.Type) form {
 }
 
 var numbers = []engine.TypeID{
-	engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.UTinyInt, engine.USmallInt, engine.UInteger, engine.UBigInt,
+	engine.TinyInt, engine.SmallInt, engine.Integer, engine.BigInt, engine.UTinyInt, engine.USmallInt, engine.UInteger,
+	engine.UBigInt,
 	engine.Decimal, engine.Float, engine.Double,
 }
 
@@ -205,7 +209,9 @@ const (
 )
 
 // batches joins parts, one for each of n rows, to statements of several rows.
-func (t *target) batches(n int, before string, part func(row int) string, separator, after string, each func(sql string) error) error {
+func (t *target) batches(n int, before string, part func(row int) string, separator, after string,
+	each func(sql string) error,
+) error {
 	var b strings.Builder
 	rows := 0
 	flush := func() error {
@@ -220,7 +226,8 @@ func (t *target) batches(n int, before string, part func(row int) string, separa
 	for row := range n {
 		p := part(row)
 		if len(before)+len(p)+len(after) > t.packet {
-			return engine.NewError(errcode.Limit, "raise max_allowed_packet of the server", "a row takes more than the %d bytes of the server's max_allowed_packet; nothing was written", t.packet)
+			return engine.NewError(errcode.Limit, "raise max_allowed_packet of the server",
+				"a row takes more than the %d bytes of the server's max_allowed_packet; nothing was written", t.packet)
 		}
 		if rows == batchRows || rows > 0 && len(before)+b.Len()+len(separator)+len(p)+len(after) > min(batchBytes, t.packet) {
 			if err := flush(); err != nil {

@@ -70,7 +70,12 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 		names, _ := c.query(fmt.Sprintf(listTables, text(schema)), 1)
 		return nil, s.missing(schema, name, slices.Concat(names...))
 	}
-	t := &table{schema: found[0][0], name: found[0][1], comments: tables.Comments{Table: found[0][2], Columns: map[string]string{}}, collation: bytewise, base: strings.HasPrefix(found[0][3], "BASE") || strings.HasPrefix(found[0][3], "SYSTEM VERSIONED"), engine: found[0][4]}
+	t := &table{
+		schema: found[0][0], name: found[0][1],
+		comments: tables.Comments{Table: found[0][2], Columns: map[string]string{}}, collation: bytewise,
+		base:   strings.HasPrefix(found[0][3], "BASE") || strings.HasPrefix(found[0][3], "SYSTEM VERSIONED"),
+		engine: found[0][4],
+	}
 	exact, err := c.query(exactCollations, 1)
 	if err != nil {
 		return nil, err
@@ -84,9 +89,13 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 	}
 	for _, r := range rows {
 		if strings.ContainsAny(r[0], "`\x00") {
-			return nil, fault.New("from", "read a view without it", "the name of the column %q has a character that DuckDB's extension cannot write", r[0])
+			return nil, fault.New("from", "read a view without it",
+				"the name of the column %q has a character that DuckDB's extension cannot write", r[0])
 		}
-		t.columns = append(t.columns, column{name: r[0], kind: strings.ToLower(r[1]), declared: strings.ToLower(r[2]), collation: r[3], precision: r[4], scale: r[5], notNull: r[7] == "NO", generated: generated.MatchString(r[8])})
+		t.columns = append(t.columns, column{
+			name: r[0], kind: strings.ToLower(r[1]), declared: strings.ToLower(r[2]),
+			collation: r[3], precision: r[4], scale: r[5], notNull: r[7] == "NO", generated: generated.MatchString(r[8]),
+		})
 		t.comments.Columns[r[0]] = r[6]
 	}
 	// What the user may not read has its error here, and so has a view that is broken,
@@ -149,7 +158,8 @@ func returnsRows(version string) bool {
 func (c *connection) findPrivileges(t *table) error {
 	name, column := identifier(t.schema)+"."+identifier(t.name), identifier(t.columns[0].name)
 	for _, sql := range []string{
-		"INSERT INTO " + name + " () VALUES ()", "UPDATE " + name + " SET " + column + " = DEFAULT LIMIT 0", "DELETE FROM " + name + " LIMIT 0",
+		"INSERT INTO " + name + " () VALUES ()", "UPDATE " + name + " SET " + column + " = DEFAULT LIMIT 0",
+		"DELETE FROM " + name + " LIMIT 0",
 	} {
 		err := c.do(commandQuery, "PREPARE spiced FROM "+text(sql))
 		var refusal *serverError
@@ -167,7 +177,9 @@ func (s *server) missing(schema, name string, names []string) *fault.Fault {
 	if len(names) > 0 {
 		hint = "it has " + truncate.Ellipsis(strings.Join(names, ", "), fault.MaxMessage)
 	}
-	return fault.New("from", nearest.Hint(name, names, hint), "the database %q of the MySQL server %s has no table %q that the user %q may read", schema, s.config.address(), name, s.config.user).Retryable()
+	return fault.New("from", nearest.Hint(name, names, hint),
+		"the database %q of the MySQL server %s has no table %q that the user %q may read", schema, s.config.address(),
+		name, s.config.user).Retryable()
 }
 
 // text writes a text for a connection with [settings].

@@ -45,7 +45,8 @@ func (c *Connector) List(ctx context.Context, d source.Declaration, o source.Lis
 	database := s.config.database
 	switch {
 	case d.From.Target != "" && database != "" && d.From.Target != database:
-		return nil, fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", d.From.Target, database)
+		return nil, fault.New("from", "leave the database out of from", "from names the database %q, the params name %q",
+			d.From.Target, database)
 	case d.From.Target != "":
 		database = d.From.Target
 	}
@@ -86,7 +87,8 @@ func (c *connection) list(database string, o source.ListOptions) (*source.Listin
 			return nil, err
 		}
 		if len(known) == 0 {
-			return nil, fault.New("from", "correct the database", "the server has no database %q that the user may read", database).Retryable()
+			return nil, fault.New("from", "correct the database", "the server has no database %q that the user may read",
+				database).Retryable()
 		}
 	}
 	l := &source.Listing{}
@@ -99,7 +101,8 @@ func (c *connection) list(database string, o source.ListOptions) (*source.Listin
 		case o.Include.Match(schema, name) && len(l.Tables) <= o.Tables:
 			index[[2]string{schema, name}] = len(l.Tables)
 			l.Tables = append(l.Tables, source.ListedTable{
-				Schema: schema, Name: name, From: "mysql:" + engine.Identifier(schema) + "." + engine.Identifier(name), Comment: value(row[2]),
+				Schema: schema, Name: name, From: "mysql:" + engine.Identifier(schema) + "." + engine.Identifier(name),
+				Comment: value(row[2]),
 			})
 		}
 		return nil
@@ -116,8 +119,12 @@ func (c *connection) list(database string, o source.ListOptions) (*source.Listin
 		if columns++; columns > o.Columns {
 			return fault.New("include", "name fewer tables", "its tables have more than %d columns", o.Columns)
 		}
-		own := column{name: *row[2], kind: strings.ToLower(value(row[3])), declared: strings.ToLower(value(row[4])), precision: value(row[5]), scale: value(row[6])}
-		l.Tables[i].Columns = append(l.Tables[i].Columns, tables.Column{Name: own.name, Type: own.duckType(), Description: value(row[7])})
+		own := column{
+			name: *row[2], kind: strings.ToLower(value(row[3])), declared: strings.ToLower(value(row[4])),
+			precision: value(row[5]), scale: value(row[6]),
+		}
+		l.Tables[i].Columns = append(l.Tables[i].Columns,
+			tables.Column{Name: own.name, Type: own.duckType(), Description: value(row[7])})
 		return nil
 	})
 	return l, err
@@ -134,7 +141,8 @@ func value(v *string) string {
 // duckTypes are those of DuckDB by those of MySQL, as the extension reads them. Those with
 // a U in front are of unsigned columns. All others are texts.
 var duckTypes = map[string]string{
-	"tinyint": "TINYINT", "smallint": "SMALLINT", "mediumint": "INTEGER", "int": "INTEGER", "bigint": "BIGINT", "year": "INTEGER",
+	"tinyint": "TINYINT", "smallint": "SMALLINT", "mediumint": "INTEGER", "int": "INTEGER", "bigint": "BIGINT",
+	"year":  "INTEGER",
 	"float": "FLOAT", "double": "DOUBLE", "date": "DATE", "datetime": "TIMESTAMP", "timestamp": "TIMESTAMP",
 	"binary": "BLOB", "varbinary": "BLOB", "tinyblob": "BLOB", "blob": "BLOB", "mediumblob": "BLOB", "longblob": "BLOB",
 }

@@ -42,9 +42,19 @@ var Params = []spicepod.Param{
 	{Name: "mysql_db", Doc: "The database, unless from names it."},
 	{Name: "mysql_user", Doc: "The user."},
 	{Name: "mysql_pass", Secret: true, Doc: "Password of the user."},
-	{Name: "mysql_sslmode", Doc: "disabled, preferred, required, verify_ca or verify_identity. Default: verify_identity, or preferred for a server on this machine. With disabled, preferred or required, someone who controls the network in between can read the password."},
-	{Name: "mysql_sslrootcert", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
-	{Name: "mysql_connection_string", Secret: true, Doc: "All of these in one: mysql://user:password@host:port/database?sslmode=required."},
+	{Name: "mysql_sslmode", Doc: "disabled, preferred, required, verify_ca or verify_identity. Default: " +
+		"verify_identity, " +
+		"or preferred for a server on this machine. With disabled, preferred or required, someone who controls the network " +
+		"in between can read the password."},
+	{
+		Name: "mysql_sslrootcert",
+		Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those " +
+			"of the system.",
+	},
+	{
+		Name: "mysql_connection_string", Secret: true,
+		Doc: "All of these in one: mysql://user:password@host:port/database?sslmode=required.",
+	},
 	{Name: "mysql_pool_max", Type: spicepod.ParamInt, Doc: "Most connections to the server, 2 to 1000. Default: 16."},
 }
 
@@ -128,7 +138,8 @@ func (s *mysqlSource) configure(d source.Declaration) (err error) {
 		return err
 	}
 	if s.connections < 2 || s.connections > 1000 {
-		return fault.New("params.mysql_pool_max", "write a number between 2 and 1000; the default is 16", "mysql_pool_max must be between 2 and 1000, got %d", s.connections)
+		return fault.New("params.mysql_pool_max", "write a number between 2 and 1000; the default is 16",
+			"mysql_pool_max must be between 2 and 1000, got %d", s.connections)
 	}
 	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%#v %d", *s.config, s.connections)))[:32]
 	return nil
@@ -156,7 +167,8 @@ func read(params spicepod.Params) (v values, err error) {
 			continue
 		}
 		if v.string && p.Name != "mysql_connection_string" {
-			return v, fault.OfKey("params."+p.Name, "write it into mysql_connection_string", "mysql_connection_string has all of the connection")
+			return v, fault.OfKey("params."+p.Name, "write it into mysql_connection_string",
+				"mysql_connection_string has all of the connection")
 		}
 		if p.Type == spicepod.ParamInt {
 			var n int
@@ -176,13 +188,18 @@ func read(params spicepod.Params) (v values, err error) {
 }
 
 // urlOptions are the options of connection strings, with their params.
-var urlOptions = map[string]string{"sslmode": "mysql_sslmode", "ssl-mode": "mysql_sslmode", "sslrootcert": "mysql_sslrootcert", "ssl-ca": "mysql_sslrootcert"}
+var urlOptions = map[string]string{
+	"sslmode": "mysql_sslmode", "ssl-mode": "mysql_sslmode",
+	"sslrootcert": "mysql_sslrootcert", "ssl-ca": "mysql_sslrootcert",
+}
 
 // parse takes a connection string apart.
 func (v values) parse(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "mysql" || u.Hostname() == "" {
-		return fault.New("params.mysql_connection_string", "write mysql://user:password@host:port/database?sslmode=required, with % and two digits for special characters", "it is not a connection string")
+		return fault.New("params.mysql_connection_string",
+			"write mysql://user:password@host:port/database?sslmode=required, with % and two digits for special characters",
+			"it is not a connection string")
 	}
 	v.of["mysql_host"], v.of["mysql_tcp_port"], v.of["mysql_db"] = u.Hostname(), u.Port(), strings.TrimPrefix(u.Path, "/")
 	v.of["mysql_user"] = u.User.Username()
@@ -190,7 +207,8 @@ func (v values) parse(text string) error {
 	for name, list := range u.Query() {
 		param, ok := urlOptions[name]
 		if !ok {
-			return fault.New("params.mysql_connection_string", "its options are sslmode and sslrootcert", "the option %q is not known", name)
+			return fault.New("params.mysql_connection_string", "its options are sslmode and sslrootcert",
+				"the option %q is not known", name)
 		}
 		v.of[param] = list[0]
 	}
@@ -204,11 +222,13 @@ func configure(d source.Declaration) (*config, error) {
 		return nil, err
 	}
 	c := &config{
-		host: cmp.Or(v.of["mysql_host"], "localhost"), database: v.of["mysql_db"], user: v.of["mysql_user"], password: v.of["mysql_pass"],
-		mode: strings.ToLower(v.of["mysql_sslmode"]), roots: v.of["mysql_sslrootcert"],
+		host: cmp.Or(v.of["mysql_host"], "localhost"), database: v.of["mysql_db"], user: v.of["mysql_user"],
+		password: v.of["mysql_pass"],
+		mode:     strings.ToLower(v.of["mysql_sslmode"]), roots: v.of["mysql_sslrootcert"],
 	}
 	if c.mode = cmp.Or(c.mode, defaultMode(c.host)); !slices.Contains(sslModes, c.mode) {
-		return nil, fault.New(v.key("mysql_sslmode"), "write "+strings.Join(sslModes, ", "), "%q is not a mode", v.of["mysql_sslmode"])
+		return nil, fault.New(v.key("mysql_sslmode"), "write "+strings.Join(sslModes, ", "), "%q is not a mode",
+			v.of["mysql_sslmode"])
 	}
 	port := cmp.Or(v.of["mysql_tcp_port"], "3306")
 	if c.port, err = strconv.Atoi(port); err != nil || c.port < 1 || c.port > 65535 {

@@ -72,7 +72,8 @@ func (p *Proxy) Extension(e engine.Extension) engine.Extension {
 		// The minimum of a timestamp loses its time zone, and some statements fail.
 		"SET GLOBAL mysql_aggregate_pushdown_enabled = false",
 		// ATTACH looks for a secret of this name, and shows no path then.
-		fmt.Sprintf("CREATE TEMPORARY SECRET __default_mysql (TYPE mysql, SOCKET %s, HOST 'localhost', USER 'duckdb', PASSWORD %s, DATABASE 'none', SSL_MODE 'disabled')",
+		fmt.Sprintf("CREATE TEMPORARY SECRET __default_mysql (TYPE mysql, SOCKET %s, HOST 'localhost', USER 'duckdb', "+
+			"PASSWORD %s, DATABASE 'none', SSL_MODE 'disabled')",
 			engine.Literal(p.Socket), engine.Literal(p.Password)),
 		"ATTACH '' AS " + engine.Identifier(attached) + " (TYPE mysql)",
 	}
@@ -170,9 +171,14 @@ func (p *Proxy) relate(s *server, t *table) (*relation, error) {
 		return r, nil
 	}
 	if len(p.relations) == maxRelations {
-		return nil, fault.New("from", "restart spiced", "%d tables of MySQL servers, each change of whose columns is another, have been opened since the start, which is the limit", maxRelations)
+		return nil, fault.New("from", "restart spiced",
+			"%d tables of MySQL servers, each change of whose columns is another, have been opened since the start, "+
+				"which is the limit", maxRelations)
 	}
-	r := &relation{key: key, name: fmt.Sprintf("%s%0*d", p.prefix, relationDigits, len(p.relations)), server: s.id, table: t}
+	r := &relation{
+		key: key, name: fmt.Sprintf("%s%0*d", p.prefix, relationDigits, len(p.relations)),
+		server: s.id, table: t,
+	}
 	p.current[key], p.relations[r.name] = r, r
 	return r, nil
 }

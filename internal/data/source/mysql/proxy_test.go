@@ -46,7 +46,8 @@ func proxied(t *testing.T, connections int) (*Proxy, *server, *relation, *mysqlt
 	real.Exec("CREATE TABLE t AS SELECT seq AS x FROM seq_1_to_100000", "GRANT SELECT ON test.* TO reader")
 	p := newTestProxy(t)
 	s, held, err := p.Register("test", func() (*server, error) {
-		return newServer("test", &config{host: "127.0.0.1", port: real.Port, database: "test", user: mysqltest.Reader, password: mysqltest.Password, mode: sslRequired}, connections)
+		return newServer("test",
+			&config{host: "127.0.0.1", port: real.Port, database: "test", user: mysqltest.Reader, password: mysqltest.Password, mode: sslRequired}, connections)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +203,8 @@ func TestRelationsAreBounded(t *testing.T) {
 func TestTheProxyRefuses(t *testing.T) {
 	p := newTestProxy(t)
 	for _, password := range []string{"", "guess"} {
-		if _, err := connect(t.Context(), &config{host: p.Socket, user: "duckdb", password: password, mode: sslDisabled}); err == nil || err.Error() != "the password is wrong" {
+		if _, err := connect(t.Context(), &config{host: p.Socket, user: "duckdb", password: password, mode: sslDisabled}); err == nil ||
+			err.Error() != "the password is wrong" {
 			t.Errorf("password %q: got %v", password, err)
 		}
 	}
@@ -393,7 +395,8 @@ func TestAuthentication(t *testing.T) {
 
 // FuzzResult splits an answer at any place: its end is found at the same byte.
 func FuzzResult(f *testing.F) {
-	f.Add([]byte("\x01\x00\x00\x01\x01\x03\x00\x00\x02def\x05\x00\x00\x03\xfe\x00\x00\x02\x00\x02\x00\x00\x04\x00x\x05\x00\x00\x05\xfe\x00\x00\x02\x00more"), uint8(1))
+	f.Add([]byte("\x01\x00\x00\x01\x01\x03\x00\x00\x02def\x05\x00\x00\x03\xfe\x00\x00\x02\x00\x02\x00\x00\x04\x00x\x05\x00\x00\x05\xfe\x00\x00\x02\x00more"),
+		uint8(1))
 	f.Add([]byte("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"), uint8(3))
 	f.Add([]byte("\x00\x00\x00\x01\x03\x00\x00\x02\xffxx"), uint8(2))
 	f.Fuzz(func(t *testing.T, stream []byte, step uint8) {
@@ -439,7 +442,15 @@ func (p pipe) SetDeadline(time.Time) error { return nil }
 func FuzzServer(f *testing.F) {
 	f.Add([]byte("\x05\x00\x00\x00\x0a8\x00aaaa"))
 	var b bytes.Buffer
-	for _, p := range [][]byte{hello(shared, cachingSHA2), {kindMore, 3}, okPacket(), {2}, []byte("def"), []byte("def"), eofPacket(), {1, 'x', 0xfb}, eofPacket()} {
+	for _, p := range [][]byte{
+		hello(shared, cachingSHA2),
+		{kindMore, 3},
+		okPacket(),
+		{2},
+		[]byte("def"), []byte("def"), eofPacket(),
+		{1, 'x', 0xfb},
+		eofPacket(),
+	} {
 		b.Write([]byte{byte(len(p)), 0, 0, 0})
 		b.Write(p)
 	}
@@ -456,7 +467,14 @@ func FuzzServer(f *testing.F) {
 func FuzzRewrite(f *testing.F) {
 	f.Add(" WHERE `a` = 'x' AND (`b` IN ('y', '''z') OR `d` >= '2026-01-01')")
 	f.Add(" WHERE `a` = '`a` = ''x''' ORDER BY `a`")
-	tab := &table{schema: "s", name: "t", collation: "utf8mb4_nopad_bin", columns: []column{{name: "a", kind: "text", collation: "latin1_swedish_ci"}, {name: "b", kind: "varchar", collation: "utf8mb4_general_ci"}, {name: "d", kind: "date"}}}
+	tab := &table{
+		schema: "s", name: "t", collation: "utf8mb4_nopad_bin",
+		columns: []column{
+			{name: "a", kind: "text", collation: "latin1_swedish_ci"},
+			{name: "b", kind: "varchar", collation: "utf8mb4_general_ci"},
+			{name: "d", kind: "date"},
+		},
+	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		got := tab.useIndexes(sql, "raw")
 		kept := comparison.ReplaceAllStringFunc(sql, func(found string) string { return found })

@@ -20,7 +20,8 @@ import (
 
 // settings are those of every connection. DuckDB sends times of UTC, and texts whose
 // backslashes are no escapes. A statement may read slowly what it selects.
-const settings = "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT', net_write_timeout = 3600"
+const settings = "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT', " +
+	"net_write_timeout = 3600"
 
 // server is a database of a MySQL server, with its connections.
 type server struct {
@@ -108,17 +109,25 @@ func (s *server) fault(err error) *fault.Fault {
 	case errors.As(err, &refusal):
 		return s.refused(refusal)
 	case errors.As(err, &name):
-		return fault.New("params", "correct the host", "cannot find the MySQL server %s: there is no host of that name", at).Retryable()
+		return fault.New("params", "correct the host", "cannot find the MySQL server %s: there is no host of that name",
+			at).Retryable()
 	case errors.Is(err, errNoTLS):
-		return fault.New("params.mysql_sslmode", "set params.mysql_sslmode: disabled, if no one else can read the network between both", "the MySQL server %s has no TLS", at)
+		return fault.New("params.mysql_sslmode",
+			"set params.mysql_sslmode: disabled, if no one else can read the network between both",
+			"the MySQL server %s has no TLS", at)
 	case errors.Is(err, errRoots):
-		return fault.New("params.mysql_sslrootcert", "write the path of a file with certificates in PEM", "no certificate can be read from %q", s.config.roots)
+		return fault.New("params.mysql_sslrootcert", "write the path of a file with certificates in PEM",
+			"no certificate can be read from %q", s.config.roots)
 	case isTLS(err):
 		text := err.Error()
-		return fault.New("params.mysql_sslmode", "set params.mysql_sslrootcert to the certificate of the server's authority, or params.mysql_sslmode: required, which does not check it",
-			"the certificate of the MySQL server %s is not valid: %s", at, text[max(strings.LastIndex(text, "tls: "), strings.LastIndex(text, "x509: "), 0):])
+		return fault.New("params.mysql_sslmode",
+			"set params.mysql_sslrootcert to the certificate of the server's authority, or params.mysql_sslmode: required, "+
+				"which does not check it",
+			"the certificate of the MySQL server %s is not valid: %s", at,
+			text[max(strings.LastIndex(text, "tls: "), strings.LastIndex(text, "x509: "), 0):])
 	case errors.As(err, &method):
-		return fault.New("params.mysql_user", "use a user of mysql_native_password or caching_sha2_password", "the MySQL server %s: %s, which is not supported", at, method.Error())
+		return fault.New("params.mysql_user", "use a user of mysql_native_password or caching_sha2_password",
+			"the MySQL server %s: %s, which is not supported", at, method.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return fault.New("params", "", "the MySQL server %s does not answer", at).Retryable()
 	case errors.As(err, &dial) && dial.Op == "dial" && errors.As(err, &number):
@@ -133,7 +142,8 @@ func isTLS(err error) bool {
 	var invalid *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
 	var wrong x509.HostnameError
-	return errors.As(err, &invalid) || errors.As(err, &unknown) || errors.As(err, &wrong) || strings.HasPrefix(err.Error(), "tls: ")
+	return errors.As(err, &invalid) || errors.As(err, &unknown) || errors.As(err, &wrong) ||
+		strings.HasPrefix(err.Error(), "tls: ")
 }
 
 // Numbers of errors of servers:
@@ -154,11 +164,13 @@ func (s *server) refused(e *serverError) *fault.Fault {
 	at := s.config.address()
 	switch e.Number {
 	case accessDenied, hostNotAllowed, hostBlocked:
-		return fault.New("params.mysql_user", "correct params.mysql_user and params.mysql_pass", "the MySQL server %s: %s", at, e.Message)
+		return fault.New("params.mysql_user", "correct params.mysql_user and params.mysql_pass", "the MySQL server %s: %s",
+			at, e.Message)
 	case unknownDatabase, accessDeniedDatabase:
 		return fault.New("params.mysql_db", "correct params.mysql_db", "the MySQL server %s: %s", at, e.Message)
 	case tableAccessDenied:
-		return fault.New("from", "grant it: GRANT SELECT ON the table TO the user", "the MySQL server %s: %s", at, e.Message).Retryable()
+		return fault.New("from", "grant it: GRANT SELECT ON the table TO the user", "the MySQL server %s: %s", at,
+			e.Message).Retryable()
 	}
 	return fault.New("from", "", "the MySQL server %s: %s", at, e.Message).Retryable()
 }

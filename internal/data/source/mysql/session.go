@@ -49,7 +49,10 @@ type statement struct {
 }
 
 func newSession(p *Proxy, client *wire, number uint32) *session {
-	return &session{proxy: p, client: client, number: number, statements: map[uint32]*statement{}, uses: map[*server]*use{}}
+	return &session{
+		proxy: p, client: client, number: number, statements: map[uint32]*statement{},
+		uses: map[*server]*use{},
+	}
 }
 
 // serve answers commands until DuckDB ends the connection. Another goroutine reads them,
@@ -147,7 +150,10 @@ func (s *session) query(sql string) error {
 
 // catalogColumns are the columns of the answer to what the extension asks for the columns
 // of a table.
-var catalogColumns = []string{"table_name", "column_name", "data_type", "column_type", "column_default", "is_nullable", "numeric_precision", "numeric_scale", "table_comment", "column_comment"}
+var catalogColumns = []string{
+	"table_name", "column_name", "data_type", "column_type", "column_default", "is_nullable",
+	"numeric_precision", "numeric_scale", "table_comment", "column_comment",
+}
 
 // prepare prepares a statement.
 func (s *session) prepare(sql string) error {
@@ -275,7 +281,8 @@ func (s *session) execute(p []byte) error {
 		return s.client.write(append(packets, eofPacket())...)
 	}
 	server := st.use.conn.Value()
-	if err := server.command(append(binary.LittleEndian.AppendUint32([]byte{commandExecute}, st.number), c.rest...)); err != nil {
+	if err := server.command(append(binary.LittleEndian.AppendUint32([]byte{commandExecute}, st.number),
+		c.rest...)); err != nil {
 		return s.lost(st.use)
 	}
 	if s.buffer == nil {

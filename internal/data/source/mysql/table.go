@@ -45,7 +45,8 @@ type column struct {
 func (c column) expression(collation string) (expression, kind, declared string) {
 	name := identifier(c.name)
 	switch c.kind {
-	case "tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "year", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob":
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "decimal", "year", "binary", "varbinary",
+		"tinyblob", "blob", "mediumblob", "longblob":
 		return name, c.kind, c.declared
 	case "date", "datetime", "timestamp": // 2026-00-00 is no date in DuckDB
 		return "IF(MONTH(" + name + ") > 0 AND DAY(" + name + ") > 0, " + name + ", NULL)", c.kind, c.declared
@@ -71,7 +72,10 @@ func (c column) expression(collation string) (expression, kind, declared string)
 }
 
 func isGeometry(kind string) bool {
-	return slices.Contains([]string{"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection", "geomcollection"}, kind)
+	return slices.Contains([]string{
+		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring",
+		"multipolygon", "geometrycollection", "geomcollection",
+	}, kind)
 }
 
 // comparisons are the operators of conditions that the column itself fulfils, too, if its
@@ -130,13 +134,16 @@ func (r *relation) rewrite(sql string) (string, error) {
 }
 
 // comparison matches a column, an operator and texts, or a text alone.
-var comparison = regexp.MustCompile("`([^`]+)` (=|<=|>=|<|>|IN) ('(?:[^']|'')*'|\\((?:(?:, )?'(?:[^']|'')*')+\\))|'(?:[^']|'')*'")
+var comparison = regexp.MustCompile("`([^`]+)` (=|<=|>=|<|>|IN) ('(?:[^']|'')*'|\\((?:(?:, " +
+	")?'(?:[^']|'')*')+\\))|'(?:[^']|'')*'")
 
 // useIndexes adds comparisons of the columns themselves to those of a statement.
 func (t *table) useIndexes(sql, raw string) string {
 	return comparison.ReplaceAllStringFunc(sql, func(found string) string {
 		m := comparison.FindStringSubmatch(found)
-		i := slices.IndexFunc(t.columns, func(c column) bool { return c.name == m[1] && slices.Contains(c.comparisons(t.collation), m[2]) })
+		i := slices.IndexFunc(t.columns, func(c column) bool {
+			return c.name == m[1] && slices.Contains(c.comparisons(t.collation), m[2])
+		})
 		if i < 0 {
 			return found
 		}

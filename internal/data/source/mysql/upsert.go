@@ -31,7 +31,8 @@ func (t *target) checkUpdate(r *engine.RowChange) error {
 	}
 	for _, name := range r.Target {
 		if !slices.Contains(r.Columns, name) {
-			return fail("add the column to those of the INSERT", "ON CONFLICT DO UPDATE needs a value of the column %q, by which it finds the row", name)
+			return fail("add the column to those of the INSERT",
+				"ON CONFLICT DO UPDATE needs a value of the column %q, by which it finds the row", name)
 		}
 	}
 	for _, a := range r.Set {
@@ -53,8 +54,11 @@ func (t *target) checkUpdate(r *engine.RowChange) error {
 		case e.Op == dml.OpExcluded && !slices.Contains(r.Columns, e.Column):
 			return fail("add the column to those of the INSERT", "excluded.%s has no value in this INSERT", e.Column)
 		case (e.Op == "GREATEST" || e.Op == "LEAST") && len(e.Args) > mostCompared:
-			return fail("compute it in the query of the INSERT", "%s has more than %d arguments", strings.ToLower(string(e.Op)), mostCompared)
-		case (e.Op == "+" || e.Op == "-" || e.Op == "*") && slices.ContainsFunc(e.Args, func(arg *dml.Expr) bool { return !t.numeric(arg) }):
+			return fail("compute it in the query of the INSERT", "%s has more than %d arguments", strings.ToLower(string(e.Op)),
+				mostCompared)
+		case (e.Op == "+" || e.Op == "-" || e.Op == "*") && slices.ContainsFunc(e.Args, func(arg *dml.Expr) bool {
+			return !t.numeric(arg)
+		}):
 			return fail("compute others in the query of the INSERT", "DO UPDATE has %s of numbers only", e.Op)
 		}
 	}
@@ -114,7 +118,8 @@ func (t *target) constant(e *dml.Expr) string {
 		return "NULL"
 	case e.Column != "" && (e.Type == "" || e.Type == "VARCHAR"):
 		return t.column(e.Column).literal(e.Text)
-	case e.Type == "BOOLEAN" && (*e.Text == "true" || *e.Text == "false"), e.Type != "VARCHAR" && numeral.MatchString(*e.Text):
+	case e.Type == "BOOLEAN" && (*e.Text == "true" || *e.Text == "false"),
+		e.Type != "VARCHAR" && numeral.MatchString(*e.Text):
 		return *e.Text
 	}
 	return text(*e.Text)
@@ -125,7 +130,10 @@ func (t *transaction) upsert(ctx context.Context, r *engine.RowChange, changed *
 	if _, err := t.run(ctx, simultaneous, 0, nil); err != nil {
 		return err
 	}
-	u := &upsert{transaction: t, change: r, changed: changed, add: dbproxy.Returned(r, changed), touched: map[string]bool{}}
+	u := &upsert{
+		transaction: t, change: r, changed: changed, add: dbproxy.Returned(r, changed),
+		touched: map[string]bool{},
+	}
 	identity := make([]string, len(r.Target))
 	for i, name := range r.Target {
 		identity[i] = t.target.column(name).returned
@@ -187,7 +195,8 @@ func (u *upsert) find(ctx context.Context, row int) (found string, err error) {
 			return "", nil // NULL is equal to nothing
 		}
 	}
-	sql := "SELECT " + u.identity + " FROM " + u.target.table() + " WHERE " + u.target.byKey(u.change.Target, u.key, row) + " FOR UPDATE"
+	sql := "SELECT " + u.identity + " FROM " + u.target.table() + " WHERE " + u.target.byKey(u.change.Target, u.key, row) +
+		" FOR UPDATE"
 	_, err = u.run(ctx, sql, len(u.key), func(values []*string) error {
 		found = identityOf(values)
 		return nil
@@ -239,9 +248,12 @@ func (u *upsert) update(ctx context.Context, row int, found string) error {
 	if u.change.Where != nil {
 		condition += " AND " + u.target.expression(u.change, row, u.change.Where)
 	}
-	return u.target.batches(1, "UPDATE "+u.target.table()+" SET ", func(int) string { return strings.Join(sets, ", ") }, "", " WHERE "+condition, func(sql string) error {
+	return u.target.batches(1, "UPDATE "+u.target.table()+" SET ", func(int) string {
+		return strings.Join(sets, ", ")
+	}, "", " WHERE "+condition, func(sql string) error {
 		if u.touched[found] {
-			return dbproxy.StateError(errcode.Execution, stateTwice, "leave out rows that have the same key", "ON CONFLICT DO UPDATE cannot change a row twice; nothing was written")
+			return dbproxy.StateError(errcode.Execution, stateTwice, "leave out rows that have the same key",
+				"ON CONFLICT DO UPDATE cannot change a row twice; nothing was written")
 		}
 		n, err := u.run(ctx, sql, 0, nil)
 		if err != nil || n == 0 {
@@ -252,7 +264,8 @@ func (u *upsert) update(ctx context.Context, row int, found string) error {
 		if !u.change.Returning {
 			return nil
 		}
-		_, err = u.run(ctx, "SELECT "+u.target.returning()+" FROM "+u.target.table()+" WHERE "+where+" FOR UPDATE", len(u.target.columns), u.add)
+		_, err = u.run(ctx, "SELECT "+u.target.returning()+" FROM "+u.target.table()+" WHERE "+where+" FOR UPDATE",
+			len(u.target.columns), u.add)
 		return err
 	})
 }

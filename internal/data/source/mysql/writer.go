@@ -32,22 +32,30 @@ func (w *writer) Check(r *engine.RowChange) error {
 	at := w.server.config.address()
 	switch {
 	case r.Conflict == dml.ConflictUpdate && !w.target.returns:
-		return engine.NewError(errcode.Refused, "UPDATE the rows that are there, and INSERT … ON CONFLICT DO NOTHING the others; MariaDB has what it takes since 10.5",
-			"ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server %s looks at all unique keys, has no WHERE, and assigns one column after the other", at)
+		return engine.NewError(errcode.Refused,
+			"UPDATE the rows that are there, and INSERT … ON CONFLICT DO NOTHING the others; MariaDB has what "+
+				"it takes since 10.5",
+			"ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server %s looks at all unique keys, has "+
+				"no WHERE, and assigns one column after the other", at)
 	case r.Conflict == dml.ConflictUpdate:
 		return w.target.checkUpdate(r)
 	case r.Verb == dml.VerbInsert && r.Returning && !w.target.returns:
-		return engine.NewError(errcode.Refused, "leave RETURNING out, and SELECT the rows by their keys; MariaDB has INSERT … RETURNING since 10.5",
+		return engine.NewError(errcode.Refused,
+			"leave RETURNING out, and SELECT the rows by their keys; MariaDB has INSERT … RETURNING since 10.5",
 			"INSERT … RETURNING is refused: the MySQL server %s does not have it", at)
-	case r.Verb == dml.VerbUpdate && r.Returning && slices.ContainsFunc(r.Default, func(name string) bool { return slices.Contains(r.Key, name) }):
-		return engine.NewError(errcode.Refused, "leave RETURNING out", "UPDATE … RETURNING is refused where a column of the key gets its default")
+	case r.Verb == dml.VerbUpdate && r.Returning && slices.ContainsFunc(r.Default, func(name string) bool {
+		return slices.Contains(r.Key, name)
+	}):
+		return engine.NewError(errcode.Refused, "leave RETURNING out",
+			"UPDATE … RETURNING is refused where a column of the key gets its default")
 	}
 	return nil
 }
 
 // writeSettings are those of a transaction: values that do not fit are errors, 0 is 0, and
 // errors are in English, of which one must be known.
-const writeSettings = "SET lc_messages = 'en_US', sql_mode = 'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO'"
+const writeSettings = "SET lc_messages = 'en_US', sql_mode = " +
+	"'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO'"
 
 const readCommitted = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 
@@ -68,7 +76,8 @@ func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
 	t := &transaction{writer: w, connection: r}
 	begin := []string{writeSettings, readCommitted, "START TRANSACTION"}
 	if end, ok := ctx.Deadline(); ok { // a statement that waits for a lock ends then, too
-		begin = append(begin, fmt.Sprintf("SET innodb_lock_wait_timeout = %d", max(1, int(math.Ceil(time.Until(end).Seconds())))))
+		begin = append(begin, fmt.Sprintf("SET innodb_lock_wait_timeout = %d",
+			max(1, int(math.Ceil(time.Until(end).Seconds())))))
 	}
 	for _, sql := range begin {
 		if _, err := t.run(ctx, sql, 0, nil); err != nil {
@@ -93,7 +102,9 @@ func (t *transaction) Lock(ctx context.Context, r *engine.RowChange) error {
 
 // selectRows locks the rows with the keys, with which the values begin, and selects
 // something of them.
-func (t *transaction) selectRows(ctx context.Context, key []string, values [][]*string, what string, columns int, row func([]*string) error) error {
+func (t *transaction) selectRows(ctx context.Context, key []string, values [][]*string, what string, columns int,
+	row func([]*string) error,
+) error {
 	return t.target.batches(len(values[0]), "SELECT "+what+" FROM "+t.target.table()+" WHERE ", func(i int) string {
 		return t.target.byKey(key, values, i)
 	}, " OR ", " ORDER BY "+names(key)+" FOR UPDATE", func(sql string) error {
@@ -139,7 +150,9 @@ func (t *transaction) insert(ctx context.Context, r *engine.RowChange, changed *
 		return t.target.batches(len(r.Values[0]), before, part, ", ", returning, exec)
 	}
 	for i := range r.Values[0] { // an INSERT of one row fails alone
-		if err := t.target.batches(1, before, func(int) string { return part(i) }, "", returning, func(sql string) error { return t.skip(r, exec(sql)) }); err != nil {
+		if err := t.target.batches(1, before, func(int) string {
+			return part(i)
+		}, "", returning, func(sql string) error { return t.skip(r, exec(sql)) }); err != nil {
 			return err
 		}
 	}
@@ -194,18 +207,22 @@ func (t *transaction) update(ctx context.Context, r *engine.RowChange, changed *
 			after[i] = r.Values[len(r.Key)+at]
 		}
 	}
-	if err := t.selectRows(ctx, r.Key, after, t.target.returning(), len(t.target.columns), dbproxy.Returned(r, changed)); err != nil {
+	if err := t.selectRows(ctx, r.Key, after, t.target.returning(), len(t.target.columns),
+		dbproxy.Returned(r, changed)); err != nil {
 		return err
 	}
 	if int64(len(changed.Rows)) != changed.Count {
-		return engine.NewError(errcode.Refused, "leave RETURNING out", "a trigger of the table %q changed the keys of the rows, which cannot be returned; nothing was written", t.target.name)
+		return engine.NewError(errcode.Refused, "leave RETURNING out",
+			"a trigger of the table %q changed the keys of the rows, which cannot be returned; nothing was written",
+			t.target.name)
 	}
 	return nil
 }
 
 func (t *transaction) delete(ctx context.Context, r *engine.RowChange, changed *engine.Changed) error {
 	if r.Returning { // the rows are locked
-		if err := t.selectRows(ctx, r.Key, r.Values, t.target.returning(), len(t.target.columns), dbproxy.Returned(r, changed)); err != nil {
+		if err := t.selectRows(ctx, r.Key, r.Values, t.target.returning(), len(t.target.columns),
+			dbproxy.Returned(r, changed)); err != nil {
 			return err
 		}
 	}
@@ -242,7 +259,8 @@ func (t *transaction) run(ctx context.Context, sql string, columns int, row func
 		return 0, err
 	}
 	t.failed = true
-	return 0, dbproxy.StateError(errcode.Execution, dbproxy.StateEnded, "", "the connection to the MySQL server %s ended; nothing was written", t.server.config.address())
+	return 0, dbproxy.StateError(errcode.Execution, dbproxy.StateEnded,
+		"", "the connection to the MySQL server %s ended; nothing was written", t.server.config.address())
 }
 
 // Commit commits.
@@ -256,7 +274,8 @@ func (t *transaction) Commit(context.Context) error {
 	case err != nil:
 		t.failed = true
 		return dbproxy.StateError(errcode.Execution, dbproxy.StateUnknown, "read the rows to see whether they were written",
-			"the connection to the MySQL server %s ended during COMMIT: it is not known whether the rows were written", t.server.config.address())
+			"the connection to the MySQL server %s ended during COMMIT: it is not known whether the rows were written",
+			t.server.config.address())
 	}
 	t.Rollback() // ends the use of the connection
 	return nil

@@ -21,7 +21,10 @@ func TestWhatMySQLHasNot(t *testing.T) {
 		{engine.RowChange{Verb: dml.VerbUpdate, Returning: true}, "", ""},
 		{engine.RowChange{Verb: dml.VerbDelete, Returning: true}, "", ""},
 		{engine.RowChange{Verb: dml.VerbInsert, Returning: true}, "INSERT … RETURNING is refused: the MySQL server db:3306 does not have it", "leave RETURNING out"},
-		{engine.RowChange{Verb: dml.VerbInsert, Conflict: dml.ConflictUpdate}, "ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server db:3306", "UPDATE the rows that are there"},
+		{
+			engine.RowChange{Verb: dml.VerbInsert, Conflict: dml.ConflictUpdate},
+			"ON CONFLICT DO UPDATE is refused: ON DUPLICATE KEY UPDATE of the MySQL server db:3306", "UPDATE the rows that are there",
+		},
 	} {
 		err := w.Check(&c.change)
 		var e *engine.Error
@@ -36,7 +39,8 @@ func TestWhatMySQLHasNot(t *testing.T) {
 
 func TestVersionsThatReturnRows(t *testing.T) {
 	for version, want := range map[string]bool{
-		"8.0.36": false, "9.1.0-commercial": false, "5.5.5-10.4.34-MariaDB": false, "10.5.29-MariaDB-log": true, "5.5.5-10.11.19-MariaDB-0+deb12u1": true, "11.4.2-MariaDB": true, "": false,
+		"8.0.36": false, "9.1.0-commercial": false, "5.5.5-10.4.34-MariaDB": false, "10.5.29-MariaDB-log": true, "5.5.5-10.11.19-MariaDB-0+deb12u1": true,
+		"11.4.2-MariaDB": true, "": false,
 	} {
 		if got := returnsRows(version); got != want {
 			t.Errorf("%q: got %v", version, got)

@@ -37,29 +37,35 @@ type place struct {
 
 var (
 	s3Kind = newKind("s3", objectstore.Names{
-		Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret", Token: "s3_session_token", AllowHTTP: "allow_http",
+		Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret",
+		Token: "s3_session_token", AllowHTTP: "allow_http",
 		IAM: true, Permissions: objectstore.S3Permissions,
 	})
 	gcsKind = newKind("gs", objectstore.Names{
 		Endpoint: "gcs_endpoint", Auth: "gcs_auth", Key: "gcs_key", Secret: "gcs_secret", AllowHTTP: "allow_http",
-		Default: "https://storage.googleapis.com", Permissions: "permit storage.objects.list and storage.objects.get to the account of the key",
+		Default:     "https://storage.googleapis.com",
+		Permissions: "permit storage.objects.list and storage.objects.get to the account of the key",
 	})
 	azureKind = kind{withExtension(objectstore.AzureParams()), locateAzure}
 )
 
 func newKind(scheme string, names objectstore.Names) kind {
-	return kind{withExtension(names.Params()), func(target string, params spicepod.Params) (place, objectstore.Store, error) {
-		_, rest, _ := strings.Cut(target, "://")
-		bucket, key, _ := strings.Cut(rest, "/")
-		if !objectstore.ValidBucket(bucket) {
-			return place{}, nil, fault.New("from", "write "+scheme+"://bucket/folder/ or "+scheme+"://bucket/file.parquet", "%q is not the name of a bucket", bucket)
-		}
-		store, err := names.Compile(params)
-		if err != nil {
-			return place{}, nil, err
-		}
-		return place{scheme, store.Bucket(bucket), scheme + "://" + bucket + "/", key}, store, nil
-	}}
+	return kind{
+		withExtension(names.Params()),
+		func(target string, params spicepod.Params) (place, objectstore.Store, error) {
+			_, rest, _ := strings.Cut(target, "://")
+			bucket, key, _ := strings.Cut(rest, "/")
+			if !objectstore.ValidBucket(bucket) {
+				return place{}, nil, fault.New("from", "write "+scheme+"://bucket/folder/ or "+scheme+"://bucket/file.parquet",
+					"%q is not the name of a bucket", bucket)
+			}
+			store, err := names.Compile(params)
+			if err != nil {
+				return place{}, nil, err
+			}
+			return place{scheme, store.Bucket(bucket), scheme + "://" + bucket + "/", key}, store, nil
+		},
+	}
 }
 
 // locateAzure names a container, which DuckDB knows as a bucket of S3.
@@ -199,14 +205,18 @@ func (s *objectSource) find(ctx context.Context) (files fileformat.Files, prefix
 		}
 		return files, s.fixed(), err
 	case one >= 0:
-		return fileformat.Files{Patterns: []string{pattern}, Found: []string{s.key}, Bytes: objects[one].Size, Shown: at}, s.key, nil
+		return fileformat.Files{
+			Patterns: []string{pattern}, Found: []string{s.key}, Bytes: objects[one].Size,
+			Shown: at,
+		}, s.key, nil
 	}
 	folder := s.key
 	if folder != "" && !strings.HasSuffix(folder, "/") {
 		folder += "/"
 	}
 	if has(func(key string) bool { return strings.HasPrefix(key, folder) }) < 0 {
-		return files, "", fault.New("from", "an object there is "+s.shown+objects[0].Key, "there is no object at %s", at).Retryable()
+		return files, "", fault.New("from", "an object there is "+s.shown+objects[0].Key, "there is no object at %s",
+			at).Retryable()
 	}
 	files, err = s.folder(folder, objects)
 	return files, folder, err

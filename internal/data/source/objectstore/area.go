@@ -85,7 +85,8 @@ func (a Area) Get(ctx context.Context, key string, to io.Writer, limit int64) er
 		return a.failed(ctx, err, a.store.Fault)
 	}
 	defer in.Close()
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(to, w)}, struct{ io.Reader }{io.LimitReader(in, limit+1)}, make([]byte, 256<<10))
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(to, w)}, struct{ io.Reader }{io.LimitReader(in, limit+1)},
+		make([]byte, 256<<10))
 	switch {
 	case err != nil:
 		return a.failed(ctx, err, a.store.Fault)
@@ -173,7 +174,8 @@ const uploads = 2
 // put sends an object. One of more than 16 MiB is sent in parts, which are read as they
 // are sent, and is there when the last part is.
 func (s *S3) put(ctx context.Context, bucket, key string, data io.ReaderAt, size int64) error {
-	_, err := s.client.PutObject(ctx, bucket, key, io.NewSectionReader(data, 0, size), size, minio.PutObjectOptions{NumThreads: uploads})
+	_, err := s.client.PutObject(ctx, bucket, key, io.NewSectionReader(data, 0, size), size,
+		minio.PutObjectOptions{NumThreads: uploads})
 	return err
 }
 
@@ -219,7 +221,8 @@ func (f *Folder) put(ctx context.Context, _, key string, data io.ReaderAt, size 
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{file}, ended{ctx.Done(), io.NewSectionReader(data, 0, size)}, make([]byte, 256<<10))
+	_, err = io.CopyBuffer(struct{ io.Writer }{file}, ended{ctx.Done(), io.NewSectionReader(data, 0, size)},
+		make([]byte, 256<<10))
 	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
 		err = root.Rename(key+unfinished, key)
 	}

@@ -36,7 +36,8 @@ func areaStore(t *testing.T, url, key, secret string) *S3 {
 
 func areaAccount(t *testing.T, url, key string) *Azure {
 	t.Helper()
-	store, _, _, err := CompileAzure("abfs://lake@"+azuretest.Account+"/", spicepod.Params{"abfs_endpoint": spicepod.Text{Raw: url}, "abfs_access_key": spicepod.Text{Raw: key}})
+	store, _, _, err := CompileAzure("abfs://lake@"+azuretest.Account+"/",
+		spicepod.Params{"abfs_endpoint": spicepod.Text{Raw: url}, "abfs_access_key": spicepod.Text{Raw: key}})
 	if err != nil {
 		t.Fatal(err)
 	}

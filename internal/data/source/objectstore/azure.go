@@ -46,7 +46,9 @@ type Azure struct {
 // azureOptions are those of all clients.
 func azureOptions(transport *http.Transport) policy.ClientOptions {
 	return policy.ClientOptions{
-		Transport: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Transport: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		Retry:     policy.RetryOptions{MaxRetries: 3, RetryDelay: 100 * time.Millisecond, MaxRetryDelay: time.Second},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 		// The endpoint is not an http:// one unless the dataset permits that.
@@ -86,7 +88,9 @@ func (s *Azure) List(ctx context.Context, bucket, prefix, after string, limit in
 }
 
 // page returns the objects of one page of a list, and the marker of the next one, or "".
-func (s *Azure) page(ctx context.Context, bucket, prefix, marker string, limit int32) (found []Object, next string, err error) {
+func (s *Azure) page(ctx context.Context, bucket, prefix, marker string,
+	limit int32,
+) (found []Object, next string, err error) {
 	options := &container.ListBlobsFlatOptions{Prefix: &prefix, Include: container.ListBlobsInclude{Metadata: true}}
 	if marker != "" {
 		options.Marker = &marker
@@ -171,7 +175,8 @@ func (s *Azure) serveHead(ctx context.Context, w http.ResponseWriter, r *request
 }
 
 func (s *Azure) serveBody(ctx context.Context, w http.ResponseWriter, r *request) error {
-	got, err := s.blob(r).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: r.bytes(), AccessConditions: r.conditions()})
+	got, err := s.blob(r).DownloadStream(ctx,
+		&blob.DownloadStreamOptions{Range: r.bytes(), AccessConditions: r.conditions()})
 	if err != nil {
 		return err
 	}
@@ -270,7 +275,10 @@ var (
 		bloberror.AuthorizationPermissionMismatch, bloberror.AuthorizationResourceTypeMismatch,
 		bloberror.AuthorizationServiceMismatch, bloberror.InsufficientAccountPermissions,
 	}
-	azureNeedsKey = []bloberror.Code{bloberror.NoAuthenticationInformation, bloberror.ResourceNotFound, "PublicAccessNotPermitted"}
+	azureNeedsKey = []bloberror.Code{
+		bloberror.NoAuthenticationInformation, bloberror.ResourceNotFound,
+		"PublicAccessNotPermitted",
+	}
 )
 
 // Fault explains an error of a request. Its message has no secret.
@@ -279,7 +287,10 @@ func (s *Azure) Fault(err error) *fault.Fault {
 	if errors.As(err, &answer) {
 		return s.names.fault(s.refused(answer))
 	}
-	return s.names.fault(remote{s.endpoint.Host, "abfs_endpoint", " or the name of the account", "abfs_allow_http"}.fault(err))
+	return s.names.fault(remote{
+		s.endpoint.Host, "abfs_endpoint", " or the name of the account",
+		"abfs_allow_http",
+	}.fault(err))
 }
 
 // refused explains why a store refuses a request.
@@ -288,21 +299,31 @@ func (s *Azure) refused(e *azcore.ResponseError) *fault.Fault {
 	has := func(codes []bloberror.Code) bool { return slices.Contains(codes, code) }
 	switch {
 	case code == bloberror.ContainerNotFound:
-		return fault.New("from", "correct the container or the account", "the storage account %s has no such container", s.account).Retryable()
+		return fault.New("from", "correct the container or the account", "the storage account %s has no such container",
+			s.account).Retryable()
 	case code == bloberror.BlobNotFound:
 		return fault.New("from", "", "the storage account %s has no such object any more", s.account).Retryable()
 	case has(azureWrongKeys) && skewed(e.RawResponse):
-		return fault.New("params", "set the clock of this machine", "the storage account %s does not accept requests from a clock that is wrong", s.account).Retryable()
+		return fault.New("params", "set the clock of this machine",
+			"the storage account %s does not accept requests from a clock that is wrong", s.account).Retryable()
 	case has(azureWrongKeys):
-		return fault.New("params", "correct "+s.way.params(), "the storage account %s does not accept the %s", s.account, s.way.noun).Retryable()
-	case s.way.param == skipSignature && (has(azureNeedsKey) || has(azureForbidden) || code == bloberror.AuthorizationFailure):
-		return fault.New("params", "set one of "+oneWay+" instead of params."+skipSignature, "the storage account %s does not permit to read this without a key", s.account).Retryable()
+		return fault.New("params", "correct "+s.way.params(), "the storage account %s does not accept the %s", s.account,
+			s.way.noun).Retryable()
+	case s.way.param == skipSignature &&
+		(has(azureNeedsKey) || has(azureForbidden) || code == bloberror.AuthorizationFailure):
+		return fault.New("params", "set one of "+oneWay+" instead of params."+skipSignature,
+			"the storage account %s does not permit to read this without a key", s.account).Retryable()
 	case code == bloberror.AuthorizationFailure:
-		return fault.New("params", "correct "+s.way.params()+", or permit this machine in the network settings of the account", "the storage account %s refuses the %s", s.account, s.way.noun).Retryable()
+		return fault.New("params",
+			"correct "+s.way.params()+", or permit this machine in the network settings of the account",
+			"the storage account %s refuses the %s", s.account, s.way.noun).Retryable()
 	case has(azureForbidden):
-		return fault.New("params", "permit reading and listing: the permissions r and l of a SAS, or the role Storage Blob Data Reader", "the storage account %s does not permit the %s to read this", s.account, s.way.noun).Retryable()
+		return fault.New("params",
+			"permit reading and listing: the permissions r and l of a SAS, or the role Storage Blob Data Reader",
+			"the storage account %s does not permit the %s to read this", s.account, s.way.noun).Retryable()
 	}
-	return fault.New("from", "", "the storage account %s: %s", s.account, cmp.Or(e.ErrorCode, fmt.Sprintf("HTTP %d", e.StatusCode))).Retryable()
+	return fault.New("from", "", "the storage account %s: %s", s.account,
+		cmp.Or(e.ErrorCode, fmt.Sprintf("HTTP %d", e.StatusCode))).Retryable()
 }
 
 // skewed reports whether the clocks of this machine and of a server differ too much.

@@ -14,7 +14,10 @@ type AzureNames map[string]string
 // AzurePrefix returns the names with a prefix, such as delta_lake_azure_storage, as Spice
 // writes them for tables.
 func AzurePrefix(prefix string) AzureNames {
-	others := map[string]string{"abfs_account": "account_name", "abfs_access_key": "account_key", "abfs_sas_string": "sas_key"}
+	others := map[string]string{
+		"abfs_account": "account_name", "abfs_access_key": "account_key",
+		"abfs_sas_string": "sas_key",
+	}
 	n := AzureNames{}
 	for _, p := range AzureParams() {
 		if name, ok := strings.CutPrefix(p.Name, "abfs_"); ok {

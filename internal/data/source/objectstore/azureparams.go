@@ -67,11 +67,20 @@ func AzureParams() []spicepod.Param {
 		{Name: "abfs_client_id", Doc: "ID of an application in Microsoft Entra ID, for which spiced fetches tokens."},
 		{Name: "abfs_client_secret", Secret: true, Doc: "Secret of the application."},
 		{Name: "abfs_tenant_id", Doc: "Tenant ID of the service principal."},
-		{Name: "abfs_authority_host", Doc: "URL of the authority that issues tokens. Default: https://login.microsoftonline.com."},
+		{
+			Name: "abfs_authority_host",
+			Doc:  "URL of the authority that issues tokens. Default: https://login.microsoftonline.com.",
+		},
 		{Name: skipSignature, Type: spicepod.ParamBool, Doc: "Read a public container, without a key."},
 		{Name: "abfs_endpoint", Doc: "URL of the Blob service. Default: https://<account>.blob.core.windows.net."},
-		{Name: "abfs_use_emulator", Type: spicepod.ParamBool, Doc: "Read from Azurite: its account and key, and http://127.0.0.1:10000 unless abfs_endpoint names another URL."},
-		{Name: "abfs_allow_http", Type: spicepod.ParamBool, Doc: "Permit http:// in abfs_endpoint and abfs_authority_host, which is permitted on this machine anyway."},
+		{
+			Name: "abfs_use_emulator", Type: spicepod.ParamBool,
+			Doc: "Read from Azurite: its account and key, and http://127.0.0.1:10000 unless abfs_endpoint names another URL.",
+		},
+		{
+			Name: "abfs_allow_http", Type: spicepod.ParamBool,
+			Doc: "Permit http:// in abfs_endpoint and abfs_authority_host, which is permitted on this machine anyway.",
+		},
 		{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "How long the store may take to answer. Default: 30s."},
 	}
 }
@@ -82,7 +91,8 @@ var (
 	azureHost      = regexp.MustCompile(`^([a-z0-9]+)\.(?:dfs|blob)\.([a-z0-9.-]+)$`)
 )
 
-const azureForms = "write abfs://container@account.dfs.core.windows.net/folder/, or abfs://container/folder/ with params.abfs_account"
+const azureForms = "write abfs://container@account.dfs.core.windows.net/folder/, or abfs://container/folder/ with " +
+	"params.abfs_account"
 
 // Account is the name of the account.
 func (s *Azure) Account() string { return s.account }
@@ -138,7 +148,8 @@ func accountOf(host string, values map[string]string) (string, error) {
 	}
 	switch {
 	case account != "" && param != "" && account != param:
-		return "", fault.New("params.abfs_account", "leave it out, or write the same account", "from names the account %q", account)
+		return "", fault.New("params.abfs_account", "leave it out, or write the same account",
+			"from names the account %q", account)
 	case account == "" && param == "" && values["abfs_use_emulator"] != "":
 		return emulatorAccount, nil
 	case account == "" && param == "":
@@ -157,13 +168,15 @@ func wayOf(values map[string]string) (way azureWay, err error) {
 		if values[w.param] == "" {
 			for _, name := range w.also {
 				if values[name] != "" {
-					return way, fault.New("params."+name, "set params."+w.param+", or leave it out", "it is used with params.%s only", w.param)
+					return way, fault.New("params."+name, "set params."+w.param+", or leave it out",
+						"it is used with params.%s only", w.param)
 				}
 			}
 			continue
 		}
 		if way.param != "" {
-			return way, fault.New("params."+w.param, "leave one of them out", "params.%s is another way to authenticate", way.param)
+			return way, fault.New("params."+w.param, "leave one of them out",
+				"params.%s is another way to authenticate", way.param)
 		}
 		way = w
 		for _, name := range w.also {
@@ -177,7 +190,8 @@ func wayOf(values map[string]string) (way azureWay, err error) {
 		return azureWays[0], nil
 	}
 	if way.param == "" {
-		return way, fault.New("params", "set one of "+oneWay+", or params."+skipSignature+": true for a public container", "the way to authenticate is missing")
+		return way, fault.New("params", "set one of "+oneWay+", or params."+skipSignature+": true for a public container",
+			"the way to authenticate is missing")
 	}
 	return way, nil
 }
@@ -203,7 +217,8 @@ func azureEndpoint(host, account string, values map[string]string, params spicep
 		path = account
 	}
 	if path != "" && path != account {
-		return nil, fault.New("params.abfs_endpoint", "leave the path out; from names the container", "the endpoint has a path")
+		return nil, fault.New("params.abfs_endpoint", "leave the path out; from names the container",
+			"the endpoint has a path")
 	}
 	u.Path, u.RawPath = "/"+path, ""
 	return u, nil
@@ -260,31 +275,40 @@ var azureTenant = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
 
 func newTokenIssuer(values map[string]string, params spicepod.Params, client policy.Transporter) (*tokenIssuer, error) {
 	if !azureTenant.MatchString(values["abfs_tenant_id"]) {
-		return nil, fault.New("params.abfs_tenant_id", "write the ID or the domain of the tenant", "%q is not the ID of a tenant", values["abfs_tenant_id"])
+		return nil, fault.New("params.abfs_tenant_id", "write the ID or the domain of the tenant",
+			"%q is not the ID of a tenant", values["abfs_tenant_id"])
 	}
-	u, err := parseEndpoint(params, "abfs_authority_host", "abfs_allow_http", cmp.Or(values["abfs_authority_host"], "https://login.microsoftonline.com"))
+	u, err := parseEndpoint(params, "abfs_authority_host", "abfs_allow_http",
+		cmp.Or(values["abfs_authority_host"], "https://login.microsoftonline.com"))
 	if err != nil {
 		return nil, err
 	}
 	return &tokenIssuer{u.JoinPath(values["abfs_tenant_id"], "oauth2/v2.0/token"), url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {values["abfs_client_id"]}, "client_secret": {values["abfs_client_secret"]},
-		"scope": {"https://storage.azure.com/.default"},
+		"grant_type": {"client_credentials"}, "client_id": {values["abfs_client_id"]},
+		"client_secret": {values["abfs_client_secret"]},
+		"scope":         {"https://storage.azure.com/.default"},
 	}, client}, nil
 }
 
 // GetToken implements [azcore.TokenCredential].
-func (i *tokenIssuer) GetToken(ctx context.Context, _ policy.TokenRequestOptions) (token azcore.AccessToken, err error) {
+func (i *tokenIssuer) GetToken(ctx context.Context,
+	_ policy.TokenRequestOptions,
+) (token azcore.AccessToken, err error) {
 	got, err := httpx.FetchToken(ctx, i.client.Do, i.url.String(), i.form, nil)
 	var refused *httpx.TokenError
 	switch {
 	case err == nil:
-		return azcore.AccessToken{Token: got.Access, ExpiresOn: time.Now().Add(got.Lifetime)}, nil // without a lifetime, it is used once
+		// without a lifetime, it is used once
+		return azcore.AccessToken{Token: got.Access, ExpiresOn: time.Now().Add(got.Lifetime)}, nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return token, ctx.Err()
 	case !errors.As(err, &refused):
 		return token, remote{i.url.Host, "abfs_authority_host", "", "abfs_allow_http"}.fault(err)
 	case refused.Code != "":
-		return token, fault.New("params", "correct params.abfs_client_id, params.abfs_client_secret and params.abfs_tenant_id", "the authority %s issues no token: %s", i.url.Host, refused.Code).Retryable()
+		return token, fault.New("params",
+			"correct params.abfs_client_id, params.abfs_client_secret and params.abfs_tenant_id",
+			"the authority %s issues no token: %s", i.url.Host, refused.Code).Retryable()
 	}
-	return token, fault.New("params.abfs_authority_host", "", "the authority %s answers %s", i.url.Host, refused).Retryable()
+	return token, fault.New("params.abfs_authority_host", "", "the authority %s answers %s", i.url.Host,
+		refused).Retryable()
 }

@@ -55,7 +55,8 @@ func (s *Azure) writeFault(err error) *fault.Fault {
 	}
 	for _, code := range azureForbidden {
 		if bloberror.Code(answer.ErrorCode) == code {
-			return fault.New("params", "permit it: the permissions r, l, c, w and d of a SAS, or the role Storage Blob Data Contributor",
+			return fault.New("params",
+				"permit it: the permissions r, l, c, w and d of a SAS, or the role Storage Blob Data Contributor",
 				"the storage account %s does not permit the %s to write this", s.account, s.way.noun).Retryable()
 		}
 	}

@@ -31,8 +31,9 @@ type Names struct {
 // S3Names are the names with a prefix, such as iceberg_s3, as Spice writes them for tables.
 func S3Names(prefix string) Names {
 	return Names{
-		Endpoint: prefix + "_endpoint", Region: prefix + "_region", Key: prefix + "_access_key_id", Secret: prefix + "_secret_access_key",
-		Token: prefix + "_session_token", AllowHTTP: prefix + "_allow_http", BareHost: true, Permissions: S3Permissions,
+		Endpoint: prefix + "_endpoint", Region: prefix + "_region", Key: prefix + "_access_key_id",
+		Secret: prefix + "_secret_access_key",
+		Token:  prefix + "_session_token", AllowHTTP: prefix + "_allow_http", BareHost: true, Permissions: S3Permissions,
 	}
 }
 
@@ -49,7 +50,8 @@ func (n Names) Params() []spicepod.Param {
 		{Name: n.Secret, Secret: true, Doc: "Secret of the access key."},
 		{Name: n.Token, Secret: true, Doc: "Session token of temporary keys."},
 		{Name: "client_timeout", Type: spicepod.ParamDuration, Doc: "How long the store may take to answer. Default: 30s."},
-		{Name: n.AllowHTTP, Type: spicepod.ParamBool, Doc: "Permit http:// in " + n.Endpoint + ", which is permitted on this machine anyway."},
+		{Name: n.AllowHTTP, Type: spicepod.ParamBool, Doc: "Permit http:// in " + n.Endpoint +
+			", which is permitted on this machine anyway."},
 	}
 	var params []spicepod.Param
 	for _, p := range all {
@@ -173,7 +175,8 @@ func parseEndpoint(params spicepod.Params, name, allowHTTP, text string) (*url.U
 		return nil, err
 	}
 	if u.Scheme == "http" && !loopback(u.Hostname()) && (!params.Has(allowHTTP) || permitted != true) {
-		return nil, fault.New(at, "write https://, or set params."+allowHTTP+": true", "http://%s sends keys and data in the clear", u.Host)
+		return nil, fault.New(at, "write https://, or set params."+allowHTTP+": true",
+			"http://%s sends keys and data in the clear", u.Host)
 	}
 	return u, nil
 }
@@ -191,17 +194,25 @@ func (n Names) keys(values map[string]string) (*credentials.Credentials, error) 
 	}
 	switch {
 	case auth == "key" && (key == "" || secret == ""):
-		return nil, fault.New("params", "set params."+n.Key+" and params."+n.Secret, "a key has two parts, and one is missing")
+		return nil, fault.New("params", "set params."+n.Key+" and params."+n.Secret,
+			"a key has two parts, and one is missing")
 	case auth == "key":
 		return credentials.NewStaticV4(key, secret, values[n.Token]), nil
 	case auth == "iam_role" && n.IAM:
-		return credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{}}), nil
+		return credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{},
+			&credentials.FileAWSCredentials{}, &credentials.IAM{},
+		}), nil
 	case n.Auth == "":
-		return credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}), nil
+		return credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{},
+			&credentials.FileAWSCredentials{},
+		}), nil
 	case auth != "" && auth != "public":
 		return nil, fault.New("params."+n.Auth, "write "+n.ways(), "%q is not a way to authenticate", auth)
 	case key != "" || secret != "":
-		return nil, fault.New("params."+n.Auth, "write "+n.Auth+": key, and both "+n.Key+" and "+n.Secret+", or leave them out", "a public bucket is read without a key")
+		return nil, fault.New("params."+n.Auth, "write "+n.Auth+": key, and both "+n.Key+" and "+n.Secret+
+			", or leave them out", "a public bucket is read without a key")
 	}
 	return nil, nil
 }
@@ -209,6 +220,7 @@ func (n Names) keys(values map[string]string) (*credentials.Credentials, error) 
 // ValidBucket checks the characters and the length of a bucket's name:
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html.
 func ValidBucket(name string) bool {
-	return len(name) >= 3 && len(name) <= 63 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-._ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" &&
+	return len(name) >= 3 && len(name) <= 63 &&
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-._ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" &&
 		!strings.Contains(name, "..") && name[0] != '.' && name[0] != '-'
 }

@@ -100,7 +100,10 @@ func (p *Proxy) listen() error {
 		return fmt.Errorf("listen for DuckDB: %w", err)
 	}
 	p.host, p.key = l.Addr().String(), rand.Text()
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug)}
+	p.server = &http.Server{
+		Handler: p, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
+	}
 	p.work.Go(func() { p.server.Serve(l) })
 	return nil
 }
@@ -119,8 +122,10 @@ func (p *Proxy) Close() {
 // createSecret is the statement that makes DuckDB read the URLs of a scheme through the
 // proxy.
 func (p *Proxy) createSecret(scheme string) string {
-	return fmt.Sprintf("CREATE OR REPLACE TEMPORARY SECRET %s (TYPE %s, SCOPE '%s://', KEY_ID %s, SECRET 'none', REGION 'us-east-1', ENDPOINT %s, URL_STYLE 'path', USE_SSL false)",
-		engine.Identifier(engine.Hidden+scheme), schemes[scheme], scheme, engine.Literal(p.key), engine.Literal(p.host+"/"+scheme))
+	return fmt.Sprintf("CREATE OR REPLACE TEMPORARY SECRET %s (TYPE %s, SCOPE '%s://', KEY_ID %s, SECRET 'none', REGION "+
+		"'us-east-1', ENDPOINT %s, URL_STYLE 'path', USE_SSL false)",
+		engine.Identifier(engine.Hidden+scheme), schemes[scheme], scheme, engine.Literal(p.key),
+		engine.Literal(p.host+"/"+scheme))
 }
 
 // Serve makes DuckDB read the objects below a prefix, at scheme://bucket/key, until all
@@ -181,7 +186,10 @@ func (p *Proxy) find(scheme, bucket, key string) *mount {
 }
 
 // listParams are the parameters of lists that are passed on.
-var listParams = []string{"list-type", "prefix", "delimiter", "continuation-token", "encoding-type", "start-after", "max-keys"}
+var listParams = []string{
+	"list-type", "prefix", "delimiter", "continuation-token", "encoding-type", "start-after",
+	"max-keys",
+}
 
 // ServeHTTP answers GET and HEAD of objects, and ListObjectsV2, at /scheme/bucket/key:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html.
@@ -234,7 +242,8 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	xml.EscapeText(&text, []byte(message)) //nolint:errcheck // a buffer takes all
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`, code, &text)
+	fmt.Fprintf(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>%s</Code><Message>%s</Message></Error>`,
+		code, &text)
 }
 
 // CleanKey reports whether no part of a key is . or .., which some servers resolve.

@@ -38,15 +38,18 @@ func (s *S3) open(timeout time.Duration) error {
 	s.transport = newTransport(timeout)
 	var err error
 	s.client, err = minio.New(s.endpoint.Host, &minio.Options{
-		Creds: s.keys, Secure: s.endpoint.Scheme == "https", Region: s.region, Transport: s.transport, BucketLookup: minio.BucketLookupPath, MaxRetries: 3,
+		Creds: s.keys, Secure: s.endpoint.Scheme == "https", Region: s.region, Transport: s.transport,
+		BucketLookup: minio.BucketLookupPath, MaxRetries: 3,
 	})
 	return err
 }
 
 func newTransport(timeout time.Duration) *http.Transport {
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: timeout}).DialContext, TLSHandshakeTimeout: timeout,
-		ResponseHeaderTimeout: timeout, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true, ForceAttemptHTTP2: true,
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: timeout}).DialContext,
+		TLSHandshakeTimeout:   timeout,
+		ResponseHeaderTimeout: timeout, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true,
+		ForceAttemptHTTP2: true,
 	}
 }
 
@@ -150,7 +153,8 @@ func (s *S3) serve(p *Proxy, w http.ResponseWriter, r *request) {
 func (s *S3) List(ctx context.Context, bucket, prefix, after string, limit int) (found []Object, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range s.client.ListObjectsIter(ctx, bucketOf(bucket), minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
+	for o := range s.client.ListObjectsIter(ctx, bucketOf(bucket),
+		minio.ListObjectsOptions{Prefix: prefix, StartAfter: after, Recursive: true}) {
 		if o.Err != nil {
 			return nil, o.Err
 		}
@@ -166,7 +170,10 @@ func (s *S3) List(ctx context.Context, bucket, prefix, after string, limit int) 
 
 // The codes of errors of S3: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html.
 var (
-	wrongKeys = []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+	wrongKeys = []string{
+		"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
+		"TokenRefreshRequired",
+	}
 	elsewhere = []string{"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
 )
 
@@ -198,15 +205,21 @@ func (r remote) fault(err error) *fault.Fault {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &name):
-		return fault.New("params", "correct params."+r.paramEndpoint+r.or, "cannot find the object store %s: there is no host of that name", r.host).Retryable()
+		return fault.New("params", "correct params."+r.paramEndpoint+r.or,
+			"cannot find the object store %s: there is no host of that name", r.host).Retryable()
 	case errors.As(err, &number):
-		return fault.New("params", "start it, or correct params."+r.paramEndpoint, "cannot connect to the object store %s: %s", r.host, number).Retryable()
+		return fault.New("params", "start it, or correct params."+r.paramEndpoint,
+			"cannot connect to the object store %s: %s", r.host, number).Retryable()
 	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
-		return fault.New("params."+r.paramEndpoint, "write http:// in it, with params."+r.paramAllowHTTP+": true if the store is on another machine", "the object store %s has no TLS", r.host)
+		return fault.New("params."+r.paramEndpoint, "write http:// in it, with params."+r.paramAllowHTTP+
+			": true if the store is on another machine", "the object store %s has no TLS", r.host)
 	case certificate != "":
-		return fault.New("params."+r.paramEndpoint, "correct params."+r.paramEndpoint+", or add the authority of the certificate to those of this machine", "the certificate of the object store %s is not valid: %s", r.host, certificate)
+		return fault.New("params."+r.paramEndpoint, "correct params."+r.paramEndpoint+
+			", or add the authority of the certificate to those of this machine",
+			"the certificate of the object store %s is not valid: %s", r.host, certificate)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return fault.New("params.client_timeout", "correct params."+r.paramEndpoint+", or set a longer params.client_timeout", "the object store %s does not answer", r.host).Retryable()
+		return fault.New("params.client_timeout", "correct params."+r.paramEndpoint+", or set a longer params.client_timeout",
+			"the object store %s does not answer", r.host).Retryable()
 	}
 	return fault.New("params", "", "a request to the object store %s failed", r.host).Retryable()
 }
@@ -217,17 +230,22 @@ func (s *S3) refused(e minio.ErrorResponse) *fault.Fault {
 	_, signed, _ := s.signature() //nolint:errcheck // then the store was not asked
 	switch {
 	case e.Code == "NoSuchBucket":
-		return fault.New("from", "correct the bucket, or params."+n.Endpoint, "the object store %s has no bucket %q", at, e.BucketName).Retryable()
+		return fault.New("from", "correct the bucket, or params."+n.Endpoint, "the object store %s has no bucket %q", at,
+			e.BucketName).Retryable()
 	case slices.Contains(wrongKeys, e.Code):
-		return fault.New("params", "correct params."+n.Key+" and params."+n.Secret, "the object store %s: %s", at, message).Retryable()
+		return fault.New("params", "correct params."+n.Key+" and params."+n.Secret, "the object store %s: %s", at,
+			message).Retryable()
 	case slices.Contains(elsewhere, e.Code):
-		return fault.New("params", "set params."+cmp.Or(n.Region, n.Endpoint)+" to that of the bucket", "the object store %s: %s", at, message)
+		return fault.New("params", "set params."+cmp.Or(n.Region, n.Endpoint)+" to that of the bucket",
+			"the object store %s: %s", at, message)
 	case e.Code == "RequestTimeTooSkewed":
 		return fault.New("params", "set the clock of this machine", "the object store %s: %s", at, message).Retryable()
 	case e.Code == "AccessDenied" && !signed:
-		return fault.New("params", n.wantKey(), "the object store %s does not permit to %s this without a key", at, n.use()).Retryable()
+		return fault.New("params", n.wantKey(), "the object store %s does not permit to %s this without a key",
+			at, n.use()).Retryable()
 	case e.Code == "AccessDenied":
-		return fault.New("params", n.Permissions, "the object store %s does not permit the key to %s this", at, n.use()).Retryable()
+		return fault.New("params", n.Permissions, "the object store %s does not permit the key to %s this", at,
+			n.use()).Retryable()
 	}
 	return fault.New("from", "", "the object store %s: %s", at, message).Retryable()
 }

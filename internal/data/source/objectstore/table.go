@@ -49,7 +49,10 @@ func (p *Proxy) ServeTable(t Table) (url string, _ *resource.Resource, err error
 			return m.url(), m.held, nil
 		}
 	}
-	m := &mount{scheme: "s3", bucket: hiddenBucket + strings.ToLower(rand.Text()), key: hiddenFolder, store: t.Store, table: &table{t}}
+	m := &mount{
+		scheme: "s3", bucket: hiddenBucket + strings.ToLower(rand.Text()), key: hiddenFolder, store: t.Store,
+		table: &table{t},
+	}
 	held, err := p.add(m)
 	return m.url(), held, err
 }

@@ -18,7 +18,10 @@ import (
 func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	table := filepath.Join(dir, "table")
-	for name, text := range map[string]string{"table/log/1.json": "one", "table/log/2 ü%.json": "two", "table/log/3/4.json": "four", "table/x": "x", "other": "secret"} {
+	for name, text := range map[string]string{
+		"table/log/1.json": "one", "table/log/2 ü%.json": "two", "table/log/3/4.json": "four", "table/x": "x",
+		"other": "secret",
+	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)

@@ -34,10 +34,14 @@ type targetColumn struct {
 func (t *table) checkWrites(s *server) error {
 	switch {
 	case t.kind != "r" && t.kind != "p":
-		return fault.New("access", "name a table, or set access: read", "%q is no table of the PostgreSQL server %s, but a view or a foreign table, which cannot be written", t.name, s.address())
+		return fault.New("access", "name a table, or set access: read",
+			"%q is no table of the PostgreSQL server %s, but a view or a foreign table, which cannot be written", t.name,
+			s.address())
 	case !t.mayWrite:
-		return fault.New("access", "grant it: GRANT INSERT, UPDATE, DELETE ON "+t.schema+"."+t.name+" TO "+s.config.User+", or set access: read",
-			"the user %q may not write to the table %q of the PostgreSQL server %s", s.config.User, t.name, s.address()).Retryable()
+		return fault.New("access", "grant it: GRANT INSERT, UPDATE, DELETE ON "+t.schema+"."+t.name+" TO "+s.config.User+
+			", or set access: read",
+			"the user %q may not write to the table %q of the PostgreSQL server %s", s.config.User, t.name,
+			s.address()).Retryable()
 	}
 	return nil
 }
@@ -269,7 +273,8 @@ func (t *target) lock(r *engine.RowChange) *statement {
 }
 
 func (t *target) isKey(column string) bool {
-	return slices.Contains(t.Primary, column) || slices.ContainsFunc(t.Unique, func(u []string) bool { return slices.Contains(u, column) })
+	return slices.Contains(t.Primary, column) ||
+		slices.ContainsFunc(t.Unique, func(u []string) bool { return slices.Contains(u, column) })
 }
 
 // statement returns the statement that changes rows.
@@ -374,9 +379,11 @@ func (t *target) expression(s *statement, e *dml.Expr) string {
 
 // types are the server's types for constants of DuckDB's.
 var types = map[string]string{
-	"BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "HUGEINT": "numeric",
+	"BOOLEAN": "boolean", "TINYINT": "smallint", "SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint",
+	"HUGEINT":  "numeric",
 	"UTINYINT": "smallint", "USMALLINT": "integer", "UINTEGER": "bigint", "UBIGINT": "numeric", "UHUGEINT": "numeric",
-	"FLOAT": "real", "DOUBLE": "double precision", "VARCHAR": "text", "UUID": "uuid", "DATE": "date", "TIME": "time", "TIMESTAMP": "timestamp",
+	"FLOAT": "real", "DOUBLE": "double precision", "VARCHAR": "text", "UUID": "uuid", "DATE": "date", "TIME": "time",
+	"TIMESTAMP":                "timestamp",
 	"TIMESTAMP WITH TIME ZONE": "timestamptz", "INTERVAL": "interval", "JSON": "json",
 }
 

@@ -16,7 +16,8 @@ var database = source.Database{
 	Prefix: "postgres:", Form: "postgres://user:password@host:port/database",
 	Host: "pg_host", Port: "pg_port", Name: "pg_db", User: "pg_user", Password: "pg_pass",
 	Options: map[string]string{"sslmode": "pg_sslmode", "sslrootcert": "pg_sslrootcert"},
-	Hint:    ", or write the whole as --param pg_connection_string=…", IsString: IsConnectionString, String: "pg_connection_string",
+	Hint:    ", or write the whole as --param pg_connection_string=…", IsString: IsConnectionString,
+	String: "pg_connection_string",
 }
 
 // Draft makes a declaration of a table and postgres://user:password@host:port/database, or

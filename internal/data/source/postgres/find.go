@@ -91,7 +91,8 @@ func (s *server) find(ctx context.Context, schema, name string, write bool) (*ta
 		return nil, s.missing(schema, name, names)
 	case rows[0][4] != "t":
 		return nil, fault.New("from", "grant it: GRANT SELECT ON "+rows[0][0]+"."+rows[0][1]+" TO "+s.config.User,
-			"the user %q may not read the table %q of the PostgreSQL server %s", s.config.User, rows[0][1], s.address()).Retryable()
+			"the user %q may not read the table %q of the PostgreSQL server %s", s.config.User, rows[0][1],
+			s.address()).Retryable()
 	}
 	t := &table{
 		schema: rows[0][0], name: rows[0][1], comments: tables.Comments{Table: rows[0][3], Columns: map[string]string{}},
@@ -174,7 +175,8 @@ func (s *server) missing(schema, name string, names [][]string) *fault.Fault {
 	if found := nearest.Name(want, near); written[found] != found {
 		hint = "write postgres:" + written[found] + ": a name with a dot must be quoted"
 	}
-	return fault.New("from", hint, "the database %q of the PostgreSQL server %s has no table %q", s.config.Database, s.address(), want).Retryable()
+	return fault.New("from", hint, "the database %q of the PostgreSQL server %s has no table %q", s.config.Database,
+		s.address(), want).Retryable()
 }
 
 // query returns the rows of a statement.

@@ -22,14 +22,16 @@ WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND NOT c.relispartition
 // $2 tables and $3 columns. A table without columns has one row.
 const listCatalog = `SELECT t.nspname, t.relname, coalesce(obj_description(t.oid, 'pg_class'), ''), a.attname, coalesce(col_description(t.oid, a.attnum), ''),
 	y.typname, a.atttypmod, a.attndims, e.typname
-FROM (SELECT n.nspname, c.relname, c.oid ` + readable + `AND ($1 = '' OR n.nspname || '.' || c.relname ~ $1) ORDER BY 1, 2 LIMIT $2::bigint) t
+FROM (SELECT n.nspname, c.relname, c.oid ` +
+	readable + `AND ($1 = '' OR n.nspname || '.' || c.relname ~ $1) ORDER BY 1, 2 LIMIT $2::bigint) t
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
 LEFT JOIN pg_catalog.pg_type y ON y.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_type e ON e.oid = y.typelem AND y.typcategory = 'A'
 ORDER BY t.nspname, t.relname, a.attnum LIMIT $3::bigint`
 
 // listOthers returns some of the tables that a regular expression does not match.
-const listOthers = `SELECT n.nspname || '.' || c.relname ` + readable + `AND NOT (n.nspname || '.' || c.relname ~ $1) ORDER BY 1 LIMIT 1000`
+const listOthers = `SELECT n.nspname || '.' || c.relname ` + readable +
+	`AND NOT (n.nspname || '.' || c.relname ~ $1) ORDER BY 1 LIMIT 1000`
 
 var _ source.Lister = (*Connector)(nil)
 
@@ -56,7 +58,8 @@ func (c *Connector) List(ctx context.Context, d source.Declaration, o source.Lis
 		return nil, err
 	}
 	defer giveBack(r)
-	rows, err := query(ctx, r.Value(), listCatalog, o.Include.Regexp(), strconv.Itoa(o.Tables+1), strconv.Itoa(o.Columns+1))
+	rows, err := query(ctx, r.Value(), listCatalog, o.Include.Regexp(), strconv.Itoa(o.Tables+1),
+		strconv.Itoa(o.Columns+1))
 	switch {
 	case err != nil:
 		return nil, server.fault(err)
@@ -91,7 +94,8 @@ func listed(rows [][]string, database string) (list []source.ListedTable) {
 		if row[3] == "" {
 			continue // it has no columns
 		}
-		list[last].Columns = append(list[last].Columns, tables.Column{Name: row[3], Type: typeOf(row[5], row[6], row[7], row[8]), Description: row[4]})
+		list[last].Columns = append(list[last].Columns,
+			tables.Column{Name: row[3], Type: typeOf(row[5], row[6], row[7], row[8]), Description: row[4]})
 	}
 	return list
 }
@@ -99,9 +103,11 @@ func listed(rows [][]string, database string) (list []source.ListedTable) {
 // duckTypes are those of DuckDB by those of PostgreSQL, as the extension reads them. All others
 // are texts.
 var duckTypes = map[string]string{
-	"bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "oid": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE",
-	"date": "DATE", "time": "TIME", "timetz": "TIME WITH TIME ZONE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP WITH TIME ZONE",
-	"interval": "INTERVAL", "uuid": "UUID", "bytea": "BLOB",
+	"bool": "BOOLEAN", "int2": "SMALLINT", "int4": "INTEGER", "int8": "BIGINT", "oid": "BIGINT", "float4": "FLOAT",
+	"float8": "DOUBLE",
+	"date":   "DATE", "time": "TIME", "timetz": "TIME WITH TIME ZONE", "timestamp": "TIMESTAMP",
+	"timestamptz": "TIMESTAMP WITH TIME ZONE",
+	"interval":    "INTERVAL", "uuid": "UUID", "bytea": "BLOB",
 }
 
 // typeOf returns the type of DuckDB for a column of PostgreSQL: element is that of an array.

@@ -46,10 +46,21 @@ var Params = []spicepod.Param{
 	{Name: "pg_db", Doc: "The database. Default: the one that from names, else the user's name."},
 	{Name: "pg_user", Doc: "The user."},
 	{Name: "pg_pass", Secret: true, Doc: "Password of the user."},
-	{Name: "pg_sslmode", Doc: "disable, prefer, require, verify-ca or verify-full. Default: verify-full, or prefer for a server on this machine."},
-	{Name: "pg_sslrootcert", Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those of the system."},
-	{Name: "pg_connection_string", Secret: true, Doc: "All of these in one: postgres://user:password@host:port/database?sslmode=require, or host=… user=…."},
-	{Name: "connection_pool_size", Type: spicepod.ParamInt, Doc: "Most connections to the database, 4 to 1000. Default: 16."},
+	{Name: "pg_sslmode", Doc: "disable, prefer, require, verify-ca or verify-full. Default: verify-full, or prefer for " +
+		"a server on this machine."},
+	{
+		Name: "pg_sslrootcert",
+		Doc: "File of the certificate of the authority that the server's certificate must be from. Default: those " +
+			"of the system.",
+	},
+	{
+		Name: "pg_connection_string", Secret: true,
+		Doc: "All of these in one: postgres://user:password@host:port/database?sslmode=require, or host=… user=….",
+	},
+	{
+		Name: "connection_pool_size", Type: spicepod.ParamInt,
+		Doc: "Most connections to the database, 4 to 1000. Default: 16.",
+	},
 }
 
 // sslModes are the values of pg_sslmode.
@@ -118,18 +129,22 @@ func (s *pgSource) configure(d source.Declaration, database string) error {
 		return err
 	}
 	if s.config, err = pgconn.ParseConfig(text); err != nil {
-		return fault.New(paramOf(d.Params), "write postgres://user:password@host:port/database?sslmode=require, or the params pg_host, pg_user and so on", "%s", reason(err))
+		return fault.New(paramOf(d.Params),
+			"write postgres://user:password@host:port/database?sslmode=require, or the params pg_host, pg_user and so on",
+			"%s", reason(err))
 	}
 	s.config.ConnectTimeout = dbproxy.ConnectLimit
 	s.config.RuntimeParams = map[string]string{"application_name": "spiced"}
 	if database != "" && s.config.Database != database {
-		return fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", database, s.config.Database)
+		return fault.New("from", "leave the database out of from", "from names the database %q, the params name %q", database,
+			s.config.Database)
 	}
 	if s.connections, err = d.Params.Int("connection_pool_size", dbproxy.DefaultConnections); err != nil {
 		return err
 	}
 	if s.connections < 4 || s.connections > 1000 {
-		return fault.New("params.connection_pool_size", "write a number between 4 and 1000; the default is 16", "connection_pool_size must be between 4 and 1000, got %d", s.connections)
+		return fault.New("params.connection_pool_size", "write a number between 4 and 1000; the default is 16",
+			"connection_pool_size must be between 4 and 1000, got %d", s.connections)
 	}
 	s.id = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %d", text, s.connections)))[:32]
 	return nil
@@ -186,13 +201,17 @@ func connectionString(d source.Declaration, database string) (string, error) {
 	if d.Params.Has("pg_connection_string") {
 		for _, p := range Params {
 			if strings.HasPrefix(p.Name, "pg_") && p.Name != "pg_connection_string" && d.Params.Has(p.Name) {
-				return "", fault.OfKey("params."+p.Name, "write it into pg_connection_string", "pg_connection_string has all of the connection")
+				return "", fault.OfKey("params."+p.Name, "write it into pg_connection_string",
+					"pg_connection_string has all of the connection")
 			}
 		}
 		return text, nil
 	}
 	values := map[string]string{}
-	for key, param := range map[string]string{"host": "pg_host", "dbname": "pg_db", "user": "pg_user", "password": "pg_pass", "sslmode": "pg_sslmode", "sslrootcert": "pg_sslrootcert"} {
+	for key, param := range map[string]string{
+		"host": "pg_host", "dbname": "pg_db", "user": "pg_user",
+		"password": "pg_pass", "sslmode": "pg_sslmode", "sslrootcert": "pg_sslrootcert",
+	} {
 		if values[key], err = d.Params.String(param); err != nil {
 			return "", err
 		}
@@ -209,7 +228,8 @@ func connectionString(d source.Declaration, database string) (string, error) {
 	values["dbname"] = cmp.Or(values["dbname"], database)
 	values["sslmode"] = cmp.Or(values["sslmode"], defaultMode(values["host"]))
 	if !slices.Contains(sslModes, values["sslmode"]) {
-		return "", fault.New("params.pg_sslmode", "write "+strings.Join(sslModes, ", "), "%q is not a mode", values["sslmode"])
+		return "", fault.New("params.pg_sslmode", "write "+strings.Join(sslModes, ", "), "%q is not a mode",
+			values["sslmode"])
 	}
 	if values["user"] == "" {
 		return "", fault.New("params", "set params.pg_user", "the user is missing")
@@ -259,7 +279,8 @@ func (s *pgSource) open(ctx context.Context, server *server) (*source.Opened, er
 		return nil, err
 	}
 	out := &source.Opened{Format: "postgres", Bytes: -1, Comments: t.comments}
-	scan := fmt.Sprintf("postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(t.schema), engine.Literal(t.name))
+	scan := fmt.Sprintf("postgres_scan_pushdown(%s, %s, %s)", engine.Literal(s.proxy.dsn(s.id)), engine.Literal(t.schema),
+		engine.Literal(t.name))
 	out.Query = "SELECT * FROM " + scan
 	if out.Columns, err = tables.Describe(ctx, s.db, out.Query); err != nil {
 		return nil, err

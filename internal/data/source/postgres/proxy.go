@@ -107,5 +107,6 @@ func (p *proxy) check(backend *pgproto3.Backend, id string) (*server, error) {
 
 // dsn is the connection string with which DuckDB connects to a server.
 func (p *proxy) dsn(id string) string {
-	return fmt.Sprintf("host=%s port=5432 user=%s password=%s dbname=source sslmode=disable gssencmode=disable", p.Folder, id, p.Password)
+	return fmt.Sprintf("host=%s port=5432 user=%s password=%s dbname=source sslmode=disable gssencmode=disable", p.Folder,
+		id, p.Password)
 }

@@ -33,7 +33,8 @@ func proxied(t *testing.T, connections int) (*proxy, *server, *pgtest.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	config, err := pgconn.ParseConfig(fmt.Sprintf(`host=127.0.0.1 port=%d user=%s dbname=test password='%s' sslmode=require`, real.Port, pgtest.Reader, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(pgtest.Password)))
+	config, err := pgconn.ParseConfig(fmt.Sprintf(`host=127.0.0.1 port=%d user=%s dbname=test password='%s' sslmode=require`, real.Port, pgtest.Reader,
+		strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(pgtest.Password)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestConnectionsAreReused(t *testing.T) {
 			next := connect(t, p, "test")
 			defer next.Close(ctx)
 			var path, limit, temporary string
-			if err := next.QueryRow(ctx, "SELECT current_setting('search_path'), current_setting('statement_timeout'), coalesce(to_regclass('t')::text, '')").Scan(&path, &limit, &temporary); err != nil {
+			if err := next.QueryRow(ctx, "SELECT current_setting('search_path'), current_setting('statement_timeout'), coalesce(to_regclass('t')::text, '')").Scan(&path,
+				&limit, &temporary); err != nil {
 				t.Fatal(err)
 			}
 			if path != `"$user", public` || limit != "0" || temporary != "" {

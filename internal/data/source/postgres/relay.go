@@ -137,7 +137,10 @@ func (s *session) toClient(client io.Writer, server io.Reader) (idle bool) {
 
 // ended is what a client gets when its server disconnects without a message.
 var ended = func() []byte {
-	b, err := (&pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "08006", Message: "the PostgreSQL server ended the connection"}).Encode(nil)
+	b, err := (&pgproto3.ErrorResponse{
+		Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "08006",
+		Message: "the PostgreSQL server ended the connection",
+	}).Encode(nil)
 	if err != nil {
 		panic(err)
 	}

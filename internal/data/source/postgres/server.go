@@ -146,13 +146,18 @@ func (s *server) fault(err error) *fault.Fault {
 	case errors.As(err, &server):
 		return refused(server, at)
 	case errors.As(err, &name):
-		return fault.New("params", "correct the host", "cannot find the PostgreSQL server %s: there is no host of that name", at).Retryable()
+		return fault.New("params", "correct the host", "cannot find the PostgreSQL server %s: there is no host of that name",
+			at).Retryable()
 	case errors.As(err, &dial) && errors.As(err, &number):
 		return fault.New("params", "", "cannot connect to the PostgreSQL server %s: %s", at, number.Error()).Retryable()
 	case strings.Contains(err.Error(), "server refused TLS"): // pgx has no other sign
-		return fault.New("params.pg_sslmode", "set params.pg_sslmode: disable, if no one else can read the network between both", "the PostgreSQL server %s has no TLS", at)
+		return fault.New("params.pg_sslmode",
+			"set params.pg_sslmode: disable, if no one else can read the network between both",
+			"the PostgreSQL server %s has no TLS", at)
 	case certificate != "":
-		return fault.New("params.pg_sslmode", "set params.pg_sslrootcert to the certificate of the server's authority, or params.pg_sslmode: require, which does not check it",
+		return fault.New("params.pg_sslmode",
+			"set params.pg_sslrootcert to the certificate of the server's authority, or params.pg_sslmode: require, which "+
+				"does not check it",
 			"the certificate of the PostgreSQL server %s is not valid: %s", at, certificate)
 	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
 		return fault.New("params", "", "the PostgreSQL server %s does not answer", at).Retryable()
@@ -164,11 +169,13 @@ func (s *server) fault(err error) *fault.Fault {
 func refused(e *pgconn.PgError, at string) *fault.Fault {
 	switch e.Code {
 	case "28P01", "28000": // invalid_password, invalid_authorization_specification
-		return fault.New("params.pg_user", "correct params.pg_user and params.pg_pass", "the PostgreSQL server %s: %s", at, e.Message)
+		return fault.New("params.pg_user", "correct params.pg_user and params.pg_pass", "the PostgreSQL server %s: %s",
+			at, e.Message)
 	case "3D000": // invalid_catalog_name
 		return fault.New("params.pg_db", "correct params.pg_db", "the PostgreSQL server %s: %s", at, e.Message)
 	case "42501": // insufficient_privilege
-		return fault.New("from", "grant it: GRANT SELECT ON the table TO the user", "the PostgreSQL server %s: %s", at, e.Message).Retryable()
+		return fault.New("from", "grant it: GRANT SELECT ON the table TO the user", "the PostgreSQL server %s: %s", at,
+			e.Message).Retryable()
 	}
 	return fault.New("from", e.Hint, "the PostgreSQL server %s: %s", at, e.Message).Retryable()
 }

@@ -30,7 +30,8 @@ func (w *writer) Check(*engine.RowChange) error { return nil }
 
 // settings are those of a transaction: values are read and written in the forms that
 // package engine has, whatever the server's settings are.
-const settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1"
+const settings = "SET LOCAL datestyle = 'ISO'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL bytea_output = 'hex'; " +
+	"SET LOCAL extra_float_digits = 1"
 
 // Begin begins a transaction.
 func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
@@ -38,7 +39,8 @@ func (w *writer) Begin(ctx context.Context) (engine.WriteTx, error) {
 		return nil, err
 	}
 	tx, err := w.begin(ctx)
-	if e := (*engine.Error)(nil); errors.As(err, &e) && (e.State == dbproxy.StateEnded || strings.HasPrefix(e.State, classShutdown)) && ctx.Err() == nil {
+	if e := (*engine.Error)(nil); errors.As(err, &e) &&
+		(e.State == dbproxy.StateEnded || strings.HasPrefix(e.State, classShutdown)) && ctx.Err() == nil {
 		w.server.Reset() // the server may have ended all connections that were idle
 		tx, err = w.begin(ctx)
 	}
@@ -102,9 +104,12 @@ func (t *transaction) Apply(ctx context.Context, r *engine.RowChange) (*engine.C
 }
 
 // run runs a statement and calls row with each of its rows.
-func (t *transaction) run(ctx context.Context, s *statement, row func(values [][]byte) error) (pgconn.CommandTag, error) {
+func (t *transaction) run(ctx context.Context, s *statement,
+	row func(values [][]byte) error,
+) (pgconn.CommandTag, error) {
 	if s.size > maxStatement {
-		return pgconn.CommandTag{}, engine.NewError(errcode.Limit, "write fewer rows at once", "the values of the statement take more than %d bytes; nothing was written", maxStatement)
+		return pgconn.CommandTag{}, engine.NewError(errcode.Limit, "write fewer rows at once",
+			"the values of the statement take more than %d bytes; nothing was written", maxStatement)
 	}
 	result := t.connection.Value().ExecParams(ctx, s.sql.String(), s.params, nil, nil, nil)
 	for result.NextRow() {
@@ -139,7 +144,8 @@ func (t *transaction) Commit(ctx context.Context) error {
 		var e *pgconn.PgError
 		if !errors.As(result.Err, &e) {
 			return dbproxy.StateError(errcode.Execution, dbproxy.StateUnknown, "read the rows to see whether they were written",
-				"the connection to the PostgreSQL server %s ended during COMMIT: it is not known whether the rows were written", t.server.address())
+				"the connection to the PostgreSQL server %s ended during COMMIT: it is not known whether the rows were written",
+				t.server.address())
 		}
 		return t.explain(result.Err)
 	}
@@ -175,7 +181,8 @@ func (w *writer) explain(err error) error {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return dbproxy.StateError(errcode.Execution, dbproxy.StateEnded, "", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
+		return dbproxy.StateError(errcode.Execution, dbproxy.StateEnded,
+			"", "the connection to the PostgreSQL server %s ended; nothing was written", w.server.address())
 	}
 	code, hint := errcode.Execution, e.Hint
 	switch {
@@ -183,7 +190,8 @@ func (w *writer) explain(err error) error {
 		code, hint = errcode.Refused, "grant it to the user "+w.server.config.User+" of the dataset"
 	case e.Code == "57014": // query_canceled: statement_timeout
 		code = errcode.Timeout
-	case e.Code == "40001" || e.Code == "40P01" || e.Code == "55P03": // serialization_failure, deadlock_detected, lock_not_available
+	// serialization_failure, deadlock_detected, lock_not_available
+	case e.Code == "40001" || e.Code == "40P01" || e.Code == "55P03":
 		hint = "another statement changed the same rows; try again"
 	case strings.HasPrefix(e.Code, "42"):
 		hint = "reload the Spicepod if the table has changed"

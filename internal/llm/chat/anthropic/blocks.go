@@ -92,7 +92,8 @@ func document(f *chat.File) (json.RawMessage, error) {
 		}
 		block.Source = &source{Type: "text", MediaType: "text/plain", Data: string(text)}
 	default:
-		return nil, chat.Invalid(f.Path, "%s has the type %q: Anthropic's Messages takes application/pdf and text", f.Path, f.MediaType)
+		return nil, chat.Invalid(f.Path, "%s has the type %q: Anthropic's Messages takes application/pdf and text", f.Path,
+			f.MediaType)
 	}
 	return tools.Encode(block)
 }
@@ -119,7 +120,8 @@ func ownRaw(p chat.Part) json.RawMessage {
 	}
 	if p.Kind == chat.PartCall {
 		var b block
-		if json.Unmarshal(p.Raw, &b) != nil || b.ID != p.Call.ID || b.Name != p.Call.Name || string(b.Input) != p.Call.Arguments {
+		if json.Unmarshal(p.Raw, &b) != nil || b.ID != p.Call.ID || b.Name != p.Call.Name ||
+			string(b.Input) != p.Call.Arguments {
 			return nil
 		}
 	}

@@ -137,7 +137,10 @@ func (c *composer) prompt() {
 	}
 	messages := p.messages()
 	if len(messages) == 0 {
-		c.Fail(chat.Invalid("messages", "messages have nothing for the model to answer: Anthropic's Messages requires a message of the user or the assistant that is not empty"))
+		c.Fail(chat.Invalid("messages",
+			"messages have nothing for the model to answer: Anthropic's Messages requires a message of the user or "+
+				"the assistant "+
+				"that is not empty"))
 	}
 	c.Fields["messages"] = wire.Join(messages)
 }
@@ -157,7 +160,8 @@ func (c *composer) choice() {
 		c.Fields["tool_choice"] = s.Raw
 		return
 	case s.Raw != nil && s.Allowed == nil:
-		c.Fail(chat.Invalid("tool_choice", "the model's provider does not support this tool_choice; use auto, none, required or the name of a tool"))
+		c.Fail(chat.Invalid("tool_choice",
+			"the model's provider does not support this tool_choice; use auto, none, required or the name of a tool"))
 	}
 	form := choiceForm{Disabled: c.request.Settings.ParallelCalls != nil && !*c.request.Settings.ParallelCalls}
 	switch s.Mode {

@@ -58,7 +58,8 @@ func launch(t *testing.T, answers ...chattest.Answer) (*chattest.Server, chat.Pr
 // provider byte for byte.
 func TestConversation(t *testing.T) {
 	provider, model := launch(t,
-		chattest.Say(chattest.Thinking("Let me ", "look."), chattest.Text("One ", "moment."), chattest.Call("toolu_1", "sql", `{"query":`, `"SELECT 1"}`), chattest.Usage(90, 7, 64, 8)),
+		chattest.Say(chattest.Thinking("Let me ", "look."), chattest.Text("One ", "moment."), chattest.Call("toolu_1", "sql", `{"query":`, `"SELECT 1"}`),
+			chattest.Usage(90, 7, 64, 8)),
 		chattest.Say(chattest.Text("It is 1."), chattest.Usage(120, 5, 90, 0)),
 	)
 	endpoint := httptest.NewServer(chain(model))

@@ -137,7 +137,10 @@ func providerFailure(e *wireError) *failure {
 	}
 	code := cmp.Or(errorCodes[e.Type], errcode.ProviderError)
 	what := cmp.Or(e.Type, "an error")
-	return &failure{code, "the provider failed in the middle of the answer: %s: %s", []any{what, cmp.Or(e.Message, "no message")}}
+	return &failure{
+		code, "the provider failed in the middle of the answer: %s: %s",
+		[]any{what, cmp.Or(e.Message, "no message")},
+	}
 }
 
 func (d *decoder) emit(delta chat.Delta) { d.out = append(d.out, delta) }

@@ -105,7 +105,10 @@ func TestBrokenStreams(t *testing.T) {
 	}{
 		{"nothing", "", errcode.StreamBroken, "ended before message_stop"},
 		{"no end", sse(start, textStart(0), textPiece(0, "x"), stop(0), change("end_turn", 1)), errcode.StreamBroken, "ended before message_stop"},
-		{"open call", sse(start, callStart(0, "t", "sql", "{}"), callPiece(0, "{}"), change("tool_use", 1), end), errcode.StreamBroken, "before the end of the call in block 0"},
+		{
+			"open call", sse(start, callStart(0, "t", "sql", "{}"), callPiece(0, "{}"), change("tool_use", 1), end), errcode.StreamBroken,
+			"before the end of the call in block 0",
+		},
 		{"no JSON", "data: {\"type\":\n\n", errcode.StreamBroken, "not JSON"},
 		{"other type", sse(`{"type":"content_block_stop","index":"a"}`), errcode.StreamBroken, "fields of the wrong type"},
 		{"two starts", sse(start, start), errcode.StreamBroken, "second message_start"},
@@ -113,16 +116,23 @@ func TestBrokenStreams(t *testing.T) {
 		{"block twice", sse(start, textStart(0), textStart(0)), errcode.StreamBroken, "block 0 begins twice"},
 		{"block without type", sse(start, `{"type":"content_block_start","index":0,"content_block":{}}`), errcode.StreamBroken, "without a type"},
 		{"delta of no block", sse(start, textPiece(4, "x")), errcode.StreamBroken, "delta of block 4"},
-		{"delta of another form", sse(start, textStart(0), `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":1}}`), errcode.StreamBroken, "invalid delta of block 0"},
+		{
+			"delta of another form", sse(start, textStart(0), `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":1}}`), errcode.StreamBroken,
+			"invalid delta of block 0",
+		},
 		{"end of no block", sse(start, stop(4)), errcode.StreamBroken, "end of block 4"},
 		{"nameless call", sse(start, callStart(0, "t", "", "{}")), errcode.StreamBroken, "without an id or a name"},
 		{"message_delta of another form", sse(start, `{"type":"message_delta","delta":[1]}`), errcode.StreamBroken, "invalid message_delta"},
 		{
 			"input of a server's call",
-			sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"n","input":{}}}`, callPiece(0, `{"q`), stop(0)),
+			sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"n","input":{}}}`,
+				callPiece(0, `{"q`), stop(0)),
 			errcode.StreamBroken, `input of a block of type "server_tool_use" is not JSON`,
 		},
-		{"overloaded", sse(start, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded sk-secret"}}`), errcode.RateLimited, "overloaded_error: Overloaded ***"},
+		{
+			"overloaded", sse(start, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded sk-secret"}}`), errcode.RateLimited,
+			"overloaded_error: Overloaded ***",
+		},
 		{"rate limit", sse(start, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`), errcode.RateLimited, "slow"},
 		{"fault", sse(start, `{"type":"error","error":{"type":"api_error","message":"down"}}`), errcode.ProviderError, "api_error: down"},
 		{"time", sse(start, `{"type":"error","error":{"type":"timeout_error","message":"late"}}`), errcode.ProviderTimeout, "late"},
@@ -130,7 +140,10 @@ func TestBrokenStreams(t *testing.T) {
 		{"document with an error", `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`, errcode.RateLimited, "busy"},
 		{"other document", `{"object":"list"}`, errcode.StreamBroken, `the document has type "", not message`},
 		{"list", `[1]`, errcode.StreamBroken, "not a message"},
-		{"citations", sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","citations":1}}`), errcode.StreamBroken, "citations are not a list"},
+		{
+			"citations", sse(start, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"","citations":1}}`), errcode.StreamBroken,
+			"citations are not a list",
+		},
 		{"document without a name", `{"type":"message","content":[{"type":"tool_use","id":"t"}]}`, errcode.StreamBroken, "without an id or a name"},
 		{"too many blocks", sse(start) + strings.Repeat(sse(textStart(0), stop(0)), 10_001), errcode.StreamBroken, "more than 10000 blocks"},
 	}

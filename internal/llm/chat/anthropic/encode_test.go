@@ -50,11 +50,17 @@ var answers = map[string][]chat.Delta{
 		begins, text("Both."), begin(0, "call_1", "a"), arguments(0, `{"x":`), begin(1, "call_2", "b"), arguments(1, `{"y":`),
 		text("And more."), arguments(0, `1}`), arguments(1, `2`), ends(0), arguments(1, `}`), ends(1), finish(chat.ReasonCalls),
 	},
-	"rounds":   {begins, text("First."), begin(0, "call_1", "a"), ends(0), round, text("Second."), round, text("Third."), finish(chat.ReasonStop)},
-	"no ends":  {begins, begin(0, "call_1", "a"), arguments(0, "{}"), begin(1, "call_2", "b"), arguments(1, `{"z":0}`), finish(chat.ReasonCalls)},
-	"refusal":  {begins, {Kind: chat.DeltaRefusal, Text: "I will not."}, finish(chat.ReasonFilter)},
-	"pause":    {begins, part(chat.PartOther, chat.FormAnthropic, `{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"x"}}`), finish(chat.ReasonPause)},
-	"thinking": {begins, thinking("Hm."), part(chat.PartThinking, chat.FormAnthropic, `{"type":"thinking","thinking":"Hm.","signature":"sig"}`), text("So."), finish(chat.ReasonStop)},
+	"rounds":  {begins, text("First."), begin(0, "call_1", "a"), ends(0), round, text("Second."), round, text("Third."), finish(chat.ReasonStop)},
+	"no ends": {begins, begin(0, "call_1", "a"), arguments(0, "{}"), begin(1, "call_2", "b"), arguments(1, `{"z":0}`), finish(chat.ReasonCalls)},
+	"refusal": {begins, {Kind: chat.DeltaRefusal, Text: "I will not."}, finish(chat.ReasonFilter)},
+	"pause": {
+		begins, part(chat.PartOther, chat.FormAnthropic, `{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"x"}}`),
+		finish(chat.ReasonPause),
+	},
+	"thinking": {
+		begins, thinking("Hm."), part(chat.PartThinking, chat.FormAnthropic, `{"type":"thinking","thinking":"Hm.","signature":"sig"}`), text("So."),
+		finish(chat.ReasonStop),
+	},
 	"thinking of another form": {
 		begins, thinking("Hm."),
 		{Kind: chat.DeltaPart, Part: &chat.Part{Kind: chat.PartThinking, Text: "Hm.", Raw: json.RawMessage(`{"type":"reasoning"}`), Form: chat.FormResponses}},

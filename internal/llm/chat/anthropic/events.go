@@ -105,7 +105,8 @@ func (e *encoder) Close() error {
 // applies.
 func finishOf(d chat.Delta) any {
 	var own finishForm
-	if d.Form == chat.FormAnthropic && json.Unmarshal(d.Raw, &own) == nil && own.StopReason != nil && reasonOf(*own.StopReason) == d.Reason {
+	if d.Form == chat.FormAnthropic && json.Unmarshal(d.Raw, &own) == nil && own.StopReason != nil &&
+		reasonOf(*own.StopReason) == d.Reason {
 		return d.Raw
 	}
 	reason := stopReason(d.Reason)

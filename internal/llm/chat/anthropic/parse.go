@@ -11,7 +11,10 @@ import (
 )
 
 // known are the fields that have a neutral form; all others become Extra.
-var known = []string{"model", "stream", "system", "messages", "tools", "tool_choice", "temperature", "top_p", "stop_sequences"}
+var known = []string{
+	"model", "stream", "system", "messages", "tools", "tool_choice", "temperature", "top_p",
+	"stop_sequences",
+}
 
 // ParseRequest decodes the body of POST /v1/messages. Its errors are [*chat.Error] with
 // a Param in Anthropic's style, such as messages.2.content.0.type.
@@ -64,7 +67,10 @@ func parseMessage(o *wire.Object) chat.Message {
 	if roles[role] == "" {
 		o.Fail("role", `must be "user" or "assistant", got %q`, role)
 	}
-	return chat.Message{Role: roles[role], Raw: o.Raw, Form: chat.FormAnthropic, Parts: o.Content("content", contentParser(role))}
+	return chat.Message{
+		Role: roles[role], Raw: o.Raw, Form: chat.FormAnthropic,
+		Parts: o.Content("content", contentParser(role)),
+	}
 }
 
 // contentParser returns the function that decodes a block of a message with a role. A

@@ -169,7 +169,10 @@ func TestBadRequests(t *testing.T) {
 		{user(`{"type":"tool_result","tool_use_id":"t","content":[{"type":"tool_result"}]}`), at + ".content.0.type", "in user messages only"},
 		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","name":"x"}]}]`), "messages.0.content.0.id", "is missing"},
 		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x"}]}]`), "messages.0.content.0.name", "is missing"},
-		{with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"y","input":"{}"}]}]`), "messages.0.content.0.input", "must be an object"},
+		{
+			with("messages", `[{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"y","input":"{}"}]}]`), "messages.0.content.0.input",
+			"must be an object",
+		},
 		{with("tools", `{}`), "tools", "must be a list"},
 		{with("tools", "["+strings.Repeat(`{"type":"x"},`, chat.MaxTools)+`{}]`), "tools", "4097 tools"},
 		{with("tools", `[1]`), "tools.0", "must be an object"},
@@ -190,7 +193,8 @@ func TestBadRequests(t *testing.T) {
 	for _, c := range cases {
 		_, err := anthropic.ParseRequest([]byte(c.body))
 		var failed *chat.Error
-		if !errors.As(err, &failed) || failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.want) || !strings.HasPrefix(failed.Message, c.param) {
+		if !errors.As(err, &failed) || failed.Code != errcode.InvalidRequest || failed.Param != c.param || !strings.Contains(failed.Message, c.want) ||
+			!strings.HasPrefix(failed.Message, c.param) {
 			t.Errorf("%.80s: %+v; want %s: %s", c.body, err, c.param, c.want)
 		}
 	}

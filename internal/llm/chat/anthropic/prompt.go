@@ -57,7 +57,9 @@ func (p *prompt) message(m chat.Message, own bool) error {
 		if err := t.open(); err != nil {
 			return err
 		}
-		for i, p := range slices.DeleteFunc(slices.Clone(m.Parts), func(p chat.Part) bool { return p.Kind != chat.PartResult }) {
+		for i, p := range slices.DeleteFunc(slices.Clone(m.Parts), func(p chat.Part) bool {
+			return p.Kind != chat.PartResult
+		}) {
 			if i < len(t.results) && unexplained(p) {
 				t.results[i] = explained(t.results[i])
 			}
@@ -122,7 +124,9 @@ func (t *turn) open() error {
 // unexplained reports whether a part is the result of a call that failed without a word, which
 // the API refuses.
 func unexplained(p chat.Part) bool {
-	return p.Kind == chat.PartResult && p.Result.Error && !slices.ContainsFunc(p.Result.Parts, func(p chat.Part) bool { return p.Kind != chat.PartText || p.Text != "" })
+	return p.Kind == chat.PartResult && p.Result.Error && !slices.ContainsFunc(p.Result.Parts, func(p chat.Part) bool {
+		return p.Kind != chat.PartText || p.Text != ""
+	})
 }
 
 // explained returns such a result of a client with a text.
@@ -155,7 +159,8 @@ func (p *prompt) messages() []json.RawMessage {
 	for _, t := range p.turns {
 		raw := t.raw
 		if raw == nil {
-			raw = slices.Concat(json.RawMessage(`{"role":"`+string(t.role)+`","content":`), wire.Join(slices.Concat(t.results, t.blocks)), json.RawMessage("}"))
+			raw = slices.Concat(json.RawMessage(`{"role":"`+string(t.role)+`","content":`),
+				wire.Join(slices.Concat(t.results, t.blocks)), json.RawMessage("}"))
 		}
 		list = append(list, raw)
 	}

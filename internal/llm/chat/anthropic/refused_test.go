@@ -16,7 +16,10 @@ var refusals = []struct{ body, param, says string }{
 	{`"messages":[{"role":"user","content":""}]`, "messages", "nothing for the model to answer"},
 	{`"messages":[{"role":"system","content":"Be brief."}]`, "messages", "nothing for the model to answer"},
 	{`"messages":[{"role":"user","content":"hi"}],"stop":["\n"]`, "stop", "white space"},
-	{`"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.zip","file_data":"UEsD"}}]}]`, "messages[0].content[0].file", "application/pdf and text"},
+	{
+		`"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.zip","file_data":"UEsD"}}]}]`, "messages[0].content[0].file",
+		"application/pdf and text",
+	},
 	{`"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.txt","file_data":"/w=="}}]}]`, "messages[0].content[0].file", "UTF-8"},
 	{`"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.txt"}}]}]`, "messages[0].content[0].file", "no data"},
 	{`"messages":[{"role":"user","content":[{"type":"hologram"}]}]`, "messages", "hologram"},

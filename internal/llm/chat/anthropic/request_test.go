@@ -92,8 +92,9 @@ func requests(t *testing.T) map[string]*chat.Request {
 			Choice:   chat.Choice{Mode: chat.ChoiceRequired}, Settings: chat.Settings{ParallelCalls: &no},
 		},
 		"failure without content": {
-			Messages: messages(chat.Text(chat.RoleUser, "hi"), assistant(call("toolu_1", "add", "{}"), call("toolu_2", "add", "{}")), failed("toolu_1", ""), failed("toolu_2", "no")),
-			Tools:    []chat.Tool{tool("add")},
+			Messages: messages(chat.Text(chat.RoleUser, "hi"), assistant(call("toolu_1", "add", "{}"), call("toolu_2", "add", "{}")), failed("toolu_1", ""),
+				failed("toolu_2", "no")),
+			Tools: []chat.Tool{tool("add")},
 		},
 		"bare tools": {
 			Messages: messages(chat.Text(chat.RoleUser, "hi")),
@@ -101,7 +102,8 @@ func requests(t *testing.T) map[string]*chat.Request {
 		},
 		"deferral": {
 			Messages: messages(
-				chat.Text(chat.RoleUser, "hi"), assistant(call("toolu_1", "tool_search", `{"query":"sums"}`), call("toolu_2", "tool_search", `{"query":"rain"}`), call("toolu_3", "tool_search", `{}`)),
+				chat.Text(chat.RoleUser, "hi"), assistant(call("toolu_1", "tool_search", `{"query":"sums"}`), call("toolu_2", "tool_search", `{"query":"rain"}`),
+					call("toolu_3", "tool_search", `{}`)),
 				found("toolu_1", "zeta", "gone"), found("toolu_2", "gone"), failed("toolu_3", "a query is required"),
 			),
 			Tools: []chat.Tool{tool("tool_search"), deferred("zeta")},
@@ -133,10 +135,12 @@ func requests(t *testing.T) map[string]*chat.Request {
 				Format: json.RawMessage(`{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{}}}}`),
 			},
 		},
-		"no thinking":  {Messages: question("hi").Messages, Settings: chat.Settings{Effort: "none", Format: json.RawMessage(`{"type":"json_object"}`)}},
-		"inserted":     {Messages: append(append(messages(chat.Text(chat.RoleSystem, "Be brief.")), inserted()...), chat.Text(chat.RoleUser, "a"), assistant(says("b")), chat.Text(chat.RoleUser, "c"))},
-		"greeting":     {Messages: messages(assistant(says("How can I help?")), chat.Text(chat.RoleUser, "a"))},
-		"late result":  {Messages: messages(chat.Text(chat.RoleUser, "a"), assistant(call("c1", "now", "{}")), chat.Text(chat.RoleUser, "b"), result("c1", says("12:00")))},
+		"no thinking": {Messages: question("hi").Messages, Settings: chat.Settings{Effort: "none", Format: json.RawMessage(`{"type":"json_object"}`)}},
+		"inserted": {Messages: append(append(messages(chat.Text(chat.RoleSystem, "Be brief.")), inserted()...), chat.Text(chat.RoleUser, "a"),
+			assistant(says("b")), chat.Text(chat.RoleUser, "c"))},
+		"greeting": {Messages: messages(assistant(says("How can I help?")), chat.Text(chat.RoleUser, "a"))},
+		"late result": {Messages: messages(chat.Text(chat.RoleUser, "a"), assistant(call("c1", "now", "{}")), chat.Text(chat.RoleUser, "b"),
+			result("c1", says("12:00")))},
 		"everything":   parsed(t, everything),
 		"mixed":        mixed,
 		"thinking own": {Messages: messages(chat.Text(chat.RoleUser, "a"), thought(t), result("toolu_1", says("1")))},
@@ -259,7 +263,8 @@ func TestMarksAreFourAtMost(t *testing.T) {
 				t.Fatal(err)
 			}
 			tool, system := got.Tools[0]["cache_control"] != nil, got.System[0]["cache_control"] != nil
-			if n := bytes.Count(body, []byte("cache_control")); n != c.total || tool != c.tool || system != c.system || got.Tools[1]["cache_control"] != nil || got.Tools[2]["cache_control"] != nil {
+			if n := bytes.Count(body, []byte("cache_control")); n != c.total || tool != c.tool || system != c.system || got.Tools[1]["cache_control"] != nil ||
+				got.Tools[2]["cache_control"] != nil {
 				t.Errorf("%d marks, tool %v, system %v: %s", n, tool, system, body)
 			}
 		})

@@ -153,7 +153,8 @@ func TestOfficialClientErrors(t *testing.T) {
 	client := d.client(t)
 	_, err := client.Messages.New(t.Context(), params())
 	var failed *sdk.Error
-	if !errors.As(err, &failed) || failed.StatusCode != http.StatusNotFound || failed.Type() != "not_found_error" || !strings.Contains(failed.RawJSON(), "no model") {
+	if !errors.As(err, &failed) || failed.StatusCode != http.StatusNotFound || failed.Type() != "not_found_error" ||
+		!strings.Contains(failed.RawJSON(), "no model") {
 		t.Errorf("%v", err)
 	}
 

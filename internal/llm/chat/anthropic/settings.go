@@ -111,7 +111,10 @@ func parseConfig(r *chat.Request, o *wire.Object) {
 		return
 	}
 	// OpenAI's response_format requires a name.
-	r.Settings.Format, _ = tools.Encode(responseFormat{Type: "json_schema", Schema: jsonSchema{Name: "answer", Schema: config.Format.Schema, Strict: true}})
+	r.Settings.Format, _ = tools.Encode(responseFormat{
+		Type:   "json_schema",
+		Schema: jsonSchema{Name: "answer", Schema: config.Format.Schema, Strict: true},
+	})
 }
 
 // outputConfig has the effort of the model and the format of the answer.

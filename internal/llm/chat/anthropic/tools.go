@@ -31,7 +31,8 @@ type rendered struct {
 // tools returns the tools as JSON, in a list that the caller may modify.
 func (c *composer) tools() []json.RawMessage {
 	now := &rendered{own: c.own(), tools: c.request.Tools}
-	if last := c.provider.rendered.Load(); last != nil && last.own == now.own && slices.EqualFunc(last.tools, now.tools, sameTool) {
+	if last := c.provider.rendered.Load(); last != nil && last.own == now.own &&
+		slices.EqualFunc(last.tools, now.tools, sameTool) {
 		return slices.Clone(last.forms)
 	}
 	size := 0

@@ -134,7 +134,8 @@ func alike(params map[string]json.RawMessage, r *chat.Request) {
 	}
 	var top int
 	var include []string
-	_, _ = json.Unmarshal(r.Extra["top_logprobs"], &top), json.Unmarshal(r.Extra["include"], &include) // else they are not for logprobs
+	// else they are not for logprobs
+	_, _ = json.Unmarshal(r.Extra["top_logprobs"], &top), json.Unmarshal(r.Extra["include"], &include)
 	if top > 0 || slices.Contains(include, "message.output_text.logprobs") {
 		params["logprobs"] = json.RawMessage("true")
 	} else {
@@ -152,9 +153,13 @@ func choice(params map[string]json.RawMessage, r *chat.Request) error {
 		for _, name := range c.Allowed {
 			list = append(list, map[string]any{"type": "function", "function": map[string]string{"name": name}})
 		}
-		params["tool_choice"], _ = tools.Encode(map[string]any{"type": "allowed_tools", "allowed_tools": map[string]any{"mode": c.Mode, "tools": list}})
+		params["tool_choice"], _ = tools.Encode(map[string]any{
+			"type":          "allowed_tools",
+			"allowed_tools": map[string]any{"mode": c.Mode, "tools": list},
+		})
 	case c.Raw != nil:
-		return chat.Invalid("tool_choice", "the model's provider does not support this tool choice: %s", truncate.Ellipsis(string(c.Raw), maxShown))
+		return chat.Invalid("tool_choice", "the model's provider does not support this tool choice: %s",
+			truncate.Ellipsis(string(c.Raw), maxShown))
 	case c.Mode == chat.ChoiceTool:
 		params["tool_choice"] = json.RawMessage(`{"type":"function","function":{"name":` + string(wire.Quote(c.Name)) + `}}`)
 	case c.Mode != "":
@@ -172,7 +177,8 @@ func encodeTools(r *chat.Request) (json.RawMessage, error) {
 		case tool.Raw != nil && r.Form == chat.FormOpenAI:
 			list = append(list, tool.Raw)
 		case tool.Hosted():
-			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the model's provider does not support tools of type %q", wire.TypeOf(tool.Raw))
+			return nil, chat.Invalid(fmt.Sprintf("tools[%d]", i), "the model's provider does not support tools of type %q",
+				wire.TypeOf(tool.Raw))
 		default:
 			list = append(list, encodeTool(tool))
 		}

@@ -169,7 +169,8 @@ func TestDefaults(t *testing.T) {
 	if got, want := body(minimal(`"user":"u"`)), head+`"max_tokens":99,"seed":7,"temperature":0.2,"user":"u"`+tail; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	if got, want := body(minimal(`"temperature":1,"seed":8,"max_completion_tokens":3`)), head+`"max_completion_tokens":3,"seed":8,"temperature":1`+tail; got != want {
+	if got, want := body(minimal(`"temperature":1,"seed":8,"max_completion_tokens":3`)),
+		head+`"max_completion_tokens":3,"seed":8,"temperature":1`+tail; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -214,7 +214,8 @@ func reasonOf(finish string, calls bool) chat.Reason {
 	switch strings.ToLower(finish) {
 	case "length", "max_tokens", "model_length", "model_context_window_exceeded":
 		return chat.ReasonLength
-	case "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "safety", "recitation", "blocklist", "prohibited_content", "spii", "refusal":
+	case "content_filter", "content_filtered", "guardrail_intervened", "sensitive", "safety", "recitation", "blocklist",
+		"prohibited_content", "spii", "refusal":
 		return chat.ReasonFilter
 	}
 	if calls {

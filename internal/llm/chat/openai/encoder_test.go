@@ -141,7 +141,10 @@ func TestErrors(t *testing.T) {
 		`{"error":{"message":"slow","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`:    {Code: errcode.RateLimited, Message: "slow"},
 		`{"error":{"message":"big","type":"invalid_request_error","param":null,"code":"request_too_large"}}`:  {Code: errcode.RequestTooLarge, Message: "big"},
 		`{"error":{"message":"oops","type":"server_error","param":null,"code":"provider_error"}}`:             {Code: errcode.ProviderError, Message: "oops"},
-		`{"error":{"message":"later","type":"server_error","param":"model","code":"model_not_loaded"}}`:       {Code: errcode.ModelNotLoaded, Message: "later", Param: "model"},
+		`{"error":{"message":"later","type":"server_error","param":"model","code":"model_not_loaded"}}`: {
+			Code: errcode.ModelNotLoaded, Message: "later",
+			Param: "model",
+		},
 	} {
 		if got := string(openai.EncodeError(e)); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
@@ -279,7 +282,12 @@ func BenchmarkBody(b *testing.B) {
 	r := foreign()
 	r.Tools = nil
 	for range 100 {
-		r.Tools = append(r.Tools, chat.Tool{Name: "a_tool_of_some_name", Description: strings.Repeat("what it does ", 12), Parameters: json.RawMessage(`{"properties":{"text":{"description":"` + strings.Repeat("a parameter ", 20) + `","type":"string"}},"required":["text"],"type":"object"}`)})
+		r.Tools = append(r.Tools,
+			chat.Tool{
+				Name: "a_tool_of_some_name", Description: strings.Repeat("what it does ", 12),
+				Parameters: json.RawMessage(`{"properties":{"text":{"description":"` + strings.Repeat("a parameter ", 20) +
+					`","type":"string"}},"required":["text"],"type":"object"}`),
+			})
 	}
 	var body []byte
 	p := streaming("http://127.0.0.1", func() io.Reader { return strings.NewReader(stream("finish:stop")) }, func(sent []byte) { body = sent })

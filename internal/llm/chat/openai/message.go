@@ -82,7 +82,10 @@ func parseImage(o *wire.Object) *chat.Image {
 func parseFile(o *wire.Object) *chat.File {
 	o.Need("file", "an object")
 	inner := o.Object("file")
-	file := &chat.File{Name: inner.Text("filename"), ID: inner.Text("file_id"), Form: chat.FormOpenAI, Path: inner.Path("")}
+	file := &chat.File{
+		Name: inner.Text("filename"), ID: inner.Text("file_id"), Form: chat.FormOpenAI,
+		Path: inner.Path(""),
+	}
 	file.MediaType, file.Data = wire.FileData(inner.Text("file_data"), file.Name)
 	return file
 }

@@ -34,7 +34,8 @@ var _ chat.Provider = (*provider)(nil)
 // maxTokensName returns max_completion_tokens for OpenAI, whose newer models reject
 // max_tokens, and max_tokens for others, which may support nothing else.
 func maxTokensName(host string) string {
-	if host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") || strings.HasSuffix(host, ".openai.azure.com") {
+	if host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com") ||
+		strings.HasSuffix(host, ".openai.azure.com") {
 		return "max_completion_tokens"
 	}
 	return "max_tokens"

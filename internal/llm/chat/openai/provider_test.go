@@ -114,18 +114,27 @@ func TestStreams(t *testing.T) {
 				`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":3},"completion_tokens_details":{"reasoning_tokens":1}}}`, done),
 			"start text:a text:b usage:9/2/4/3/1 finish:stop",
 		},
-		"thinking":         {stream(`delta:{"reasoning_content":"a"}`, `delta:{"reasoning":"b"}`, `delta:{"content":"c"}`, "finish:stop", done), "start think:a think:b text:c finish:stop"},
+		"thinking": {
+			stream(`delta:{"reasoning_content":"a"}`, `delta:{"reasoning":"b"}`, `delta:{"content":"c"}`, "finish:stop", done),
+			"start think:a think:b text:c finish:stop",
+		},
 		"refusal":          {stream(`delta:{"refusal":"no"}`, "finish:stop", done), "start refuse:no finish:stop"},
 		"length":           {stream(`delta:{"content":"a"}`, "finish:length", done), "start text:a finish:length"},
 		"filter":           {stream("finish:content_filter", done), "start finish:filter"},
 		"no DONE":          {stream(`delta:{"content":"a"}`, "finish:stop"), "start text:a finish:stop"},
 		"no reason":        {stream(`delta:{"content":"a"}`, done), "start text:a finish:stop"},
 		"calls, no reason": {stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}`, done), "start call0:c:f args0:{} end0 finish:calls"},
-		"calls, stop":      {stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}`, "finish:stop", done), "start call0:c:f args0:{} end0 finish:calls"},
+		"calls, stop": {
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}`, "finish:stop", done),
+			"start call0:c:f args0:{} end0 finish:calls",
+		},
 		"tool_calls, none": {stream(`delta:{"content":"a"}`, "finish:tool_calls", done), "start text:a finish:stop"},
 		"content in parts": {stream(`delta:{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "finish:stop", done), "start text:ab finish:stop"},
-		"other choices":    {stream(`{"choices":[{"index":1,"delta":{"content":"x"}},{"index":0,"delta":{"content":"a"}}]}`, "finish:stop", done), "start text:a finish:stop"},
-		"filter results":   {stream(`{"choices":[],"prompt_filter_results":[]}`, `delta:{"content":"a"}`, "finish:stop", done), "start text:a finish:stop"},
+		"other choices": {
+			stream(`{"choices":[{"index":1,"delta":{"content":"x"}},{"index":0,"delta":{"content":"a"}}]}`, "finish:stop", done),
+			"start text:a finish:stop",
+		},
+		"filter results": {stream(`{"choices":[],"prompt_filter_results":[]}`, `delta:{"content":"a"}`, "finish:stop", done), "start text:a finish:stop"},
 		"log probabilities": {
 			stream(`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a"}]}}]}`, "finish:stop", done),
 			`start text:a{"logprobs":{"content":[{"token":"a"}]}} finish:stop`,
@@ -144,7 +153,8 @@ func TestStreams(t *testing.T) {
 			`start call0:c:f args0:{"a" args0::1} end0 finish:calls`,
 		},
 		"text after the object": {
-			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":1}</tool>"}}`, `calls:{"index":0,"function":{"arguments":"{\"a\":2}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":1}</tool>"}}`, `calls:{"index":0,"function":{"arguments":"{\"a\":2}"}}`,
+				"finish:tool_calls", done),
 			`start call0:c:f args0:{"a":1} end0 finish:calls`,
 		},
 		"an empty object first": {
@@ -157,7 +167,8 @@ func TestStreams(t *testing.T) {
 			`start call0:c:f call1:d:g args0:{} end0 args1:{} end1 finish:calls`,
 		},
 		"the next index ends an empty object": {
-			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}`, `calls:{"index":1,"id":"d","function":{"name":"g","arguments":"{\"a\":1}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}`, `calls:{"index":1,"id":"d","function":{"name":"g","arguments":"{\"a\":1}"}}`,
+				"finish:tool_calls", done),
 			`start call0:c:f args0:{} end0 call1:d:g args1:{"a":1} end1 finish:calls`,
 		},
 		"woven": {
@@ -166,7 +177,8 @@ func TestStreams(t *testing.T) {
 			`start call0:c:f call1:d:g args0:{"a":1} end0 args1:{"b":2} end1 finish:calls`,
 		},
 		"Ollama: whole calls, index always 0": {
-			stream(`calls:{"id":"c","index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}`, `calls:{"id":"d","index":0,"function":{"name":"f","arguments":"{\"a\":2}"}}`, "finish:stop", done),
+			stream(`calls:{"id":"c","index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}`,
+				`calls:{"id":"d","index":0,"function":{"name":"f","arguments":"{\"a\":2}"}}`, "finish:stop", done),
 			`start call0:c:f args0:{"a":1} end0 call1:d:f args1:{"a":2} end1 finish:calls`,
 		},
 		"no index, no id": {
@@ -174,23 +186,28 @@ func TestStreams(t *testing.T) {
 			`start call0:generated:f args0:{"a":1} end0 call1:generated:f args1:{"a":2} end1 finish:calls`,
 		},
 		"no index": {
-			stream(`calls:{"id":"c","function":{"name":"f","arguments":"{\"a\""}}`, `calls:{"function":{"arguments":":1}"}}`, `calls:{"id":"d","function":{"name":"g","arguments":"{\"b\":2}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"id":"c","function":{"name":"f","arguments":"{\"a\""}}`, `calls:{"function":{"arguments":":1}"}}`,
+				`calls:{"id":"d","function":{"name":"g","arguments":"{\"b\":2}"}}`, "finish:tool_calls", done),
 			`start call0:c:f args0:{"a" args0::1} end0 call1:d:g args1:{"b":2} end1 finish:calls`,
 		},
 		"id and name in every piece": {
-			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\""}}`, `calls:{"index":0,"id":"c","function":{"name":"f","arguments":":1}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\""}}`, `calls:{"index":0,"id":"c","function":{"name":"f","arguments":":1}"}}`,
+				"finish:tool_calls", done),
 			`start call0:c:f args0:{"a" args0::1} end0 finish:calls`,
 		},
 		"another id in every piece": {
-			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\""}}`, `calls:{"index":0,"id":"d","function":{"name":"","arguments":":1}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\""}}`, `calls:{"index":0,"id":"d","function":{"name":"","arguments":":1}"}}`,
+				"finish:tool_calls", done),
 			`start call0:c:f args0:{"a" args0::1} end0 finish:calls`,
 		},
 		"the same id twice": {
-			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}},{"index":1,"id":"c","function":{"name":"f","arguments":"{\"a\":2}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}},{"index":1,"id":"c","function":{"name":"f","arguments":"{\"a\":2}"}}`,
+				"finish:tool_calls", done),
 			`start call0:c:f args0:{"a":1} end0 call1:generated:f args1:{"a":2} end1 finish:calls`,
 		},
 		"the name late": {
-			stream(`calls:{"index":0,"id":"c","function":{}}`, `calls:{"index":0,"function":{"arguments":"{\"a\""}}`, `calls:{"index":0,"function":{"name":"f"}}`, `calls:{"index":0,"function":{"arguments":":1}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{}}`, `calls:{"index":0,"function":{"arguments":"{\"a\""}}`, `calls:{"index":0,"function":{"name":"f"}}`,
+				`calls:{"index":0,"function":{"arguments":":1}"}}`, "finish:tool_calls", done),
 			`start call0:c:f args0:{"a":1} end0 finish:calls`,
 		},
 		"arguments as an object": {
@@ -206,7 +223,8 @@ func TestStreams(t *testing.T) {
 			`start call0:c:f args0:{"a": end0 finish:length`,
 		},
 		"braces in strings": {
-			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":\"}\\\"}"}}`, `calls:{"index":0,"function":{"arguments":"\"}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"c","function":{"name":"f","arguments":"{\"a\":\"}\\\"}"}}`, `calls:{"index":0,"function":{"arguments":"\"}"}}`,
+				"finish:tool_calls", done),
 			`start call0:c:f args0:{"a":"}\"} args0:"} end0 finish:calls`,
 		},
 		"the old function_call": {
@@ -214,12 +232,16 @@ func TestStreams(t *testing.T) {
 			`start call0:generated:f args0:{"a":1} end0 finish:calls`,
 		},
 		"pieces numbered otherwise (agno-agi/agno#8880)": {
-			stream(`calls:{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`, `calls:{"index":0,"id":"b","function":{"name":"g","arguments":"{\"y\""}}`, `calls:{"index":1,"function":{"arguments":":2}"}}`, "finish:tool_calls", done),
+			stream(`calls:{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`,
+				`calls:{"index":0,"id":"b","function":{"name":"g","arguments":"{\"y\""}}`, `calls:{"index":1,"function":{"arguments":":2}"}}`, "finish:tool_calls", done),
 			`start call0:a:f args0:{"x":1} end0 call1:b:g args1:{"y" args1::2} end1 finish:calls`,
 		},
 		"a filter of Amazon (pydantic/pydantic-ai#7816)": {stream(`delta:{"content":"par"}`, "finish:guardrail_intervened", done), "start text:par finish:filter"},
 		"a filter of Google":                             {stream(`delta:{"content":"par"}`, "finish:SAFETY", done), "start text:par finish:filter"},
-		"empty calls":                                    {stream(`calls:`, `calls:{}`, `delta:{"tool_calls":null,"content":"a"}`, "finish:stop", done), "start text:a finish:stop"},
+		"empty calls": {
+			stream(`calls:`, `calls:{}`, `delta:{"tool_calls":null,"content":"a"}`, "finish:stop", done),
+			"start text:a finish:stop",
+		},
 		"not a stream": {
 			`{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[
 			{"id":"c","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"d","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`,
@@ -249,20 +271,27 @@ func TestBadStreams(t *testing.T) {
 		"another shape":               {stream(`"hello"`), errcode.StreamBroken, "answer is invalid"},
 		"no choices":                  {`{"id":"x"}`, errcode.StreamBroken, "no choices"},
 		"half a document":             {`{"choices":[`, errcode.StreamBroken, "answer is invalid"},
-		"an error":                    {stream(text, `{"error":{"message":"it burns","type":"server_error","param":null,"code":null}}`), errcode.ProviderError, "it burns"},
-		"an error in text":            {stream(text, `{"error":"it burns"}`), errcode.ProviderError, "it burns"},
-		"an error event":              {"event: error\ndata: {\"message\":\"it burns\"}\n\n", errcode.ProviderError, "it burns"},
-		"busy":                        {stream(`{"error":{"message":"slow down","code":429}}`), errcode.RateLimited, "slow down"},
-		"rate limit":                  {stream(`{"error":{"message":"slow down","type":"rate_limit_error"}}`), errcode.RateLimited, "slow down"},
-		"too long a prompt":           {stream(`{"error":{"message":"shorter","type":"invalid_request_error","code":"context_length_exceeded"}}`), errcode.InvalidRequest, "shorter"},
-		"vLLM's error":                {stream(`{"object":"error","message":"bad","type":"BadRequestError","code":400}`), errcode.InvalidRequest, "bad"},
-		"OpenRouter's":                {stream(text, "finish:error"), errcode.ProviderError, "in the middle"},
-		"an error in JSON":            {`{"error":{"message":"no key","code":"invalid_authentication"}}`, errcode.ProviderRefused, "no key"},
+		"an error": {
+			stream(text, `{"error":{"message":"it burns","type":"server_error","param":null,"code":null}}`), errcode.ProviderError,
+			"it burns",
+		},
+		"an error in text": {stream(text, `{"error":"it burns"}`), errcode.ProviderError, "it burns"},
+		"an error event":   {"event: error\ndata: {\"message\":\"it burns\"}\n\n", errcode.ProviderError, "it burns"},
+		"busy":             {stream(`{"error":{"message":"slow down","code":429}}`), errcode.RateLimited, "slow down"},
+		"rate limit":       {stream(`{"error":{"message":"slow down","type":"rate_limit_error"}}`), errcode.RateLimited, "slow down"},
+		"too long a prompt": {
+			stream(`{"error":{"message":"shorter","type":"invalid_request_error","code":"context_length_exceeded"}}`),
+			errcode.InvalidRequest, "shorter",
+		},
+		"vLLM's error":     {stream(`{"object":"error","message":"bad","type":"BadRequestError","code":400}`), errcode.InvalidRequest, "bad"},
+		"OpenRouter's":     {stream(text, "finish:error"), errcode.ProviderError, "in the middle"},
+		"an error in JSON": {`{"error":{"message":"no key","code":"invalid_authentication"}}`, errcode.ProviderRefused, "no key"},
 		"a call with no name": {
 			stream(`calls:{"index":0,"id":"c","function":{"arguments":"{}"}}`, "finish:tool_calls", done), errcode.StreamBroken, "tool call without a name",
 		},
 		"too many calls": {
-			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, upstream.MaxCalls+1), ",")), errcode.StreamBroken, "more than 1024 tool calls",
+			stream(`calls:` + strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{\"a\":1}"}},`, upstream.MaxCalls+1), ",")), errcode.StreamBroken,
+			"more than 1024 tool calls",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +358,10 @@ func checkCut(t *testing.T, cut int, p chat.Provider, whole []string) {
 
 func TestPiecesOfTheStreamDoNotMatter(t *testing.T) {
 	whole, _ := deltas(saying(rich))
-	for name, wrap := range map[string]func(io.Reader) io.Reader{"byte": iotest.OneByteReader, "half": iotest.HalfReader, "data with error": iotest.DataErrReader} {
+	for name, wrap := range map[string]func(io.Reader) io.Reader{
+		"byte": iotest.OneByteReader, "half": iotest.HalfReader,
+		"data with error": iotest.DataErrReader,
+	} {
 		words, err := deltas(streaming("http://127.0.0.1", func() io.Reader { return wrap(strings.NewReader(rich)) }, nil))
 		if err != nil || !slices.Equal(words, whole) {
 			t.Errorf("%s: %q %v", name, words, err)
@@ -454,14 +486,15 @@ func TestAgainstAServer(t *testing.T) {
 		answers []chattest.Answer
 		code    errcode.Code
 	}{
-		"a stream":                  {[]chattest.Answer{good}, ""},
-		"in small pieces":           {[]chattest.Answer{small}, ""},
-		"after a failure":           {[]chattest.Answer{chattest.RateLimited(0), good}, ""},
-		"a wrong key":               {[]chattest.Answer{chattest.Unauthorized()}, errcode.ProviderRefused},
-		"a hang":                    {[]chattest.Answer{hang}, errcode.ProviderTimeout},
-		"half a stream":             {[]chattest.Answer{cut}, errcode.StreamBroken},
-		"an error":                  {[]chattest.Answer{chattest.Say(chattest.Text("a"), chattest.Fail("it burns"))}, errcode.ProviderError},
-		"comments keep it open":     {[]chattest.Answer{chattest.Say(chattest.Raw(": wait\n\n"), good.Steps[0], good.Steps[1], good.Steps[2], good.Steps[3], good.Steps[4], good.Steps[5])}, ""},
+		"a stream":        {[]chattest.Answer{good}, ""},
+		"in small pieces": {[]chattest.Answer{small}, ""},
+		"after a failure": {[]chattest.Answer{chattest.RateLimited(0), good}, ""},
+		"a wrong key":     {[]chattest.Answer{chattest.Unauthorized()}, errcode.ProviderRefused},
+		"a hang":          {[]chattest.Answer{hang}, errcode.ProviderTimeout},
+		"half a stream":   {[]chattest.Answer{cut}, errcode.StreamBroken},
+		"an error":        {[]chattest.Answer{chattest.Say(chattest.Text("a"), chattest.Fail("it burns"))}, errcode.ProviderError},
+		"comments keep it open": {[]chattest.Answer{chattest.Say(chattest.Raw(": wait\n\n"), good.Steps[0], good.Steps[1], good.Steps[2], good.Steps[3],
+			good.Steps[4], good.Steps[5])}, ""},
 		"a wait longer than we may": {[]chattest.Answer{chattest.RateLimited(2 * time.Hour)}, errcode.RateLimited},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,8 @@ func ParseRequest(body []byte) (*chat.Request, error) {
 	o.Read("stream", wire.Bool, &r.Stream)
 	o.Object("stream_options").Only("include_usage", "include_obfuscation")
 	o.Object("stream_options").Read("include_usage", wire.Bool, &r.IncludeUsage)
-	r.Uses = slices.Concat(translation.Find(chat.FormOpenAI, o), later(list), translation.Warm(r.Settings.Temperature), translation.Shadowed(o.Text("user"), o.Text("safety_identifier")))
+	r.Uses = slices.Concat(translation.Find(chat.FormOpenAI, o), later(list), translation.Warm(r.Settings.Temperature),
+		translation.Shadowed(o.Text("user"), o.Text("safety_identifier")))
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

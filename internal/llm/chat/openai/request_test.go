@@ -123,15 +123,24 @@ var bad = []struct{ body, param, says string }{
 	{`{"model":"m","messages":[{"role":"user","content":["a"]}]}`, "messages[0].content[0]", "an object"},
 	{`{"model":"m","messages":[{"role":"system","content":[{"type":"image_url","image_url":{"url":"http://a"}}]}]}`, "messages[0].content[0].type", "image_url"},
 	{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":"http://a"}]}]}`, "messages[0].content[0].image_url", "url"},
-	{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]}`, "messages[0].content[0].image_url.url", "https:"},
-	{`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png,a"}}]}]}`, "messages[0].content[0].image_url.url", "base64"},
+	{
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///etc/passwd"}}]}]}`,
+		"messages[0].content[0].image_url.url", "https:",
+	},
+	{
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png,a"}}]}]}`,
+		"messages[0].content[0].image_url.url", "base64",
+	},
 	{`{"model":"m","messages":[{"role":"assistant"}]}`, "messages[0].content", "tool_calls"},
 	{`{"model":"m","messages":[{"role":"assistant","function_call":{"name":"f"}}]}`, "messages[0].function_call", "tool_calls"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":{}}]}`, "messages[0].tool_calls", "a list"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c"}]}]}`, "messages[0].tool_calls[0].type", "missing"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f"}}]}]}`, "messages[0].tool_calls[0].id", "missing"},
 	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c"}]}]}`, "messages[0].tool_calls[0].function.name", "missing"},
-	{`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c","function":{"name":"f","arguments":{}}}]}]}`, "messages[0].tool_calls[0].function.arguments", "a string"},
+	{
+		`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"type":"function","id":"c","function":{"name":"f","arguments":{}}}]}]}`,
+		"messages[0].tool_calls[0].function.arguments", "a string",
+	},
 	{`{"model":"m","messages":[{"role":"tool","content":"a"}]}`, "messages[0].tool_call_id", "missing"},
 	{minimal(`"tools":{}`), "tools", "a list"},
 	{minimal(`"tools":[{"type":"function"}]`), "tools[0].function.name", "1 to 128"},
@@ -153,7 +162,10 @@ var bad = []struct{ body, param, says string }{
 	{minimal(`"stream_options":{"include_usage":1}`), "stream_options.include_usage", "true or false"},
 	{minimal(`"n":2`), "n", "only 1"},
 	{minimal(`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"none"}}`), "tool_choice.allowed_tools.mode", "auto or required"},
-	{minimal(`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`), "tool_choice.allowed_tools.tools[0].type", "function"},
+	{
+		minimal(`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"mcp"}]}}`), "tool_choice.allowed_tools.tools[0].type",
+		"function",
+	},
 }
 
 func minimal(more string) string {

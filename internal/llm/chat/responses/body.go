@@ -40,7 +40,8 @@ func (b *body) add(key string, raw json.RawMessage) {
 // body returns the request in the Responses API. Errors in it are [*chat.Error].
 func (p *provider) body(r *chat.Request) ([]byte, error) {
 	if len(r.Settings.Stop) > 0 {
-		return nil, chat.Invalid("stop", "OpenAI's Responses API has no stop sequences; leave stop out, or set params.responses_api: disabled for this model")
+		return nil, chat.Invalid("stop",
+			"OpenAI's Responses API has no stop sequences; leave stop out, or set params.responses_api: disabled for this model")
 	}
 	b := &body{wire.Body{Fields: map[string]json.RawMessage{}}}
 	b.Set("model", p.options.Model)

@@ -278,7 +278,10 @@ func (d *decoder) begin(in *incoming, item *wireItem) {
 	if id == "" {
 		id = "call_" + rand.Text()
 	}
-	d.emit(chat.Delta{Kind: chat.DeltaCall, Index: in.call, Call: &chat.Call{ID: id, Name: item.Name, Namespace: item.Namespace}})
+	d.emit(chat.Delta{
+		Kind: chat.DeltaCall, Index: in.call,
+		Call: &chat.Call{ID: id, Name: item.Name, Namespace: item.Namespace},
+	})
 }
 
 func (d *decoder) arguments(in *incoming, text string) error {

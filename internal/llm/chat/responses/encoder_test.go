@@ -55,15 +55,27 @@ var answers = map[string][]chat.Delta{
 	"signed thinking": {
 		start,
 		{Kind: chat.DeltaThinking, Text: "Hmm."},
-		{Kind: chat.DeltaPart, Part: &chat.Part{Kind: chat.PartThinking, Text: "Hmm.", Form: chat.FormAnthropic, Raw: json.RawMessage(`{"type":"thinking","thinking":"Hmm.","signature":"s"}`)}},
+		{Kind: chat.DeltaPart, Part: &chat.Part{
+			Kind: chat.PartThinking, Text: "Hmm.", Form: chat.FormAnthropic,
+			Raw: json.RawMessage(`{"type":"thinking","thinking":"Hmm.","signature":"s"}`),
+		}},
 		text("Yes."), finish(chat.ReasonStop),
 	},
 	"hosted": {
 		start,
-		{Kind: chat.DeltaPart, Part: &chat.Part{Kind: chat.PartOther, Form: chat.FormResponses, Raw: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed"}`)}},
+		{Kind: chat.DeltaPart, Part: &chat.Part{
+			Kind: chat.PartOther, Form: chat.FormResponses,
+			Raw: json.RawMessage(`{"type":"web_search_call","id":"ws_1","status":"completed"}`),
+		}},
 		text("Found."),
-		{Kind: chat.DeltaText, Raw: json.RawMessage(`{"annotation":{"type":"url_citation","url":"https://example.com","title":"t","start_index":0,"end_index":5}}`), Form: chat.FormResponses},
-		{Kind: chat.DeltaText, Text: "!", Raw: json.RawMessage(`{"logprobs":[{"token":"!","logprob":-0.5,"bytes":[33],"top_logprobs":[]}]}`), Form: chat.FormResponses},
+		{
+			Kind: chat.DeltaText, Raw: json.RawMessage(`{"annotation":{"type":"url_citation","url":"https://example.com","title":"t","start_index":0,"end_index":5}}`),
+			Form: chat.FormResponses,
+		},
+		{
+			Kind: chat.DeltaText, Text: "!", Raw: json.RawMessage(`{"logprobs":[{"token":"!","logprob":-0.5,"bytes":[33],"top_logprobs":[]}]}`),
+			Form: chat.FormResponses,
+		},
 		finish(chat.ReasonStop),
 	},
 	"refusal": {start, text("I "), {Kind: chat.DeltaRefusal, Text: "can't."}, finish(chat.ReasonFilter)},
@@ -172,8 +184,12 @@ func wholeIsEnd(t *testing.T, deltas []chat.Delta) {
 
 // TestAnItemKeepsItsID checks that reasoning that began with our id ends with it too.
 func TestAnItemKeepsItsID(t *testing.T) {
-	theirs := chat.Part{Kind: chat.PartThinking, Text: "Hm", Form: chat.FormResponses, Raw: json.RawMessage(`{"type":"reasoning","id":"rs_theirs","summary":[],"encrypted_content":"gAAA"}`)}
-	wire := stream(t, options(nil), start, chat.Delta{Kind: chat.DeltaThinking, Text: "Hm"}, chat.Delta{Kind: chat.DeltaPart, Part: &theirs}, finish(chat.ReasonStop))
+	theirs := chat.Part{
+		Kind: chat.PartThinking, Text: "Hm", Form: chat.FormResponses,
+		Raw: json.RawMessage(`{"type":"reasoning","id":"rs_theirs","summary":[],"encrypted_content":"gAAA"}`),
+	}
+	wire := stream(t, options(nil), start, chat.Delta{Kind: chat.DeltaThinking, Text: "Hm"}, chat.Delta{Kind: chat.DeltaPart, Part: &theirs},
+		finish(chat.ReasonStop))
 	wellFormed(t, wire)
 	if strings.Contains(wire, "rs_theirs") || !strings.Contains(wire, `"encrypted_content":"gAAA","id":"rs_spiced_0a1b2c_0"`) {
 		t.Error(wire)
@@ -256,11 +272,20 @@ func TestEcho(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for want, e := range map[string]*chat.Error{
-		`{"error":{"message":"x must be y","type":"invalid_request_error","param":"input[0]","code":null}}`:              chat.Invalid("input[0]", "x must be y"),
-		`{"error":{"message":"no model \"m\"","type":"invalid_request_error","param":"model","code":"model_not_found"}}`: {Code: errcode.ModelNotFound, Message: `no model "m"`, Param: "model"},
-		`{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`:          {Code: errcode.RateLimited, Message: "slow down"},
-		`{"error":{"message":"it broke","type":"server_error","param":null,"code":"stream_broken"}}`:                     {Code: errcode.StreamBroken, Message: "it broke"},
-		`{"error":{"message":"internal error; the log has more","type":"server_error","param":null,"code":"internal"}}`:  chat.AsError(errors.New("secret")),
+		`{"error":{"message":"x must be y","type":"invalid_request_error","param":"input[0]","code":null}}`: chat.Invalid("input[0]", "x must be y"),
+		`{"error":{"message":"no model \"m\"","type":"invalid_request_error","param":"model","code":"model_not_found"}}`: {
+			Code:    errcode.ModelNotFound,
+			Message: `no model "m"`, Param: "model",
+		},
+		`{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`: {
+			Code:    errcode.RateLimited,
+			Message: "slow down",
+		},
+		`{"error":{"message":"it broke","type":"server_error","param":null,"code":"stream_broken"}}`: {
+			Code:    errcode.StreamBroken,
+			Message: "it broke",
+		},
+		`{"error":{"message":"internal error; the log has more","type":"server_error","param":null,"code":"internal"}}`: chat.AsError(errors.New("secret")),
 	} {
 		if got := string(responses.EncodeError(e)); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -172,7 +172,10 @@ func usesOf(items []json.RawMessage) []chat.Use {
 }
 
 func parseCall(o *wire.Object) *chat.Call {
-	return &chat.Call{ID: o.Required("call_id"), Name: o.Required("name"), Namespace: o.Text("namespace"), Arguments: o.Text("arguments")}
+	return &chat.Call{
+		ID: o.Required("call_id"), Name: o.Required("name"), Namespace: o.Text("namespace"),
+		Arguments: o.Text("arguments"),
+	}
 }
 
 func parseResult(o *wire.Object) *chat.CallResult {
@@ -213,7 +216,10 @@ func parsePart(o *wire.Object) chat.Part {
 }
 
 func parseFile(o *wire.Object) *chat.File {
-	file := &chat.File{Name: o.Text("filename"), ID: o.Text("file_id"), URL: o.Text("file_url"), Form: chat.FormResponses, Path: o.Path("")}
+	file := &chat.File{
+		Name: o.Text("filename"), ID: o.Text("file_id"), URL: o.Text("file_url"), Form: chat.FormResponses,
+		Path: o.Path(""),
+	}
 	file.MediaType, file.Data = wire.FileData(o.Text("file_data"), file.Name)
 	if file.ID == "" && file.URL == "" && file.Data == "" {
 		o.Fail("file_data", "is missing, and so are file_url and file_id")

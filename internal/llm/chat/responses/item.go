@@ -119,7 +119,10 @@ func (e *encoder) ensureContent(isRefusal bool) (*item, *content, int) {
 	c := &content{refusal: isRefusal}
 	it.content = append(it.content, c)
 	last++
-	e.emit(event{Type: "response.content_part.added", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last, Part: c.encode()})
+	e.emit(event{
+		Type: "response.content_part.added", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last,
+		Part: c.encode(),
+	})
 	return it, c, last
 }
 
@@ -188,10 +191,16 @@ func (e *encoder) thinking(text, id string) {
 	}
 	it, first := e.ensureNamed(itemReasoning, id), 0
 	if it.text.Len() == 0 {
-		e.emit(event{Type: "response.reasoning_summary_part.added", OutputIndex: &it.index, ItemID: it.id, SummaryIndex: &first, Part: summaryText{"summary_text", ""}})
+		e.emit(event{
+			Type: "response.reasoning_summary_part.added", OutputIndex: &it.index, ItemID: it.id,
+			SummaryIndex: &first, Part: summaryText{"summary_text", ""},
+		})
 	}
 	it.text.WriteString(text)
-	e.emit(event{Type: "response.reasoning_summary_text.delta", OutputIndex: &it.index, ItemID: it.id, SummaryIndex: &first, Delta: &text})
+	e.emit(event{
+		Type: "response.reasoning_summary_text.delta", OutputIndex: &it.index, ItemID: it.id,
+		SummaryIndex: &first, Delta: &text,
+	})
 }
 
 func (e *encoder) call(d chat.Delta) {
@@ -275,7 +284,10 @@ func (e *encoder) closeItem(it *item, status string) {
 		}
 	case itemCall:
 		arguments := it.text.String()
-		e.emit(event{Type: "response.function_call_arguments.done", OutputIndex: &it.index, ItemID: it.id, Arguments: &arguments})
+		e.emit(event{
+			Type: "response.function_call_arguments.done", OutputIndex: &it.index, ItemID: it.id,
+			Arguments: &arguments,
+		})
 	}
 	e.emit(event{Type: "response.output_item.done", OutputIndex: &it.index, Item: it.encode()})
 }
@@ -289,12 +301,21 @@ func (e *encoder) closeContent(it *item) {
 	c := it.content[last]
 	c.done = true
 	text := c.text.String()
-	done := event{Type: "response.output_text.done", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last, Text: &text, Logprobs: orEmpty(c.logprobs)}
+	done := event{
+		Type: "response.output_text.done", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last,
+		Text: &text, Logprobs: orEmpty(c.logprobs),
+	}
 	if c.refusal {
-		done = event{Type: "response.refusal.done", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last, Refusal: &text}
+		done = event{
+			Type: "response.refusal.done", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last,
+			Refusal: &text,
+		}
 	}
 	e.emit(done)
-	e.emit(event{Type: "response.content_part.done", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last, Part: c.encode()})
+	e.emit(event{
+		Type: "response.content_part.done", OutputIndex: &it.index, ItemID: it.id, ContentIndex: &last,
+		Part: c.encode(),
+	})
 }
 
 func (e *encoder) closeSummary(it *item) {
@@ -302,6 +323,12 @@ func (e *encoder) closeSummary(it *item) {
 		return
 	}
 	first, text := 0, it.text.String()
-	e.emit(event{Type: "response.reasoning_summary_text.done", OutputIndex: &it.index, ItemID: it.id, SummaryIndex: &first, Text: &text})
-	e.emit(event{Type: "response.reasoning_summary_part.done", OutputIndex: &it.index, ItemID: it.id, SummaryIndex: &first, Part: summaryText{"summary_text", text}})
+	e.emit(event{
+		Type: "response.reasoning_summary_text.done", OutputIndex: &it.index, ItemID: it.id, SummaryIndex: &first,
+		Text: &text,
+	})
+	e.emit(event{
+		Type: "response.reasoning_summary_part.done", OutputIndex: &it.index, ItemID: it.id, SummaryIndex: &first,
+		Part: summaryText{"summary_text", text},
+	})
 }

@@ -166,7 +166,8 @@ func (t *transcript) other(role chat.Role, p chat.Part) error {
 		t.content = append(t.content, p.Raw)
 		return nil
 	}
-	return chat.Invalid(fmt.Sprintf("messages[%d]", t.index), "content of type %q is not supported by OpenAI's Responses API; send text, images or files", wire.TypeOf(p.Raw))
+	return chat.Invalid(fmt.Sprintf("messages[%d]", t.index),
+		"content of type %q is not supported by OpenAI's Responses API; send text, images or files", wire.TypeOf(p.Raw))
 }
 
 // output returns a result: a text, or parts if it has more than text.
@@ -198,7 +199,10 @@ func callOf(c *chat.Call) callItem {
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
-	return callItem{Type: itemCall, CallID: wire.ID(c.ID), Name: wire.Name(c.Name, maxName), Namespace: c.Namespace, Arguments: arguments}
+	return callItem{
+		Type: itemCall, CallID: wire.ID(c.ID), Name: wire.Name(c.Name, maxName), Namespace: c.Namespace,
+		Arguments: arguments,
+	}
 }
 
 // contentOf returns an image, a refusal of the assistant, or a text.

@@ -124,7 +124,13 @@ type outputDetails struct {
 }
 
 func newUsage(u chat.Usage) *usage {
-	return &usage{u.Input, inputDetails{u.CacheRead, u.CacheWrite}, u.Output, outputDetails{u.Reasoning}, u.Input + u.Output}
+	return &usage{
+		u.Input,
+		inputDetails{u.CacheRead, u.CacheWrite},
+		u.Output,
+		outputDetails{u.Reasoning},
+		u.Input + u.Output,
+	}
 }
 
 func (u *usage) neutral() chat.Usage {

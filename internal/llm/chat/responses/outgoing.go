@@ -29,7 +29,8 @@ func outgoing(item json.RawMessage) (sent json.RawMessage, ok bool) {
 		return item, true
 	}
 	if written.Type == itemReasoning {
-		empty := written.Encrypted == "" && (len(written.Content) == 0 || wire.IsNull(written.Content) || string(written.Content) == "[]")
+		empty := written.Encrypted == "" &&
+			(len(written.Content) == 0 || wire.IsNull(written.Content) || string(written.Content) == "[]")
 		if empty || strings.HasPrefix(written.Encrypted, sealPrefix) {
 			return nil, false
 		}

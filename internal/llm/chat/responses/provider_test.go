@@ -25,7 +25,11 @@ func requests(t *testing.T) map[string]*chat.Request {
 		"neutral": {
 			Messages: []chat.Message{
 				chat.Text(chat.RoleSystem, "Be brief. <&>"),
-				{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartText, Text: "look"}, {Kind: chat.PartImage, Image: image}, {Kind: chat.PartImage, Image: &chat.Image{URL: "https://example.com/a.png", Detail: "low"}}}},
+				{Role: chat.RoleUser, Parts: []chat.Part{
+					{Kind: chat.PartText, Text: "look"},
+					{Kind: chat.PartImage, Image: image},
+					{Kind: chat.PartImage, Image: &chat.Image{URL: "https://example.com/a.png", Detail: "low"}},
+				}},
 				{Role: chat.RoleAssistant, Parts: []chat.Part{
 					{Kind: chat.PartThinking, Text: "theirs", Form: chat.FormAnthropic, Raw: raw(`{"type":"thinking","signature":"s"}`)},
 					{Kind: chat.PartThinking, Text: "ours", Form: chat.FormResponses, Raw: raw(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}`)},
@@ -33,9 +37,15 @@ func requests(t *testing.T) map[string]*chat.Request {
 					{Kind: chat.PartCall, Call: &chat.Call{ID: "c1", Name: "distance", Namespace: "functions", Arguments: `{"km":1}`}},
 					{Kind: chat.PartCall, Call: &chat.Call{ID: "c2", Name: "tide"}},
 				}},
-				{Role: chat.RoleTool, Parts: []chat.Part{{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c1", Parts: []chat.Part{{Kind: chat.PartText, Text: "12"}}}}}},
+				{
+					Role:  chat.RoleTool,
+					Parts: []chat.Part{{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c1", Parts: []chat.Part{{Kind: chat.PartText, Text: "12"}}}}},
+				},
 				{Role: chat.RoleUser, Parts: []chat.Part{
-					{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c2", Error: true, Parts: []chat.Part{{Kind: chat.PartText, Text: "see"}, {Kind: chat.PartImage, Image: image}}}},
+					{
+						Kind:   chat.PartResult,
+						Result: &chat.CallResult{ID: "c2", Error: true, Parts: []chat.Part{{Kind: chat.PartText, Text: "see"}, {Kind: chat.PartImage, Image: image}}},
+					},
 					{Kind: chat.PartText, Text: "and now?"},
 				}},
 			},
@@ -94,7 +104,8 @@ func TestNamespaces(t *testing.T) {
 			{Name: "tide", Description: "of a port", Namespace: "functions", Deferred: true, Parameters: raw(`{"type":"object"}`)},
 		},
 	}
-	golden.Equal(t, "testdata/request/namespaces.json", sent(t, responses.ProviderOptions{Namespaces: true, Descriptions: map[string]string{"functions": "The functions of the Spicepod."}}, r))
+	golden.Equal(t, "testdata/request/namespaces.json",
+		sent(t, responses.ProviderOptions{Namespaces: true, Descriptions: map[string]string{"functions": "The functions of the Spicepod."}}, r))
 }
 
 func TestDefaults(t *testing.T) {
@@ -114,11 +125,23 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		r     *chat.Request
 		param string
 	}{
-		"stop sequences":       {&chat.Request{Messages: user, Settings: chat.Settings{Stop: []string{"."}}}, "stop"},
-		"another's own tool":   {&chat.Request{Form: chat.FormAnthropic, Messages: user, Tools: []chat.Tool{{Raw: raw(`{"type":"web_search_20250305"}`)}}}, "tools"},
-		"another's choice":     {&chat.Request{Form: chat.FormOpenAI, Messages: user, Tools: []chat.Tool{{Name: "f"}}, Choice: chat.Choice{Raw: raw(`{}`)}}, "tool_choice"},
-		"another's document":   {&chat.Request{Messages: []chat.Message{{Role: chat.RoleUser, Parts: []chat.Part{{Kind: chat.PartOther, Form: chat.FormAnthropic, Raw: raw(`{"type":"document"}`)}}}}}, "messages[0]"},
-		"a document as result": {&chat.Request{Messages: []chat.Message{{Role: chat.RoleTool, Parts: []chat.Part{{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c", Parts: []chat.Part{{Kind: chat.PartOther, Form: chat.FormAnthropic, Raw: raw(`{"type":"document"}`)}}}}}}}}, "messages[0]"},
+		"stop sequences":     {&chat.Request{Messages: user, Settings: chat.Settings{Stop: []string{"."}}}, "stop"},
+		"another's own tool": {&chat.Request{Form: chat.FormAnthropic, Messages: user, Tools: []chat.Tool{{Raw: raw(`{"type":"web_search_20250305"}`)}}}, "tools"},
+		"another's choice": {
+			&chat.Request{Form: chat.FormOpenAI, Messages: user, Tools: []chat.Tool{{Name: "f"}}, Choice: chat.Choice{Raw: raw(`{}`)}},
+			"tool_choice",
+		},
+		"another's document": {&chat.Request{Messages: []chat.Message{{
+			Role:  chat.RoleUser,
+			Parts: []chat.Part{{Kind: chat.PartOther, Form: chat.FormAnthropic, Raw: raw(`{"type":"document"}`)}},
+		}}}, "messages[0]"},
+		"a document as result": {&chat.Request{Messages: []chat.Message{{
+			Role: chat.RoleTool,
+			Parts: []chat.Part{{Kind: chat.PartResult, Result: &chat.CallResult{
+				ID:    "c",
+				Parts: []chat.Part{{Kind: chat.PartOther, Form: chat.FormAnthropic, Raw: raw(`{"type":"document"}`)}},
+			}}},
+		}}}, "messages[0]"},
 	} {
 		_, err := chat.Collect(newFake(t, "").provider(responses.ProviderOptions{}).Chat(t.Context(), c.r))
 		var fault *chat.Error
@@ -137,7 +160,10 @@ func TestModelsThatDoNotReason(t *testing.T) {
 
 func TestEqualRequestsHaveEqualBytes(t *testing.T) {
 	f := newFake(t, sse(`{"type":"response.completed","response":{"status":"completed"}}`))
-	o := responses.ProviderOptions{Namespaces: true, Defaults: map[string]json.RawMessage{"verbosity": raw(`"low"`), "top_p": raw(`1`), "response_format": raw(`{"type":"json_object"}`), "b": raw(`1`), "a": raw(`2`)}}
+	o := responses.ProviderOptions{Namespaces: true, Defaults: map[string]json.RawMessage{
+		"verbosity": raw(`"low"`), "top_p": raw(`1`),
+		"response_format": raw(`{"type":"json_object"}`), "b": raw(`1`), "a": raw(`2`),
+	}}
 	all := requests(t)
 	first := map[string][]byte{}
 	for i := range 340 {

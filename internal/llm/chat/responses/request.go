@@ -34,7 +34,8 @@ func (r *Request) Root(id string) string { return cmp.Or(r.root, id) }
 // known are the keys that have a neutral form or mean nothing to a provider; all others
 // become Extra.
 var known = []string{
-	"model", "input", "instructions", "tools", "tool_choice", "stream", "stream_options", "store", "background", "conversation",
+	"model", "input", "instructions", "tools", "tool_choice", "stream", "stream_options", "store", "background",
+	"conversation",
 	"previous_response_id", "max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text",
 }
 
@@ -59,7 +60,8 @@ func ParseRequest(body []byte) (*Request, error) {
 	}
 	in := parseInput(o, nil)
 	r.Messages, r.references = append(r.Messages, in.messages...), in.references
-	r.Uses = slices.Concat(translation.Find(chat.FormResponses, o), in.uses, r.Uses, translation.Warm(r.Settings.Temperature), translation.Shadowed(o.Text("user"), o.Text("safety_identifier")))
+	r.Uses = slices.Concat(translation.Find(chat.FormResponses, o), in.uses, r.Uses,
+		translation.Warm(r.Settings.Temperature), translation.Shadowed(o.Text("user"), o.Text("safety_identifier")))
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

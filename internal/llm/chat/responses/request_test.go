@@ -57,7 +57,10 @@ func TestItemsBecomeMessages(t *testing.T) {
 			chat.Part{Kind: chat.PartText, Text: "look"},
 			chat.Part{Kind: chat.PartImage, Image: &chat.Image{MediaType: "image/png", Data: "AAAA", Detail: "low"}},
 			chat.Part{Kind: chat.PartImage, Image: &chat.Image{URL: "https://example.com/a.png"}},
-			chat.Part{Kind: chat.PartFile, File: &chat.File{ID: "file_1", Form: chat.FormResponses, Path: "input[1].content[3]"}, Raw: json.RawMessage(`{"type":"input_file","file_id":"file_1"}`), Form: chat.FormResponses},
+			chat.Part{
+				Kind: chat.PartFile, File: &chat.File{ID: "file_1", Form: chat.FormResponses, Path: "input[1].content[3]"},
+				Raw: json.RawMessage(`{"type":"input_file","file_id":"file_1"}`), Form: chat.FormResponses,
+			},
 			other(`{"type":"input_image","file_id":"file_2"}`),
 		),
 		message(
@@ -68,7 +71,8 @@ func TestItemsBecomeMessages(t *testing.T) {
 			other(search),
 			chat.Part{Kind: chat.PartCall, Call: &chat.Call{ID: "c1", Name: "distance", Namespace: "functions", Arguments: `{"x":1}`}},
 		),
-		message(chat.RoleTool, []string{result}, chat.Part{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c1", Parts: []chat.Part{{Kind: chat.PartText, Text: "12"}}}}),
+		message(chat.RoleTool, []string{result},
+			chat.Part{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c1", Parts: []chat.Part{{Kind: chat.PartText, Text: "12"}}}}),
 		message(chat.RoleTool, []string{pictures}, chat.Part{Kind: chat.PartResult, Result: &chat.CallResult{ID: "c2", Parts: []chat.Part{
 			{Kind: chat.PartText, Text: "see"}, {Kind: chat.PartImage, Image: &chat.Image{URL: "https://example.com/b.png"}},
 		}}}),
@@ -134,7 +138,8 @@ func TestSettingsAndExtra(t *testing.T) {
 	if diff := cmp.Diff(extra, r.Extra); diff != "" {
 		t.Error(diff)
 	}
-	if got := mustParse(t, `{"model":"m","input":"x","text":{"format":{"type":"json_object"}}}`); string(got.Settings.Format) != `{"type":"json_object"}` || len(got.Extra) != 0 {
+	if got := mustParse(t, `{"model":"m","input":"x","text":{"format":{"type":"json_object"}}}`); string(got.Settings.Format) != `{"type":"json_object"}` ||
+		len(got.Extra) != 0 {
 		t.Errorf("%s, %v", got.Settings.Format, got.Extra)
 	}
 }
@@ -153,7 +158,10 @@ func TestFaultsNameTheField(t *testing.T) {
 		{`{"model":"m","input":[{"role":"robot","content":"x"}]}`, "input[0].role", `input[0].role is "robot"`},
 		{`{"model":"m","input":[{"role":"user","content":[{"text":"x"}]}]}`, "input[0].content[0].type", "type is missing"},
 		{`{"model":"m","input":[{"role":"user","content":[{"type":"input_text"}]}]}`, "input[0].content[0].text", "text is missing"},
-		{`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"file:///etc/passwd"}]}]}`, "input[0].content[0].image_url", "http or https URL"},
+		{
+			`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"file:///etc/passwd"}]}]}`, "input[0].content[0].image_url",
+			"http or https URL",
+		},
 		{`{"model":"m","input":[{"type":"function_call","name":"f"}]}`, "input[0].call_id", "call_id is missing"},
 		{`{"model":"m","input":[{"type":"function_call_output","call_id":"c"}]}`, "input[0].output", "output is missing"},
 		{`{"model":"m","input":[{"type":"reasoning","summary":"s"}]}`, "input[0].summary", "must be an array"},

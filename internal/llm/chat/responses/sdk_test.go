@@ -135,7 +135,10 @@ func TestOfficialClientReadsAResponse(t *testing.T) {
 	client := official(t, d)
 	params := question("hi")
 	params.Instructions = openai.String("Be brief.")
-	params.Tools = []sdk.ToolUnionParam{{OfFunction: &sdk.FunctionToolParam{Name: "tide", Parameters: map[string]any{"type": "object"}, Strict: openai.Bool(false)}}}
+	params.Tools = []sdk.ToolUnionParam{{OfFunction: &sdk.FunctionToolParam{
+		Name: "tide", Parameters: map[string]any{"type": "object"},
+		Strict: openai.Bool(false),
+	}}}
 	params.ToolChoice = sdk.ResponseNewParamsToolChoiceUnion{OfToolChoiceMode: param.NewOpt(sdk.ToolChoiceOptionsRequired)}
 	got, err := client.Responses.New(t.Context(), params)
 	if err != nil {
@@ -162,7 +165,10 @@ func TestOfficialClientGoesOn(t *testing.T) {
 	}
 	result := sdk.ResponseInputItemParamOfFunctionCallOutput("12 km")
 	result.OfFunctionCallOutput.CallID = openai.String("c1")
-	next := sdk.ResponseNewParams{Model: "assistant", PreviousResponseID: openai.String(first.ID), Input: sdk.ResponseNewParamsInputUnion{OfInputItemList: sdk.ResponseInputParam{result}}}
+	next := sdk.ResponseNewParams{
+		Model: "assistant", PreviousResponseID: openai.String(first.ID),
+		Input: sdk.ResponseNewParamsInputUnion{OfInputItemList: sdk.ResponseInputParam{result}},
+	}
 	if _, err := client.Responses.New(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +196,14 @@ func wantChain(t *testing.T, r *responses.Request) {
 func TestOfficialClientReadsErrors(t *testing.T) {
 	client := official(t, &endpoint{fault: &chat.Error{Code: errcode.RateLimited, Message: "slow down"}})
 	var fault *openai.Error
-	if _, err := client.Responses.New(t.Context(), question("hi")); !errors.As(err, &fault) || fault.StatusCode != 429 || fault.Code != "rate_limit_exceeded" || fault.Message != "slow down" {
+	if _, err := client.Responses.New(t.Context(), question("hi")); !errors.As(err, &fault) || fault.StatusCode != 429 || fault.Code != "rate_limit_exceeded" ||
+		fault.Message != "slow down" {
 		t.Errorf("%v", err)
 	}
 	params := question("hi")
 	params.PreviousResponseID = openai.String("resp_unknown")
-	if _, err := client.Responses.New(t.Context(), params); !errors.As(err, &fault) || fault.StatusCode != 400 || fault.Code != "previous_response_not_found" || fault.Param != "previous_response_id" {
+	if _, err := client.Responses.New(t.Context(), params); !errors.As(err, &fault) || fault.StatusCode != 400 || fault.Code != "previous_response_not_found" ||
+		fault.Param != "previous_response_id" {
 		t.Errorf("%v", err)
 	}
 }

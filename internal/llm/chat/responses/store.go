@@ -66,7 +66,10 @@ func NewStore(o StoreOptions) *Store {
 func (s *Store) Put(owner, id string, chain Chain) { s.put(owner, id, id, chain, nil) }
 
 func (s *Store) put(owner, id, root string, chain Chain, uses []chat.Use) {
-	e := &entry{key: key{owner, id}, root: root, chain: slices.Clone(chain), uses: uses, until: time.Now().Add(s.limits.TTL)}
+	e := &entry{
+		key: key{owner, id}, root: root, chain: slices.Clone(chain), uses: uses,
+		until: time.Now().Add(s.limits.TTL),
+	}
 	e.items = answerItems(e.chain)
 	bytes := len(owner) + len(id) + size(e.chain)
 	s.mu.Lock()
@@ -174,7 +177,8 @@ func (s *Store) Resume(owner string, r *Request) error {
 var errNotStored = errors.New("response not stored")
 
 func notStored(id string) *chat.Error {
-	e := chat.Invalid("previous_response_id", "response %q not found: it may have expired, or store was false; send the whole input", id)
+	e := chat.Invalid("previous_response_id",
+		"response %q not found: it may have expired, or store was false; send the whole input", id)
 	e.Cause = errNotStored
 	return e
 }

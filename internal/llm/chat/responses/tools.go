@@ -102,7 +102,8 @@ func toolChoice(c chat.Choice, form chat.Form) (any, error) {
 		}
 		return choice, nil
 	case c.Raw != nil:
-		return nil, chat.Invalid("tool_choice", `OpenAI's Responses API does not support this tool_choice; use "auto", "none", "required" or the name of one function`)
+		return nil, chat.Invalid("tool_choice",
+			`OpenAI's Responses API does not support this tool_choice; use "auto", "none", "required" or the name of one function`)
 	case c.Mode == chat.ChoiceTool:
 		return namedTool{"function", c.Name}, nil
 	case c.Mode == "":
@@ -193,7 +194,8 @@ func (s *toolset) add(t chat.Tool) error {
 		}
 		s.searched = s.searched || t.Hosted() && wire.TypeOf(t.Raw) == "tool_search"
 	case t.Hosted():
-		return chat.Invalid("tools", "OpenAI's Responses API does not support tools of type %q; leave it out", wire.TypeOf(t.Raw))
+		return chat.Invalid("tools", "OpenAI's Responses API does not support tools of type %q; leave it out",
+			wire.TypeOf(t.Raw))
 	case !s.native || !t.Deferred:
 		s.tools = append(s.tools, newFunction(t, false))
 	default:

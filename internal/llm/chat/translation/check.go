@@ -140,21 +140,29 @@ func check(use chat.Use, from, to chat.Form) (ignored bool, err error) {
 		case from == to:
 			return false, nil
 		case use.Known != "" && use.Value != "":
-			return false, chat.Invalid(use.Path, "%s is %q, which is not a value that the runtime knows in %s, so it cannot be translated for the model's provider, which speaks %s; use %s",
+			return false, chat.Invalid(use.Path,
+				"%s is %q, which is not a value that the runtime knows in %s, so it cannot be translated for "+
+					"the model's provider, "+
+					"which speaks %s; use %s",
 				use.Path, truncate.Ellipsis(use.Value, maxShown), Names[from], Names[to], use.Known)
 		}
-		return false, chat.Invalid(use.Path, "%s is not a field of %s that the runtime knows, so it cannot be translated for the model's provider, which speaks %s; leave it out",
+		return false, chat.Invalid(use.Path,
+			"%s is not a field of %s that the runtime knows, so it cannot be translated for the model's provider, which speaks "+
+				"%s; leave it out",
 			use.Path, Names[from], Names[to])
 	}
 	v := row.To[to]
 	switch {
 	case v.Kind == Refused && use.Earlier:
-		return false, chat.Invalid(use.Path, "%s continues a chat that has %s, which is not supported by the model's provider, which speaks %s: %s",
+		return false, chat.Invalid(use.Path,
+			"%s continues a chat that has %s, which is not supported by the model's provider, which speaks %s: %s",
 			use.Path, use.Field, Names[to], v.How)
 	case v.Kind == Refused:
-		return false, chat.Invalid(use.Path, "%s is not supported by the model's provider, which speaks %s: %s", use.Path, Names[to], v.How)
+		return false, chat.Invalid(use.Path, "%s is not supported by the model's provider, which speaks %s: %s", use.Path,
+			Names[to], v.How)
 	case v.Only != nil && !v.takes(use.Value):
-		return false, chat.Invalid(use.Path, "%s must be %s, got %s: the model's provider speaks %s, which has nothing for other values",
+		return false, chat.Invalid(use.Path,
+			"%s must be %s, got %s: the model's provider speaks %s, which has nothing for other values",
 			use.Path, strings.Join(v.Only, " or "), truncate.Ellipsis(use.Value, maxShown), Names[to])
 	}
 	return v.Kind == NoEffect, nil

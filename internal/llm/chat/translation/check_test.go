@@ -16,14 +16,38 @@ var checks = []struct{ body, ignored, param, message string }{
 	{`"frequency_penalty":0,"logprobs":false,"modalities":["text"],"seed":null,"logit_bias":{},"store":false,"n":1`, "[]", "", ""},
 	{`"metadata":{"a":"b"},"store":true`, "[metadata store]", "", ""},
 	{`"service_tier":"auto"`, "[]", "", ""},
-	{`"service_tier":"flex"`, "[]", "service_tier", `service_tier must be "auto" or "default", got "flex": the model's provider speaks Anthropic's Messages, which has nothing for other values`},
-	{`"web_search_options":{}`, "[]", "web_search_options", "web_search_options is not supported by the model's provider, which speaks Anthropic's Messages: web search is not translated"},
-	{`"response_format":{"type":"json_schema","json_schema":{"name":"a","description":"d","schema":{}}}`, "[response_format[json_schema].json_schema.description]", "", ""},
-	{`"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{},"extra":1}}`, "[]", "response_format.json_schema.extra", "response_format.json_schema.extra is not a field of Chat Completions that the runtime knows, so it cannot be translated for the model's provider, which speaks Anthropic's Messages; leave it out"},
+	{
+		`"service_tier":"flex"`, "[]", "service_tier",
+		`service_tier must be "auto" or "default", got "flex": the model's provider speaks Anthropic's Messages, which has nothing for other values`,
+	},
+	{
+		`"web_search_options":{}`, "[]", "web_search_options",
+		"web_search_options is not supported by the model's provider, which speaks Anthropic's Messages: web search is not translated",
+	},
+	{
+		`"response_format":{"type":"json_schema","json_schema":{"name":"a","description":"d","schema":{}}}`,
+		"[response_format[json_schema].json_schema.description]", "", "",
+	},
+	{
+		`"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{},"extra":1}}`, "[]", "response_format.json_schema.extra",
+		"response_format.json_schema.extra is not a field of Chat Completions that the runtime knows, so it cannot be translated for the model's provider, which " +
+			"speaks Anthropic's Messages; leave it out",
+	},
 	{`"seed":7`, "[]", "seed", "seed is not supported by the model's provider, which speaks Anthropic's Messages: it has no seed"},
-	{`"min_p":0.1`, "[]", "min_p", "min_p is not a field of Chat Completions that the runtime knows, so it cannot be translated for the model's provider, which speaks Anthropic's Messages; leave it out"},
-	{`"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}]}]`, "[]", "messages[0].content[0]", "messages[0].content[0] is not supported by the model's provider, which speaks Anthropic's Messages: it has no audio"},
-	{`"messages":[{"role":"user","content":[{"type":"hologram"}]}]`, "[]", "messages[0].content[0].type", "messages[0].content[0].type is \"hologram\", which is not a value that the runtime knows in Chat Completions, so it cannot be translated for the model's provider, which speaks Anthropic's Messages; use file, image_url, input_audio, text"},
+	{
+		`"min_p":0.1`, "[]", "min_p",
+		"min_p is not a field of Chat Completions that the runtime knows, so it cannot be translated for the model's provider, which speaks Anthropic's " +
+			"Messages; leave it out",
+	},
+	{
+		`"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"aGk=","format":"wav"}}]}]`, "[]", "messages[0].content[0]",
+		"messages[0].content[0] is not supported by the model's provider, which speaks Anthropic's Messages: it has no audio",
+	},
+	{
+		`"messages":[{"role":"user","content":[{"type":"hologram"}]}]`, "[]", "messages[0].content[0].type",
+		"messages[0].content[0].type is \"hologram\", which is not a value that the runtime knows in Chat Completions, so it cannot be translated for the model's " +
+			"provider, which speaks Anthropic's Messages; use file, image_url, input_audio, text",
+	},
 }
 
 func TestCheck(t *testing.T) {

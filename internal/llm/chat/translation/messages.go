@@ -8,7 +8,8 @@ import (
 
 // messages are the fields of Anthropic's Messages.
 func messages() []Row {
-	return slices.Concat(blocks("messages[].content"), blocks("messages[].content[tool_result].content"), turns(), messageControls(), messageTools())
+	return slices.Concat(blocks("messages[].content"), blocks("messages[].content[tool_result].content"), turns(),
+		messageControls(), messageTools())
 }
 
 // message returns a row of Messages with its verdicts for providers of the Chat
@@ -57,7 +58,8 @@ func turns() []Row {
 		message("messages[].role", carried),
 		message("messages[].output_config", refused("effort is of the whole request; use output_config")),
 		message("messages[].clear_at", refused("it clears no messages")),
-		message(content+"[thinking].thinking", translated("`reasoning_content` if it has no signature"), noEffect("only the provider's own encrypted reasoning can be sent back")),
+		message(content+"[thinking].thinking", translated("`reasoning_content` if it has no signature"),
+			noEffect("only the provider's own encrypted reasoning can be sent back")),
 		message(content+"[thinking].signature", noEffect("only Anthropic takes its reasoning back")),
 		message(content+"[redacted_thinking]", noEffect("only Anthropic takes its reasoning back")),
 		message(content+"[tool_use].id", carried),
@@ -67,18 +69,21 @@ func turns() []Row {
 		message(content+"[tool_use].toolset_name", hostedTool),
 		message(content+"[tool_use].cache_control", cache),
 		message(content+"[tool_result].tool_use_id", translated("`tool_call_id`"), translated("`call_id`")),
-		message(content+"[tool_result].is_error", noEffect("results are not marked as errors; the text says what failed")).or("false"),
+		message(content+"[tool_result].is_error", noEffect("results are not marked as errors; the text says what failed")).
+			or("false"),
 		message(content+"[tool_result].toolset_name", hostedTool),
 		message(content+"[tool_result].cache_control", cache),
 		message(content+"[tool_result].content[tool_reference]", hostedTool),
 		message(content+"[tool_result].content[browser_state]", hostedTool),
-		message("system", translated("a system message")).own(chat.FormAnthropic, translated("a block, to mark it for the cache")),
+		message("system", translated("a system message")).own(chat.FormAnthropic,
+			translated("a block, to mark it for the cache")),
 		message("system[text].text", translated("a system message")),
 		message("system[text].citations", citations),
 		message("system[text].cache_control", cache),
 	}
 	for _, kind := range []string{
-		"advisor_tool_result", "bash_code_execution_tool_result", "code_execution_tool_result", "compaction", "container_upload",
+		"advisor_tool_result", "bash_code_execution_tool_result", "code_execution_tool_result", "compaction",
+		"container_upload",
 		"fallback", "mcp_tool_listing", "mcp_tool_result", "mcp_tool_use", "server_tool_use",
 		"text_editor_code_execution_tool_result", "tool_addition", "tool_removal", "tool_search_tool_result",
 		"web_fetch_tool_result", "web_search_tool_result",
@@ -91,9 +96,11 @@ func turns() []Row {
 // messageControls are the fields that control the answer and the request.
 func messageControls() []Row {
 	return []Row{
-		message("model", translated("the provider's name of the model")).own(chat.FormAnthropic, translated("the provider's name of the model")),
+		message("model", translated("the provider's name of the model")).own(chat.FormAnthropic,
+			translated("the provider's name of the model")),
 		message("stream", translated("the provider always streams")),
-		message("max_tokens", translated("`max_tokens`, at OpenAI `max_completion_tokens`"), translated("`max_output_tokens`")),
+		message("max_tokens", translated("`max_tokens`, at OpenAI `max_completion_tokens`"),
+			translated("`max_output_tokens`")),
 		message("max_tokens[0]", refused("it cannot fill a cache without an answer")),
 		message("temperature", carried),
 		message("top_p", carried),
@@ -120,7 +127,8 @@ func messageControls() []Row {
 		message("fallbacks", refused("it has no fallback models")).or(`"default"`),
 		message("fallback_credit_token", cache),
 		message("mcp_servers", refused("declare the server in the Spicepod; MCP servers of requests are Anthropic's")),
-		message("anthropic_beta", noEffect("betas of Anthropic")).own(chat.FormAnthropic, translated("the header anthropic-beta")),
+		message("anthropic_beta", noEffect("betas of Anthropic")).own(chat.FormAnthropic,
+			translated("the header anthropic-beta")),
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 
 // responses are the fields of OpenAI's Responses.
 func responses() []Row {
-	return slices.Concat(items(), contents("input[message].content"), contents("input[function_call_output].output"), responseControls(), responseTools())
+	return slices.Concat(items(), contents("input[message].content"), contents("input[function_call_output].output"),
+		responseControls(), responseTools())
 }
 
 // response returns a row of Responses with its verdicts for providers of the Chat
@@ -58,14 +59,17 @@ func items() []Row {
 		response("input[message].status", answerField),
 		response("input[message].phase", noEffect("messages have no phases")),
 		response("input[message].content[output_text].text", carried),
-		response("input[message].content[output_text].annotations", noEffect("annotations of earlier answers are not translated")),
+		response("input[message].content[output_text].annotations",
+			noEffect("annotations of earlier answers are not translated")),
 		response("input[message].content[output_text].logprobs", noEffect("fields of answers are not fields of requests")),
 		response("input[message].content[text].text", carried),
 		response("input[message].content[refusal].refusal", carried, translated("text")),
 		response("input[system later]", carried, noEffect("there is one system prompt: the message moves to its end")),
-		response("input[function_call].call_id", translated("`id`"), translated("the `id`, its characters limited to letters, digits, _ and -")),
+		response("input[function_call].call_id", translated("`id`"),
+			translated("the `id`, its characters limited to letters, digits, _ and -")),
 		response("input[function_call].name", carried),
-		response("input[function_call].arguments", carried, translated("`input`; text that is no JSON object is its field INVALID_JSON")),
+		response("input[function_call].arguments", carried,
+			translated("`input`; text that is no JSON object is its field INVALID_JSON")),
 		response("input[function_call].id", answerField),
 		response("input[function_call].status", answerField),
 		response("input[function_call].namespace", noEffect("calls have no namespaces")),
@@ -80,17 +84,21 @@ func items() []Row {
 		response("input[reasoning].id", answerField),
 		response("input[reasoning].status", answerField),
 		response("input[reasoning].summary", translated("part of the reasoning: see the next rows")),
-		response("input[reasoning].content", translated("`reasoning_content`, if it is not encrypted"), noEffect("only the provider's own reasoning can be sent back")),
+		response("input[reasoning].content", translated("`reasoning_content`, if it is not encrypted"),
+			noEffect("only the provider's own reasoning can be sent back")),
 		response("input[reasoning].encrypted_content", translated("the reasoning in it, if it is the provider's own")),
-		response("input[reasoning unencrypted]", translated("`reasoning_content`"), noEffect("only the provider's own reasoning can be sent back")).
+		response("input[reasoning unencrypted]", translated("`reasoning_content`"),
+			noEffect("only the provider's own reasoning can be sent back")).
 			own(chat.FormResponses, noEffect("only encrypted reasoning can be sent back")),
 		response("input[reasoning of OpenAI]", noEffect("only the provider's own reasoning can be sent back")),
-		response("input[reasoning of Anthropic]", noEffect("only the provider's own reasoning can be sent back"), translated("a `thinking` block")).
+		response("input[reasoning of Anthropic]", noEffect("only the provider's own reasoning can be sent back"),
+			translated("a `thinking` block")).
 			own(chat.FormResponses, noEffect("only the provider's own reasoning can be sent back")),
 		response("input[item_reference]", translated("the item")).own(chat.FormResponses, translated("the item")),
 	}
 	for _, kind := range []string{
-		"additional_tools", "apply_patch_call", "apply_patch_call_output", "code_interpreter_call", "compaction", "compaction_trigger",
+		"additional_tools", "apply_patch_call", "apply_patch_call_output", "code_interpreter_call", "compaction",
+		"compaction_trigger",
 		"computer_call", "computer_call_output", "configuration_update", "custom_tool_call", "custom_tool_call_output",
 		"file_search_call", "image_generation_call", "local_shell_call", "local_shell_call_output", "mcp_approval_request",
 		"mcp_approval_response", "mcp_call", "mcp_list_tools", "program", "program_output", "shell_call", "shell_call_output",
@@ -104,37 +112,49 @@ func items() []Row {
 // responseControls are the fields that control the answer and the request.
 func responseControls() []Row {
 	return []Row{
-		response("model", translated("the provider's name of the model")).own(chat.FormResponses, translated("the provider's name of the model")),
+		response("model", translated("the provider's name of the model")).own(chat.FormResponses,
+			translated("the provider's name of the model")),
 		response("stream", translated("the provider always streams")),
-		response("stream_options", noEffect("the runtime's streams have no padding")).own(chat.FormResponses, noEffect("the runtime's streams have no padding")).or(`{"include_obfuscation":false}`),
-		response("instructions", translated("a system message"), translated("`system`")).own(chat.FormResponses, translated("a system message")),
-		response("previous_response_id", translated("the messages up to that answer")).own(chat.FormResponses, translated("the items up to that answer")),
+		response("stream_options", noEffect("the runtime's streams have no padding")).own(chat.FormResponses,
+			noEffect("the runtime's streams have no padding")).or(`{"include_obfuscation":false}`),
+		response("instructions", translated("a system message"), translated("`system`")).own(chat.FormResponses,
+			translated("a system message")),
+		response("previous_response_id", translated("the messages up to that answer")).own(chat.FormResponses,
+			translated("the items up to that answer")),
 		unsupported("conversation", "send the whole input, or previous_response_id"),
 		unsupported("background", "read the answer from the stream").or("false"),
-		response("store", translated("the runtime stores the answer")).own(chat.FormResponses, translated("the runtime stores the answer, the provider does not")),
+		response("store", translated("the runtime stores the answer")).own(chat.FormResponses,
+			translated("the runtime stores the answer, the provider does not")),
 		response("prompt", refused("prompts are stored at OpenAI; send their text")),
 		response("context_management", refused("it does not compact chats")),
 		response("truncation", refused("it drops no messages of a chat that is too long")).or(`"disabled"`),
-		response("include", translated("`logprobs`; reasoning is always included").only(`"message.output_text.logprobs"`, `"reasoning.encrypted_content"`), translated("reasoning is always included").only(`"reasoning.encrypted_content"`)),
+		response("include", translated("`logprobs`; reasoning is always included").only(`"message.output_text.logprobs"`,
+			`"reasoning.encrypted_content"`), translated("reasoning is always included").only(`"reasoning.encrypted_content"`)),
 		response("max_tool_calls", refused("it limits tools of the Responses API")),
 		response("access_programs", refused("it has no access programs")),
 
-		response("max_output_tokens", translated("`max_tokens`, at OpenAI `max_completion_tokens`"), translated("`max_tokens`")),
+		response("max_output_tokens", translated("`max_tokens`, at OpenAI `max_completion_tokens`"),
+			translated("`max_tokens`")),
 		response("temperature", carried),
 		response("temperature[above 1]", carried, noEffect("1 is sent, which is the most")),
 		response("top_p", carried),
 		response("top_logprobs", carried, refused("it has no log probabilities")).or("0"),
-		response("reasoning.effort", translated("`reasoning_effort`"), translated("`output_config.effort`: minimal is low; none is `thinking` disabled")),
+		response("reasoning.effort", translated("`reasoning_effort`"),
+			translated("`output_config.effort`: minimal is low; none is `thinking` disabled")),
 		response("reasoning.summary", noEffect("reasoning comes as the model writes it")),
 		response("reasoning.generate_summary", noEffect("reasoning comes as the model writes it")),
 		response("reasoning.context", refused("it has no choice of the reasoning that is sent")).or(`"auto"`),
 		response("reasoning.mode", refused("it has no modes of reasoning")),
 		response("text.format[text]", translated("`response_format`"), carried),
 		response("text.format[json_schema].schema", translated("`response_format`"), translated("`output_config.format`")),
-		response("text.format[json_schema].name", translated("`response_format`"), translated("`output_config.format`, which has no name")),
-		response("text.format[json_schema].description", translated("`response_format`"), noEffect("`output_config.format` has no description")),
-		response("text.format[json_schema].strict", translated("`response_format`"), translated("`output_config.format`, which is always strict")),
-		response("text.format[json_object]", translated("`response_format`"), refused("it has no JSON without a schema; use json_schema")),
+		response("text.format[json_schema].name", translated("`response_format`"),
+			translated("`output_config.format`, which has no name")),
+		response("text.format[json_schema].description", translated("`response_format`"),
+			noEffect("`output_config.format` has no description")),
+		response("text.format[json_schema].strict", translated("`response_format`"),
+			translated("`output_config.format`, which is always strict")),
+		response("text.format[json_object]", translated("`response_format`"),
+			refused("it has no JSON without a schema; use json_schema")),
 		response("text.verbosity", translated("`verbosity`"), refused("it has no verbosity")).or(`"medium"`),
 		response("moderation", carried, refused("it has no moderation")),
 

@@ -46,7 +46,10 @@ type shared struct {
 // of a list, such as "%s[%d]".
 func Parse(body []byte, element string) (*Object, error) {
 	if len(body) > chat.MaxRequestBytes {
-		return nil, &chat.Error{Code: errcode.RequestTooLarge, Message: fmt.Sprintf("the request has %d bytes; at most %d", len(body), chat.MaxRequestBytes)}
+		return nil, &chat.Error{
+			Code:    errcode.RequestTooLarge,
+			Message: fmt.Sprintf("the request has %d bytes; at most %d", len(body), chat.MaxRequestBytes),
+		}
 	}
 	o := New(nil, element)
 	err := json.Unmarshal(body, &o.Fields)

@@ -25,7 +25,10 @@ func TestOverHTTP(t *testing.T) {
 	first := chattest.Say(chattest.Text(strings.SplitAfter(said, "")...), chattest.Usage(9, 3, 0, 0))
 	first.ChunkBytes = 7
 	server.Script(chattest.InTurn(first, chattest.Say(chattest.Text("Two ", "rows."))))
-	model := xmltools.Wrap(openai.NewProvider(openai.ProviderOptions{Model: "m", Endpoint: upstream.New(upstream.Options{Model: "m", BaseURL: server.URL + "/v1"})}))
+	model := xmltools.Wrap(openai.NewProvider(openai.ProviderOptions{
+		Model:    "m",
+		Endpoint: upstream.New(upstream.Options{Model: "m", BaseURL: server.URL + "/v1"}),
+	}))
 	if model.Form() != chat.FormOpenAI {
 		t.Errorf("form %q", model.Form())
 	}
@@ -37,7 +40,8 @@ func TestOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := answer.Message().Calls()
-	if len(calls) != 1 || calls[0].Arguments != `{"query": "é"}` || answer.Reason != chat.ReasonCalls || answer.Message().Text() != "Let me see. " || answer.Usage.Input != 9 {
+	if len(calls) != 1 || calls[0].Arguments != `{"query": "é"}` || answer.Reason != chat.ReasonCalls || answer.Message().Text() != "Let me see. " ||
+		answer.Usage.Input != 9 {
 		t.Fatalf("got %+v", answer)
 	}
 

@@ -132,7 +132,10 @@ var answers = []struct{ name, text, want string }{
 	{"function form without an object", `<function=search>a</function> <function=>{}`, `text "<function=search>a</function> <function=>{}"` + "\nstop"},
 	{"unknown tool", `<tool_call>{"name":"fly","arguments":{}}</tool_call>`, "call fly {}\ncalls"},
 	{"no name", `<tool_call>{"arguments":{"query":"a"}}</tool_call>`, `call unnamed_tool_call {"query":"a"}` + "\ncalls"},
-	{"nothing of a call", `<tool_call>{"answer": 42}</tool_call> <tool_call>hm</tool_call>`, `text "<tool_call>{\"answer\": 42}</tool_call> <tool_call>hm</tool_call>"` + "\nstop"},
+	{
+		"nothing of a call", `<tool_call>{"answer": 42}</tool_call> <tool_call>hm</tool_call>`,
+		`text "<tool_call>{\"answer\": 42}</tool_call> <tool_call>hm</tool_call>"` + "\nstop",
+	},
 	{
 		"bad JSON", `<tool_call>{"name": "search", "arguments": {"query": 'a'}}</tool_call>`,
 		`call search {"query": 'a'}` + "\ncalls",
@@ -156,7 +159,8 @@ var answers = []struct{ name, text, want string }{
 		`text "So:\n` + fence + `xml\n<tool_call>{\"name\":\"search\"}</tool_call>\n` + fence + `\n"` + "\ncall time_now {}\ncalls",
 	},
 	{
-		"in a block of tildes with backticks in it", "~~~~\n" + fence + "\n~~~\n<tool_call>{\"name\":\"search\"}</tool_call>\n  ~~~~~ \n<tool_call>{\"name\":\"time_now\"}",
+		"in a block of tildes with backticks in it", "~~~~\n" + fence +
+			"\n~~~\n<tool_call>{\"name\":\"search\"}</tool_call>\n  ~~~~~ \n<tool_call>{\"name\":\"time_now\"}",
 		`text "~~~~\n` + fence + `\n~~~\n<tool_call>{\"name\":\"search\"}</tool_call>\n  ~~~~~ \n"` + "\ncall time_now {}\ncalls",
 	},
 	{
@@ -170,7 +174,8 @@ var answers = []struct{ name, text, want string }{
 		`text "\n<think>perhaps <tool_call>{\"name\":\"search\"}</tool_call></think>"` + "\ncall time_now {}\ncalls",
 	},
 	{
-		"code blocks of calls", "\n" + fence + "json\n{\"name\": \"search\", \"arguments\": {\"query\": \"a\"}}\n" + fence + "\n" + fence + "json\n{\"name\":\"time_now\"}\n" + fence + "\n",
+		"code blocks of calls", "\n" + fence + "json\n{\"name\": \"search\", \"arguments\": {\"query\": \"a\"}}\n" + fence + "\n" + fence +
+			"json\n{\"name\":\"time_now\"}\n" + fence + "\n",
 		`call search {"query": "a"}` + "\ncall time_now {}\ncalls",
 	},
 	{

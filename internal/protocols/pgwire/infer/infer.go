@@ -63,7 +63,8 @@ type Result struct {
 func Infer(ctx context.Context, q Query, d *engine.Description) (Result, error) {
 	for i, param := range d.Params {
 		if param.Name == "" { // the engine has no name for a number that is left out, as in $1 + $3
-			return Result{}, sqlstate.Errorf(sqlstate.UnknownType, "number the parameters from $1 on", "could not determine data type of parameter $%d", i+1)
+			return Result{}, sqlstate.Errorf(sqlstate.UnknownType, "number the parameters from $1 on",
+				"could not determine data type of parameter $%d", i+1)
 		}
 	}
 	if len(d.Params) > 0 {
@@ -156,7 +157,9 @@ const maxCasts = 32
 // one parameter without a type leaves all without. Parameters that DuckDB can
 // type are not cast: x < CAST($1 AS VARCHAR) is an error where x is a number.
 // described is with these casts.
-func (q *Query) castSome(ctx context.Context, d *engine.Description, lists map[string]*engine.Type) (cast map[string]uint32, described *engine.Description) {
+func (q *Query) castSome(ctx context.Context, d *engine.Description,
+	lists map[string]*engine.Type,
+) (cast map[string]uint32, described *engine.Description) {
 	cast, described = map[string]uint32{}, &engine.Description{Columns: d.Columns, Params: d.Params}
 	try := func(names []string) {
 		more := maps.Clone(cast)
@@ -189,12 +192,17 @@ func (q *Query) castSome(ctx context.Context, d *engine.Description, lists map[s
 
 // guesses are the types that are tried for parameters that cannot be text, as
 // in abs($1) and list_sum($1).
-var guesses = []uint32{pgtype.Float8OID, pgtype.Int8OID, pgtype.TextArrayOID, pgtype.Float8ArrayOID, pgtype.Int8ArrayOID}
+var guesses = []uint32{
+	pgtype.Float8OID, pgtype.Int8OID, pgtype.TextArrayOID, pgtype.Float8ArrayOID,
+	pgtype.Int8ArrayOID,
+}
 
 // guess tries types for the parameters that castSome could not cast: first for
 // each alone, then for all whose type is unknown. described is nil if the columns
 // stay unknown.
-func (q *Query) guess(ctx context.Context, d *engine.Description, lists map[string]*engine.Type, done map[string]uint32) (cast map[string]uint32, described *engine.Description) {
+func (q *Query) guess(ctx context.Context, d *engine.Description, lists map[string]*engine.Type,
+	done map[string]uint32,
+) (cast map[string]uint32, described *engine.Description) {
 	var sets [][]string
 	var all []string
 	for _, param := range d.Params {
@@ -229,7 +237,9 @@ func (q *Query) guess(ctx context.Context, d *engine.Description, lists map[stri
 
 // replaced is the text with [] for the parameters that are lists, and with what
 // with writes for others that have one of these types.
-func (q *Query) replaced(lists map[string]*engine.Type, types map[string]uint32, with func(scanner, int, map[string]uint32) string) string {
+func (q *Query) replaced(lists map[string]*engine.Type, types map[string]uint32,
+	with func(scanner, int, map[string]uint32) string,
+) string {
 	return replaceParams(q.Text, func(r scanner, i int) string {
 		if lists[r.param(i)] != nil {
 			return "[]"

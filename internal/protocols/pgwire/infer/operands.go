@@ -44,7 +44,8 @@ func (q *Query) operandsOf(ctx context.Context, which map[string]bool) {
 			if name := r.param(i); slices.Contains(names, name) && at[name] == i {
 				operand, _ := r.operandOf(i)
 				// For the operator it is a NULL, since there may be none for two operands of one type.
-				return "CASE WHEN CASE WHEN true THEN $" + name + " ELSE " + replaceParams(operand, known) + " END IS NULL THEN NULL END"
+				return "CASE WHEN CASE WHEN true THEN $" + name + " ELSE " + replaceParams(operand, known) +
+					" END IS NULL THEN NULL END"
 			}
 			return known(r, i)
 		}))

@@ -82,7 +82,8 @@ func (r scanner) typeEnd(i int) int {
 			}
 		}
 	}
-	if (r.Is(i, "time") || r.Is(i, "timestamp")) && (r.Is(end, "with", "time", "zone") || r.Is(end, "without", "time", "zone")) {
+	if (r.Is(i, "time") || r.Is(i, "timestamp")) &&
+		(r.Is(end, "with", "time", "zone") || r.Is(end, "without", "time", "zone")) {
 		end += 3
 	}
 	for r.Is(end, "[") {

@@ -44,7 +44,8 @@ func (r *rewriter) cast(i int) int {
 	if name == "oid" && procedures[r.name(i-1)] && r.catalog {
 		r.wrap(from, i-1, "to_regproc") // the column holds a name
 	}
-	if numerics[name] && from == i-1 && strings.EqualFold(r.tokens[from].Text(r.sql), "'NaN'") && !r.is(last+1, "(") && !r.is(last+1, "[") {
+	if numerics[name] && from == i-1 && strings.EqualFold(r.tokens[from].Text(r.sql), "'NaN'") && !r.is(last+1, "(") &&
+		!r.is(last+1, "[") {
 		r.replace(i+1, last, "DOUBLE") // a DECIMAL has no NaN
 		return last + 1
 	}
@@ -183,7 +184,9 @@ func (r *rewriter) operand(i int) int {
 }
 
 // notCalled are words before a bracket that are no functions.
-var notCalled = set("select from where and or not in on when then else case any all some as by like ilike union values limit having using is between exists distinct returning")
+var notCalled = set("select from where and or not in on when then else case any all some as by like ilike " +
+	"union values " +
+	"limit having using is between exists distinct returning")
 
 // castCall rewrites CAST(x AS type), where token i is CAST.
 func (r *rewriter) castCall(i int) int {

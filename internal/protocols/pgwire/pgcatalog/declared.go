@@ -83,7 +83,8 @@ var declaredViews = []view{
 		SELECT f.oid, coalesce(a.identity, '') AS identity_arguments, coalesce(a.arguments, '') AS arguments,
 			CASE WHEN f.is_table THEN 'TABLE' || regexp_extract(f.signature, '→ table(.*)$', 1)
 				ELSE spice.pgcatalog.compat_format_type(f.return_oid, spice.pgcatalog.compat_type_modifier(f.return_duckdb_type)) END AS result,
-			concat_ws(chr(10), 'CREATE OR REPLACE FUNCTION public.' || ` + quoted(`f."name"`) + ` || '(' || arguments || ')', ' RETURNS ' || result, ' LANGUAGE sql',
+			concat_ws(chr(10), 'CREATE OR REPLACE FUNCTION public.' || ` +
+		quoted(`f."name"`) + ` || '(' || arguments || ')', ' RETURNS ' || result, ' LANGUAGE sql',
 				' ' || upper(f.volatility), 'AS $function$', f.body, '$function$', '') AS definition
 		FROM spice.pgcatalog.declared_functions AS f LEFT JOIN arguments AS a ON a."function" = f."name"`},
 }

@@ -12,7 +12,8 @@
 //	for _, sql := range pgcatalog.Setup() { // once, after the tables of schema spiced
 //		err := tx.Exec(sql)
 //	}
-//	catalog := engine.NewCatalog(engine.Contents{Generation: n, Relations: append(relations, pgcatalog.Relations()...), Functions: functions})
+//	relations = append(relations, pgcatalog.Relations()...)
+//	catalog := engine.NewCatalog(engine.Contents{Generation: n, Relations: relations, Functions: functions})
 //	…
 //	sql, _ = pgcatalog.Rewrite("SELECT relname FROM pg_catalog.pg_class WHERE oid = 'orders'::regclass")
 //	rows, err := db.Query(ctx, engine.Request{SQL: sql})
@@ -79,7 +80,8 @@ func (m macro) sql() string {
 // They run once, in the publication that makes the tables of schema spiced and
 // after it has.
 func Setup() []string {
-	return slices.Concat([]string{CreateSchema, ownColumns, reservedWords, typeTable(), typeFunctions()}, statements(typeMacros()), statements(declaredViews),
+	return slices.Concat([]string{CreateSchema, ownColumns, reservedWords, typeTable(), typeFunctions()},
+		statements(typeMacros()), statements(declaredViews),
 		statements(baseViews()), statements(macros), statements(catalogViews()))
 }
 

@@ -38,13 +38,15 @@ func privilege(name, held string, arities ...int) macro {
 	m := macro{name: name}
 	for _, n := range arities {
 		params := []string{"a", "b", "c", "d"}[:n]
-		m.overloads = append(m.overloads, overload{strings.Join(params, ", "), "contains(upper(" + params[n-1] + "), '" + held + "')"})
+		m.overloads = append(m.overloads,
+			overload{strings.Join(params, ", "), "contains(upper(" + params[n-1] + "), '" + held + "')"})
 	}
 	return m
 }
 
 // reservedWords keeps the words that are identifiers in quotes only.
-const reservedWords = "CREATE TABLE spice.pgcatalog.reserved_words AS SELECT list(keyword_name) AS words FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+const reservedWords = "CREATE TABLE spice.pgcatalog.reserved_words AS SELECT list(keyword_name) AS words " +
+	"FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
 
 // quoted is a name as an identifier is written.
 func quoted(name string) string {
@@ -70,20 +72,28 @@ var casts = []macro{
 	one("to_regclass", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
 		ELSE coalesce(`+catalogOIDs+`[`+bare("n::VARCHAR")+`]::BIGINT, `+
 		lookup("schema_name || '.' || name", "oid", "declared_relations",
-			`CASE WHEN contains(n::VARCHAR, '.') THEN regexp_replace(`+bare("n::VARCHAR")+`, '^spice\.', '') ELSE 'public.' || `+bare("n::VARCHAR")+` END`)+`) END`),
-	one("regclass_name", "o", `coalesce(`+lookup("oid", `CASE schema_name WHEN 'public' THEN '' ELSE `+quoted("schema_name")+` || '.' END || `+quoted("name"),
+			`CASE WHEN contains(n::VARCHAR, '.') THEN regexp_replace(`+bare("n::VARCHAR")+`, '^spice\.', '') ELSE 'public.' || `+
+				bare("n::VARCHAR")+` END`)+`) END`),
+	one("regclass_name", "o", `coalesce(`+lookup("oid", `CASE schema_name WHEN 'public' THEN '' ELSE `+
+		quoted("schema_name")+` || '.' END || `+quoted("name"),
 		"declared_relations", numeral)+`, map_from_entries(list_transform(map_entries(`+catalogOIDs+`),
-		lambda e: struct_pack(k := e.value::BIGINT, v := e.key)))[`+numeral+`], CASE `+numeral+` WHEN 0 THEN '-' ELSE o::VARCHAR END)`),
+		lambda e: struct_pack(k := e.value::BIGINT, v := e.key)))[`+numeral+`], CASE `+numeral+
+		` WHEN 0 THEN '-' ELSE o::VARCHAR END)`),
 	one("to_regtype", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
-		ELSE coalesce(`+lookup("typname", "oid", "pg_type", `CASE `+bare("n::VARCHAR")+` WHEN 'int' THEN 'int4' WHEN 'decimal' THEN 'numeric' WHEN 'float' THEN 'float8' ELSE `+bare("n::VARCHAR")+` END`)+`, `+
+		ELSE coalesce(`+lookup("typname", "oid", "pg_type", `CASE `+bare("n::VARCHAR")+
+		` WHEN 'int' THEN 'int4' WHEN 'decimal' THEN 'numeric' WHEN 'float' THEN 'float8' ELSE `+bare("n::VARCHAR")+
+		` END`)+`, `+
 		lookup("spice.pgcatalog.compat_format_type(oid, NULL)", "oid", "pg_type", bare("n::VARCHAR"))+`) END`),
 	one("regtype_names", "l", `list_transform(regexp_extract_all(l::VARCHAR, '\d+'), lambda o: spice.pgcatalog.compat_format_type(o::BIGINT, NULL))`), // of a list or a vector
 	one("to_regtypes", "l", `(SELECT list(spice.pgcatalog.compat_to_regtype(u.n)) FROM (SELECT unnest(l) AS n) AS u)`),
 	one("to_regproc", "n", `CASE WHEN regexp_full_match(n::VARCHAR, '\d+') THEN TRY_CAST(n::VARCHAR AS BIGINT)
-		WHEN n::VARCHAR = '-' THEN 0 ELSE coalesce(`+lookup(`"name"`, "oid", "declared_functions", `regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+`, `+
+		WHEN n::VARCHAR = '-' THEN 0 ELSE coalesce(`+lookup(`"name"`, "oid", "declared_functions",
+		`regexp_replace(regexp_replace(`+bare("n::VARCHAR")+`, '^(spice\.)?public\.', ''), '\(.*$', '')`)+`, `+
 		lookup("name", "oid", "type_functions", bare("n::VARCHAR"))+`) END`),
-	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", numeral)+`, `+lookup("oid", "name", "type_functions", numeral)+`, `+bare("o::VARCHAR")+`)`),
-	one("to_regnamespace", "n", `coalesce(TRY_CAST(n::VARCHAR AS BIGINT), `+lookup("name", "oid", "declared_schemas", `replace(n::VARCHAR, '"', '')`)+`)`),
+	one("regproc_name", "o", `coalesce(`+lookup("oid", `"name"`, "declared_functions", numeral)+`, `+
+		lookup("oid", "name", "type_functions", numeral)+`, `+bare("o::VARCHAR")+`)`),
+	one("to_regnamespace", "n", `coalesce(TRY_CAST(n::VARCHAR AS BIGINT), `+
+		lookup("name", "oid", "declared_schemas", `replace(n::VARCHAR, '"', '')`)+`)`),
 	one("regnamespace_name", "o", `coalesce(`+lookup("oid", "name", "declared_schemas", numeral)+`, o::VARCHAR)`),
 	one("to_regrole", "n", "10::BIGINT"),
 	one("regrole_name", "o", "'spice'"),
@@ -95,7 +105,8 @@ var texts = []macro{
 	one("quote_ident", "s", quoted("s")),
 	one("bpchar", "s", "s::VARCHAR"),
 	{"overlay", []overload{{"s, r, n", overlaid("length(r)")}, {"s, r, n, m", overlaid("m")}}},
-	one("substring", "s, p", "CASE WHEN regexp_matches(s, p) THEN regexp_extract(s, p || '()', CASE WHEN contains(p, '(') THEN 1 ELSE 0 END) END"), // what matches p
+	one("substring", "s, p", // what matches p
+		"CASE WHEN regexp_matches(s, p) THEN regexp_extract(s, p || '()', CASE WHEN contains(p, '(') THEN 1 ELSE 0 END) END"),
 	one("quote_literal", "s", `'''' || replace(s::VARCHAR, '''', '''''') || ''''`),
 	one("quote_nullable", "s", `coalesce('''' || replace(s::VARCHAR, '''', '''''') || '''', 'NULL')`),
 	one("parse_ident", "s", `list_transform(regexp_extract_all(s::VARCHAR, '"(?:[^"]|"")*"|[^."\s]+'), lambda part:
@@ -104,7 +115,10 @@ var texts = []macro{
 	one("ipattern", "p", `'(?s:.*)(?i:' || p || ')(?s:.*)'`),
 	one("pg_encoding_to_char", "n", "CASE n WHEN 6 THEN 'UTF8' ELSE '' END"),
 	one("pg_char_to_encoding", "s", "CASE WHEN upper(replace(s, '-', '')) IN ('UTF8', 'UNICODE') THEN 6 ELSE -1 END"),
-	{"encode", []overload{{"s", "encode(s)"}, {"b, form", "CASE form WHEN 'hex' THEN lower(hex(b)) WHEN 'base64' THEN base64(b) ELSE b::VARCHAR END"}}},
+	{"encode", []overload{
+		{"s", "encode(s)"},
+		{"b, form", "CASE form WHEN 'hex' THEN lower(hex(b)) WHEN 'base64' THEN base64(b) ELSE b::VARCHAR END"},
+	}},
 	constant("getdatabaseencoding", "'UTF8'", 0),
 	constant("pg_client_encoding", "'UTF8'", 0),
 	one("oidvectortypes", "v", `array_to_string(list_transform(list_filter(string_split(v, ' '), lambda e: e <> ''),
@@ -115,16 +129,19 @@ var texts = []macro{
 
 // overlaid is s with r in place of the m characters from the n-th.
 func overlaid(m string) string {
-	return "CASE WHEN n < 1 THEN error('overlay must begin with character 1 or a later one') ELSE left(s, n - 1) || r || substr(s, greatest(n + " + m + ", 1)) END"
+	return "CASE WHEN n < 1 THEN error('overlay must begin with character 1 or a later one') ELSE left(s, n - 1) || " +
+		"r || substr(s, greatest(n + " + m + ", 1)) END"
 }
 
 // visible are about what a name without schema finds.
 var visible = append([]macro{
-	one("pg_table_is_visible", "o", "coalesce("+lookup("oid", "schema_name = 'public'", "declared_relations", "o::BIGINT")+", "+
-		lookup("oid", "schema_name = 'public'", "declared_keys", "o::BIGINT")+")"), // or an index
+	one("pg_table_is_visible",
+		"o", "coalesce("+lookup("oid", "schema_name = 'public'", "declared_relations", "o::BIGINT")+", "+
+			lookup("oid", "schema_name = 'public'", "declared_keys", "o::BIGINT")+")"), // or an index
 }, func() []macro {
 	var list []macro
-	for _, kind := range strings.Fields("function type operator opclass opfamily collation conversion statistics_obj ts_config ts_dict ts_parser ts_template") {
+	for _, kind := range strings.Fields("function type operator opclass opfamily collation conversion statistics_obj " +
+		"ts_config ts_dict ts_parser ts_template") {
 		list = append(list, constant("pg_"+kind+"_is_visible", "true", 1))
 	}
 	return list
@@ -137,11 +154,14 @@ const hidden = "-- not shown"
 // definitions show how an object is written: of a view only that it has a text.
 var definitions = []macro{
 	{"obj_description", []overload{
-		{"o", "coalesce(" + descriptionOf("declared_relations") + ", " + descriptionOf("declared_functions") + ", " + descriptionOf("declared_schemas") + ")"},
-		{"o, c", "CASE c WHEN 'pg_class' THEN " + descriptionOf("declared_relations") + " WHEN 'pg_proc' THEN " + descriptionOf("declared_functions") +
+		{"o", "coalesce(" + descriptionOf("declared_relations") + ", " + descriptionOf("declared_functions") + ", " +
+			descriptionOf("declared_schemas") + ")"},
+		{"o, c", "CASE c WHEN 'pg_class' THEN " + descriptionOf("declared_relations") + " WHEN 'pg_proc' THEN " +
+			descriptionOf("declared_functions") +
 			" WHEN 'pg_namespace' THEN " + descriptionOf("declared_schemas") + " END"},
 	}},
-	one("col_description", "o, n", lookup("relation_oid || ' ' || position", "description", "declared_columns", "o::VARCHAR || ' ' || n::VARCHAR")),
+	one("col_description", "o, n", lookup("relation_oid || ' ' || position", "description", "declared_columns",
+		"o::VARCHAR || ' ' || n::VARCHAR")),
 	constant("shobj_description", "NULL::VARCHAR", 2),
 	{"pg_get_expr", []overload{{"e, o", "e::VARCHAR"}, {"e, o, pretty", "e::VARCHAR"}}},
 	{"pg_get_constraintdef", []overload{{"o", keyText}, {"o, pretty", keyText}}},
@@ -149,7 +169,8 @@ var definitions = []macro{
 	one("pg_indexam_has_property", "a, p", "TABLE SELECT NULL::BOOLEAN AS pg_indexam_has_property"), // in FROM too
 	{"pg_get_indexdef", []overload{
 		{"o", indexText},
-		{"o, n, pretty", "CASE n WHEN 0 THEN " + indexText + " ELSE " + lookup("oid", "members", "declared_keys", "o::BIGINT") + "[n] END"},
+		{"o, n, pretty", "CASE n WHEN 0 THEN " + indexText + " ELSE " +
+			lookup("oid", "members", "declared_keys", "o::BIGINT") + "[n] END"},
 	}},
 	{"pg_get_viewdef", []overload{{"o", viewText}, {"o, pretty", viewText}}},
 	constant("pg_get_triggerdef", "NULL::VARCHAR", 1, 2),
@@ -173,22 +194,28 @@ var definitions = []macro{
 	constant("pg_partition_ancestors", "unnest([]::BIGINT[])", 1),
 	one("pg_partition_ancestors", "o", "TABLE SELECT o::BIGINT AS relid WHERE false"),
 	constant("pg_partition_root", "NULL::BIGINT", 1),
-	one("pg_partition_tree", "o", "TABLE SELECT o::BIGINT AS relid, NULL::BIGINT AS parentrelid, true AS isleaf, 0 AS level WHERE false"),
-	one("pg_available_extensions", "", "TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS default_version, ''::VARCHAR AS comment WHERE false"),
-	one("pg_available_extension_versions", "", `TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS version, false AS superuser, false AS trusted, false AS relocatable,
+	one("pg_partition_tree",
+		"o", "TABLE SELECT o::BIGINT AS relid, NULL::BIGINT AS parentrelid, true AS isleaf, 0 AS level WHERE false"),
+	one("pg_available_extensions", "",
+		"TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS default_version, ''::VARCHAR AS comment WHERE false"),
+	one("pg_available_extension_versions",
+		"", `TABLE SELECT ''::VARCHAR AS name, ''::VARCHAR AS version, false AS superuser, false AS trusted, false AS relocatable,
 		''::VARCHAR AS schema, []::VARCHAR[] AS requires, ''::VARCHAR AS comment WHERE false`),
-	one("pg_get_keywords", "", `TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'type_function' THEN 'T'
+	one("pg_get_keywords", "",
+		`TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'type_function' THEN 'T'
 		WHEN 'column_name' THEN 'C' ELSE 'U' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`),
 }
 
 // keyText and indexText are of a key, by the OID of its constraint and index.
 var (
 	keyText   = lookup("oid", "definition", "declared_keys", "o::BIGINT")
-	indexText = lookup("oid", `'CREATE UNIQUE INDEX ' || `+quoted("name")+` || ' ON ' || schema_name || '.' || `+quoted("relation")+
+	indexText = lookup("oid", `'CREATE UNIQUE INDEX ' || `+quoted("name")+` || ' ON ' || schema_name || '.' || `+
+		quoted("relation")+
 		` || ' USING btree' || regexp_extract(definition, ' \(.*$')`, "declared_keys", "o::BIGINT")
 )
 
-var viewText = lookup("oid", "CASE kind WHEN 'v' THEN '"+hidden+"' END", "declared_relations", "spice.pgcatalog.compat_to_regclass(o)")
+var viewText = lookup("oid", "CASE kind WHEN 'v' THEN '"+hidden+"' END", "declared_relations",
+	"spice.pgcatalog.compat_to_regclass(o)")
 
 func descriptionOf(from string) string { return lookup("oid", "description", from, "o::BIGINT") }
 
@@ -212,14 +239,19 @@ var privileges = []macro{
 	constant("has_server_privilege", "false", 2, 3),
 	constant("has_foreign_data_wrapper_privilege", "false", 2, 3),
 	constant("pg_has_role", "true", 2, 3),
-	constant("aclexplode", "unnest([]::STRUCT(grantor BIGINT, grantee BIGINT, privilege_type VARCHAR, is_grantable BOOLEAN)[])", 1),            // no object has a list
-	one("aclexplode", "a", "TABLE SELECT 0::BIGINT AS grantor, 0::BIGINT AS grantee, '' AS privilege_type, false AS is_grantable WHERE false"), // in FROM too
+	// No object has a list of privileges. It is called in FROM, too.
+	constant("aclexplode",
+		"unnest([]::STRUCT(grantor BIGINT, grantee BIGINT, privilege_type VARCHAR, is_grantable BOOLEAN)[])", 1),
+	one("aclexplode", "a", "TABLE SELECT 0::BIGINT AS grantor, 0::BIGINT AS grantee, "+
+		"'' AS privilege_type, false AS is_grantable WHERE false"),
 }
 
 // session are about the server and the caller's session. What only the
 // server could tell is unknown or zero.
 var session = []macro{
-	one("current_timestamp", "n", "to_timestamp((epoch_us(now()) + (10 ** (6 - n))::BIGINT // 2) // (10 ** (6 - n))::BIGINT * (10 ** (6 - n))::BIGINT / 1e6)"),
+	one("current_timestamp",
+		"n", "to_timestamp((epoch_us(now()) + (10 ** (6 - n))::BIGINT // 2) // (10 ** (6 - n))::BIGINT * (10 ** "+
+			"(6 - n))::BIGINT / 1e6)"),
 	one("localtimestamp", "n", "spice.pgcatalog.compat_current_timestamp(n)::TIMESTAMP"),
 	constant("version", "'PostgreSQL "+ServerVersion+" (spiced)'", 0),
 	constant("current_database", "'spice'", 0),
@@ -235,7 +267,8 @@ var session = []macro{
 	one("current_schemas", "implicit", "CASE WHEN implicit THEN ['pg_catalog', 'public'] ELSE ['public'] END"),
 	{"current_setting", []overload{
 		{"n", "coalesce(" + settingOf + ", error('there is no setting ' || n || ' to show'))"},
-		{"n, missing_ok", "CASE WHEN missing_ok THEN " + settingOf + " ELSE coalesce(" + settingOf + ", error('there is no setting ' || n || ' to show')) END"},
+		{"n, missing_ok", "CASE WHEN missing_ok THEN " + settingOf + " ELSE coalesce(" + settingOf +
+			", error('there is no setting ' || n || ' to show')) END"},
 	}},
 	one("pg_show_all_settings", "", "TABLE FROM spice.pgcatalog.pg_settings"),
 	one("set_config", "n, v, is_local", "v::VARCHAR"),
@@ -268,7 +301,8 @@ var sizes = []macro{
 	constant("pg_indexes_size", "NULL::BIGINT", 1),
 	constant("pg_database_size", "NULL::BIGINT", 1),
 	constant("pg_tablespace_size", "NULL::BIGINT", 1),
-	one("pg_size_pretty", "n", `CASE WHEN abs(n) < 10240 THEN n || ' bytes' WHEN round(abs(n) / 1024) < 10240 THEN round(n / 1024)::BIGINT || ' kB'
+	one("pg_size_pretty", "n",
+		`CASE WHEN abs(n) < 10240 THEN n || ' bytes' WHEN round(abs(n) / 1024) < 10240 THEN round(n / 1024)::BIGINT || ' kB'
 		WHEN round(abs(n) / 1024 ** 2) < 10240 THEN round(n / 1024 ** 2)::BIGINT || ' MB' WHEN round(abs(n) / 1024 ** 3) < 10240 THEN round(n / 1024 ** 3)::BIGINT || ' GB'
 		WHEN round(abs(n) / 1024 ** 4) < 10240 THEN round(n / 1024 ** 4)::BIGINT || ' TB' ELSE round(n / 1024 ** 5)::BIGINT || ' PB' END`),
 	constant("pg_relation_filenode", "NULL::BIGINT", 1),

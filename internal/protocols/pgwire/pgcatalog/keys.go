@@ -3,16 +3,21 @@ package pgcatalog
 // keyViews are the catalogs of primary keys and unique constraints, each of which
 // has an index with its OID.
 var keyViews = []view{
-	keyView("pg_constraint", "BIGINT oid; VARCHAR conname; BIGINT connamespace; VARCHAR contype; BOOLEAN condeferrable, condeferred, convalidated; "+
-		"BIGINT conrelid, contypid, conindid, conparentid, confrelid; VARCHAR confupdtype, confdeltype, confmatchtype; BOOLEAN conislocal; INTEGER coninhcount; "+
-		"BOOLEAN connoinherit; SMALLINT[] conkey, confkey; BIGINT[] conpfeqop, conppeqop, conffeqop; SMALLINT[] confdelsetcols; BIGINT[] conexclop; VARCHAR conbin, consrc; BIGINT tableoid, xmin", `
+	keyView("pg_constraint", "BIGINT oid; VARCHAR conname; BIGINT connamespace; VARCHAR contype; BOOLEAN condeferrable, "+
+		"condeferred, convalidated; "+
+		"BIGINT conrelid, contypid, conindid, conparentid, confrelid; VARCHAR confupdtype, confdeltype, confmatchtype; "+
+		"BOOLEAN conislocal; INTEGER coninhcount; "+
+		"BOOLEAN connoinherit; SMALLINT[] conkey, confkey; BIGINT[] conpfeqop, conppeqop, conffeqop; SMALLINT[] "+
+		"confdelsetcols; BIGINT[] conexclop; VARCHAR conbin, consrc; BIGINT tableoid, xmin", `
 			k.oid AS oid, k.name AS conname, n.oid AS connamespace, CASE WHEN k.is_primary THEN 'p' ELSE 'u' END AS contype, false AS condeferrable, false AS
 			condeferred, true AS convalidated, k.relation_oid AS conrelid, 0::BIGINT AS contypid, k.oid AS conindid, 0::BIGINT AS conparentid, 0::BIGINT AS
 			confrelid, ' ' AS confupdtype, ' ' AS confdeltype, ' ' AS confmatchtype, true AS conislocal, 0 AS coninhcount, true AS connoinherit, k.keys AS conkey,
 			2606::BIGINT AS tableoid, 0::BIGINT AS xmin`,
 		`spice.pgcatalog.declared_keys AS k JOIN spice.pgcatalog.declared_schemas AS n ON n.name = k.schema_name`),
-	keyView("pg_index", "BIGINT indexrelid, indrelid; SMALLINT indnatts, indnkeyatts; BOOLEAN indisunique, indnullsnotdistinct, indisprimary, indisexclusion, indimmediate, "+
-		"indisclustered, indisvalid, indcheckxmin, indisready, indislive, indisreplident; SMALLINT[] indkey; BIGINT[] indcollation, indclass; SMALLINT[] indoption; VARCHAR indexprs, indpred; BIGINT xmin", `
+	keyView("pg_index", "BIGINT indexrelid, indrelid; SMALLINT indnatts, indnkeyatts; BOOLEAN indisunique, "+
+		"indnullsnotdistinct, indisprimary, indisexclusion, indimmediate, "+
+		"indisclustered, indisvalid, indcheckxmin, indisready, indislive, indisreplident; SMALLINT[] indkey; BIGINT[] "+
+		"indcollation, indclass; SMALLINT[] indoption; VARCHAR indexprs, indpred; BIGINT xmin", `
 			k.oid AS indexrelid, k.relation_oid AS indrelid, len(k.keys)::SMALLINT AS indnatts, len(k.keys)::SMALLINT AS indnkeyatts, true AS indisunique, false
 			AS indnullsnotdistinct, k.is_primary AS indisprimary, false AS indisexclusion, true AS indimmediate, false AS indisclustered, true AS indisvalid,
 			false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident, k.keys AS indkey, list_transform(k.keys, lambda p: 0::BIGINT)
@@ -22,15 +27,21 @@ var keyViews = []view{
 	keyView("pg_indexes", "VARCHAR schemaname, tablename, indexname, tablespace, indexdef", `
 			k.schema_name AS schemaname, k.relation AS tablename, k.name AS indexname, spice.pgcatalog.compat_pg_get_indexdef(k.oid) AS indexdef`,
 		`spice.pgcatalog.declared_keys AS k`),
-	keyView("table_constraints", "VARCHAR constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, table_name, constraint_type, is_deferrable, initially_deferred, enforced, nulls_distinct", `
+	keyView("table_constraints",
+		"VARCHAR constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, table_name, "+
+			"constraint_type, is_deferrable, initially_deferred, enforced, nulls_distinct", `
 			'spice' AS constraint_catalog, k.schema_name AS constraint_schema, k.name AS constraint_name, 'spice' AS table_catalog, k.schema_name AS table_schema,
 			k.relation AS table_name, k.kind AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced, 'YES' AS nulls_distinct`,
 		`spice.pgcatalog.declared_keys AS k`),
-	keyView("key_column_usage", "VARCHAR constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, table_name, column_name; INTEGER ordinal_position, position_in_unique_constraint", `
+	keyView("key_column_usage",
+		"VARCHAR constraint_catalog, constraint_schema, constraint_name, table_catalog, table_schema, table_name, "+
+			"column_name; INTEGER ordinal_position, position_in_unique_constraint", `
 			'spice' AS constraint_catalog, k.schema_name AS constraint_schema, k.name AS constraint_name, 'spice' AS table_catalog, k.schema_name AS table_schema,
 			k.relation AS table_name, k.member AS column_name, k.ordinal::INTEGER AS ordinal_position`,
 		`(SELECT *, unnest(members) AS member, generate_subscripts(members, 1) AS ordinal FROM spice.pgcatalog.declared_keys) AS k`),
-	keyView("constraint_column_usage", "VARCHAR table_catalog, table_schema, table_name, column_name, constraint_catalog, constraint_schema, constraint_name", `
+	keyView("constraint_column_usage",
+		"VARCHAR table_catalog, table_schema, table_name, column_name, constraint_catalog, constraint_schema, "+
+			"constraint_name", `
 			'spice' AS table_catalog, k.schema_name AS table_schema, k.relation AS table_name, k.member AS column_name, 'spice' AS constraint_catalog,
 			k.schema_name AS constraint_schema, k.name AS constraint_name`,
 		`(SELECT *, unnest(members) AS member, generate_subscripts(members, 1) AS ordinal FROM spice.pgcatalog.declared_keys) AS k`),

@@ -157,7 +157,9 @@ func setup(tx *engine.Tx, db *engine.DB) error {
 
 // fill publishes the generation that the tests read.
 func fill(db *engine.DB, parsed *spicepod.Pod) error {
-	if err := db.Publish(context.Background(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: readable}), func(tx *engine.Tx) error { return execAll(tx, data) }); err != nil {
+	if err := db.Publish(context.Background(), engine.NewCatalog(engine.Contents{Generation: 1, Relations: readable}), func(tx *engine.Tx) error {
+		return execAll(tx, data)
+	}); err != nil {
 		return err
 	}
 	relations := append(append(udf.Relations(), readable...), pgcatalog.Relations()...)

@@ -179,7 +179,8 @@ func (r *rewriter) ofCatalog(t sqltree.Token) bool {
 		return false
 	}
 	name := sqltree.Fold(t.Name(r.sql))
-	return name == "pg_catalog" || name == "information_schema" || name == "current_setting" || relations[name] && strings.HasPrefix(name, "pg_")
+	return name == "pg_catalog" || name == "information_schema" || name == "current_setting" ||
+		relations[name] && strings.HasPrefix(name, "pg_")
 }
 
 // token looks at token i and returns the next to look at.
@@ -278,7 +279,8 @@ func (r *rewriter) called(i int, name string) int {
 		return r.function(i, i)
 	case name == "substring" && r.catalog:
 		r.substring(i)
-	case r.ours(i, name) || name == "to_char" || timeTypes[name] != "" || renamed[name] != "" || r.catalog && series[name] && r.items[i] != noItem:
+	case r.ours(i, name) || name == "to_char" || timeTypes[name] != "" || renamed[name] != "" ||
+		r.catalog && series[name] && r.items[i] != noItem:
 		return r.function(i, i)
 	}
 	return i + 1
@@ -462,7 +464,8 @@ func (r *rewriter) balanced() bool {
 			open = append(open, i)
 		case r.closes(i):
 			last := len(open) - 1
-			if last < 0 || strings.IndexByte("([{", r.sql[r.tokens[open[last]].Start]) != strings.IndexByte(")]}", r.sql[t.Start]) {
+			if last < 0 || strings.IndexByte("([{", r.sql[r.tokens[open[last]].Start]) != strings.IndexByte(")]}",
+				r.sql[t.Start]) {
 				return false
 			}
 			r.other[i], r.other[open[last]] = open[last], i

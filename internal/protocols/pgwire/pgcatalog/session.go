@@ -103,7 +103,8 @@ func (r *rewriter) roles(from, i int) bool {
 		alias = ""
 	}
 	view = Schema + "." + view
-	r.replace(from, i, "(FROM "+view+" UNION ALL SELECT * REPLACE ("+engine.Literal(user)+" AS "+columns.name+", 16385::BIGINT AS "+columns.oid+") FROM "+view+")"+alias)
+	r.replace(from, i, "(FROM "+view+" UNION ALL SELECT * REPLACE ("+engine.Literal(user)+" AS "+columns.name+
+		", 16385::BIGINT AS "+columns.oid+") FROM "+view+")"+alias)
 	return true
 }
 
@@ -112,5 +113,6 @@ const owner = "spice"
 
 // roleColumns are the views of roles, with their columns of the name and the OID.
 var roleColumns = map[string]struct{ name, oid string }{
-	"pg_roles": {"rolname", "oid"}, "pg_authid": {"rolname", "oid"}, "pg_user": {"usename", "usesysid"}, "pg_shadow": {"usename", "usesysid"},
+	"pg_roles": {"rolname", "oid"}, "pg_authid": {"rolname", "oid"}, "pg_user": {"usename", "usesysid"},
+	"pg_shadow": {"usename", "usesysid"},
 }

@@ -52,7 +52,8 @@ var settingOf = func() string {
 }()
 
 // preset are the settings, of these, that no client can change.
-var preset = set("integer_datetimes is_superuser lc_collate lc_ctype max_identifier_length max_index_keys server_encoding server_version server_version_num")
+var preset = set("integer_datetimes is_superuser lc_collate lc_ctype max_identifier_length max_index_keys " +
+	"server_encoding server_version server_version_num")
 
 // settingsView is pg_settings.
 func settingsView() view {
@@ -64,8 +65,12 @@ func settingsView() view {
 		}
 		rows[i] = fmt.Sprintf("(%s, %s, %s)", engine.Literal(s.name), engine.Literal(s.value), engine.Literal(context))
 	}
-	return view{"pg_settings", `SELECT name, setting, NULL::VARCHAR AS unit, CASE context WHEN 'internal' THEN 'Preset Options' ELSE 'Client Connection Defaults' END AS category, '' AS short_desc,
+	return view{
+		"pg_settings",
+		`SELECT name, setting, NULL::VARCHAR AS unit, CASE context WHEN 'internal' THEN 'Preset Options' ELSE 'Client Connection Defaults' END AS category, '' AS short_desc,
 		NULL::VARCHAR AS extra_desc, context, 'string' AS vartype, 'default' AS source, NULL::VARCHAR AS min_val,
 		NULL::VARCHAR AS max_val, NULL::VARCHAR[] AS enumvals, setting AS boot_val, setting AS reset_val, NULL::VARCHAR AS sourcefile,
-		NULL::INTEGER AS sourceline, false AS pending_restart FROM (VALUES ` + strings.Join(rows, ", ") + `) AS s(name, setting, context)`}
+		NULL::INTEGER AS sourceline, false AS pending_restart FROM (VALUES ` + strings.Join(rows, ", ") +
+			`) AS s(name, setting, context)`,
+	}
 }

@@ -80,7 +80,9 @@ var systemViews = []view{
 		SELECT 'spice' AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin,
 			false AS rolreplication, -1 AS rolconnlimit, '********' AS rolpassword, NULL::TIMESTAMPTZ AS rolvaliduntil, false AS rolbypassrls,
 			NULL::VARCHAR[] AS rolconfig, 10::BIGINT AS oid, 1260::BIGINT AS tableoid, 0::BIGINT AS xmin`},
-	{"pg_authid", "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, NULL::VARCHAR AS rolpassword, rolvaliduntil, tableoid, xmin FROM spice.pgcatalog.pg_roles"},
+	{"pg_authid", "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, " +
+		"rolbypassrls, rolconnlimit, NULL::VARCHAR AS rolpassword, rolvaliduntil, tableoid, xmin " +
+		"FROM spice.pgcatalog.pg_roles"},
 	{"pg_user", `
 		SELECT 'spice' AS usename, 10::BIGINT AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl, false AS usebypassrls,
 			'********' AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig`},

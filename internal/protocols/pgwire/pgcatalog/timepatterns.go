@@ -157,7 +157,8 @@ func (r *rewriter) toChar(from, i int) int {
 	comma := commas[0]
 	r.title(from, end, "to_char")
 	if comma+2 != end || !r.kind(comma+1, sqltree.String) {
-		r.replaceSpan(from, end, "error('the pattern of to_char must be a literal; write strftime(t, format) for one that is computed')::VARCHAR")
+		r.replaceSpan(from, end,
+			"error('the pattern of to_char must be a literal; write strftime(t, format) for one that is computed')::VARCHAR")
 		return end + 1
 	}
 	text := unquoted(r.tokens[comma+1].Text(r.sql))
@@ -167,7 +168,9 @@ func (r *rewriter) toChar(from, i int) int {
 		r.replace(from, i, "strftime")
 		return i + 1
 	case !ok:
-		r.replaceSpan(from, end, "error("+engine.Literal("to_char does not serve the pattern "+text+"; write strftime(t, format) for times, or printf and format for numbers")+")::VARCHAR")
+		r.replaceSpan(from, end,
+			"error("+engine.Literal("to_char does not serve the pattern "+text+
+				"; write strftime(t, format) for times, or printf and format for numbers")+")::VARCHAR")
 		return end + 1
 	}
 	r.replace(from, i+1, "list_transform([")
@@ -190,7 +193,8 @@ func (r *rewriter) readTime(from, i int) int {
 	comma, typ := commas[0], timeTypes[name]
 	r.title(from, end, name)
 	if comma+2 != end || !r.kind(comma+1, sqltree.String) {
-		r.replaceSpan(from, end, "error('the pattern of "+name+" must be a literal; write strptime(text, format) for one that is computed')::"+typ)
+		r.replaceSpan(from, end, "error('the pattern of "+name+
+			" must be a literal; write strptime(text, format) for one that is computed')::"+typ)
 		return end + 1
 	}
 	text := unquoted(r.tokens[comma+1].Text(r.sql))
@@ -199,7 +203,8 @@ func (r *rewriter) readTime(from, i int) int {
 	case strings.Contains(text, "%"):
 		format = text
 	case !ok:
-		r.replaceSpan(from, end, "error("+engine.Literal(name+" does not serve the pattern "+text+"; write strptime(text, format)")+")::"+typ)
+		r.replaceSpan(from, end,
+			"error("+engine.Literal(name+" does not serve the pattern "+text+"; write strptime(text, format)")+")::"+typ)
 		return end + 1
 	}
 	r.replace(from, i+1, "CAST(strptime(")

@@ -40,7 +40,10 @@ var types = []pgType{
 	{1043, 1015, "varchar", "character varying", -1, "S", false, ""},
 	{1082, 1182, "date", "date", 4, "D", false, "DATE"},
 	{1083, 1183, "time", "time without time zone", 8, "D", false, "TIME,TIME_NS"},
-	{1114, 1115, "timestamp", "timestamp without time zone", 8, "D", false, "TIMESTAMP,TIMESTAMP_S,TIMESTAMP_MS,TIMESTAMP_NS"},
+	{
+		1114, 1115, "timestamp", "timestamp without time zone", 8, "D",
+		false, "TIMESTAMP,TIMESTAMP_S,TIMESTAMP_MS,TIMESTAMP_NS",
+	},
 	{1184, 1185, "timestamptz", "timestamp with time zone", 8, "D", true, "TIMESTAMP WITH TIME ZONE"},
 	{1186, 1187, "interval", "interval", 16, "T", true, "INTERVAL"},
 	{1266, 1270, "timetz", "time with time zone", 12, "D", false, "TIME WITH TIME ZONE"},
@@ -99,17 +102,21 @@ func typeMacros() []macro {
 		return fmt.Sprintf(`TRY_CAST(regexp_extract(t, '^DECIMAL\((\d+),(\d+)\)', %d) AS INTEGER)`, group)
 	}
 	return []macro{
-		one("type_oid", "t", "CAST(coalesce(CASE WHEN "+nested+" THEN NULL WHEN suffix(t, ']') THEN "+arrays.String()+"["+head+"] ELSE "+oids.String()+"["+head+"] END, 114) AS BIGINT)"),
-		one("type_modifier", "t", "CASE WHEN "+nested+" THEN -1 ELSE coalesce(("+digits(1)+" << 16) + "+digits(2)+" + 4, -1) END"),
+		one("type_oid", "t", "CAST(coalesce(CASE WHEN "+nested+" THEN NULL WHEN suffix(t, ']') THEN "+arrays.String()+"["+
+			head+"] ELSE "+oids.String()+"["+head+"] END, 114) AS BIGINT)"),
+		one("type_modifier", "t", "CASE WHEN "+nested+" THEN -1 ELSE coalesce(("+digits(1)+" << 16) + "+digits(2)+
+			" + 4, -1) END"),
 		one("format_type", "o, m", "CASE WHEN o IS NULL THEN NULL WHEN m >= 4 AND o IN (1700, 1231) THEN "+modified.String()+
 			"[o::BIGINT] ELSE coalesce("+names.String()+"[o::BIGINT], '???') END"),
-		one("regtype_name", "o", "coalesce(spice.pgcatalog.compat_format_type("+numeral+", NULL), "+named.String()+"["+bare("o::VARCHAR")+"], o::VARCHAR)"),
+		one("regtype_name", "o", "coalesce(spice.pgcatalog.compat_format_type("+numeral+", NULL), "+named.String()+"["+
+			bare("o::VARCHAR")+"], o::VARCHAR)"),
 	}
 }
 
 // joined are the types of which the names of the input and output functions have
 // no underscore: int4in, and date_in.
-var joined = set("bool bytea char name int8 int2 int2vector int4 regproc text oid oidvector float4 float8 unknown bpchar varchar regclass regtype")
+var joined = set("bool bytea char name int8 int2 int2vector int4 regproc text oid oidvector float4 float8 unknown " +
+	"bpchar varchar regclass regtype")
 
 // oneWay are pseudo-types that no one can send or receive.
 var oneWay = set("any trigger anyelement event_trigger")
@@ -128,9 +135,11 @@ func typeTable() string {
 			stem += "_"
 		}
 		rows = append(rows, fmt.Sprintf("(%d, %s, %d, '%s', '%s', %t, 0, %d, %s, %t)",
-			t.oid, engine.Literal(t.name), t.length, kind, t.category, t.preferred, t.array, engine.Literal(stem), !oneWay[t.name]))
+			t.oid, engine.Literal(t.name), t.length, kind, t.category, t.preferred, t.array, engine.Literal(stem),
+			!oneWay[t.name]))
 		if t.array != 0 {
-			rows = append(rows, fmt.Sprintf("(%d, %s, -1, 'b', 'A', false, %d, 0, 'array_', true)", t.array, engine.Literal("_"+t.name), t.oid))
+			rows = append(rows, fmt.Sprintf("(%d, %s, -1, 'b', 'A', false, %d, 0, 'array_', true)", t.array,
+				engine.Literal("_"+t.name), t.oid))
 		}
 	}
 	return `CREATE TABLE spice.pgcatalog.all_types AS SELECT CAST(oid AS BIGINT) AS oid, typname, 11::BIGINT AS typnamespace, 10::BIGINT AS typowner,
@@ -143,7 +152,8 @@ func typeTable() string {
 		CASE WHEN len = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::BIGINT AS typbasetype, -1 AS typtypmod,
 		0 AS typndims, CASE WHEN category = 'S' THEN 100 ELSE 0 END::BIGINT AS typcollation, NULL::VARCHAR AS typdefaultbin,
 		NULL::VARCHAR AS typdefault, NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid, 0::BIGINT AS xmin
-		FROM (VALUES ` + strings.Join(rows, ",\n") + `) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem, sent)`
+		FROM (VALUES ` + strings.Join(rows, ",\n") +
+		`) AS t(oid, typname, len, kind, category, preferred, elem, array_oid, stem, sent)`
 }
 
 // typeView is pg_type.

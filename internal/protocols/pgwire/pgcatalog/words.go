@@ -32,20 +32,28 @@ var (
 	transactions = set("xid xmin xmax transactionid datfrozenxid relfrozenxid relminmxid backend_xid backend_xmin")
 	// renamed are functions that DuckDB has under another name.
 	renamed = map[string]string{
-		"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "jsonb_build_array": "json_array",
-		"json_agg": "json_group_array", "jsonb_agg": "json_group_array", "json_object_agg": "json_group_object", "jsonb_object_agg": "json_group_object",
+		"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array",
+		"jsonb_build_array": "json_array",
+		"json_agg":          "json_group_array", "jsonb_agg": "json_group_array", "json_object_agg": "json_group_object",
+		"jsonb_object_agg": "json_group_object",
 	}
 	// series are functions in FROM whose alias names their one column too.
-	series = set("generate_series generate_subscripts unnest regexp_split_to_table string_to_array pg_indexam_has_property")
+	series = set("generate_series generate_subscripts unnest regexp_split_to_table string_to_array " +
+		"pg_indexam_has_property")
 	// fromWord are the words before a relation, notAlias those that may follow it.
 	fromWord = set("from join only table lateral")
-	notAlias = set("where join left right inner full cross natural on using group order having limit offset union except intersect with as and or window fetch for lateral")
+	notAlias = set("where join left right inner full cross natural on using group order having limit offset " +
+		"union except " +
+		"intersect with as and or window fetch for lateral")
 	// casts to these types become casts to DuckDB's.
 	typeNames = map[string]string{
-		"name": "VARCHAR", "char": `"char"`, "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "aclitem": "VARCHAR", "jsonb": "JSON",
-		"int2vector": "VARCHAR", "oidvector": "VARCHAR", "cstring": "VARCHAR", "unknown": "VARCHAR", "inet": "VARCHAR", "citext": "VARCHAR",
-		"sql_identifier": "VARCHAR", "character_data": "VARCHAR", "cardinal_number": "INTEGER", "yes_or_no": "VARCHAR", "pg_node_tree": "VARCHAR",
-		"regoper": "VARCHAR", "regoperator": "VARCHAR", "regcollation": "VARCHAR", "regconfig": "VARCHAR", "regdictionary": "VARCHAR", // not named
+		"name": "VARCHAR", "char": `"char"`, "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "aclitem": "VARCHAR",
+		"jsonb":      "JSON",
+		"int2vector": "VARCHAR", "oidvector": "VARCHAR", "cstring": "VARCHAR", "unknown": "VARCHAR", "inet": "VARCHAR",
+		"citext":         "VARCHAR",
+		"sql_identifier": "VARCHAR", "character_data": "VARCHAR", "cardinal_number": "INTEGER", "yes_or_no": "VARCHAR",
+		"pg_node_tree": "VARCHAR",
+		"regoper":      "VARCHAR", "regoperator": "VARCHAR", "regcollation": "VARCHAR", "regconfig": "VARCHAR", "regdictionary": "VARCHAR", // not named
 	}
 	// collations that compare as DuckDB does.
 	collations = set("default c posix ucs_basic")
@@ -67,7 +75,8 @@ func set(words string) map[string]bool {
 }
 
 // helpers are macros that only Rewrite writes.
-var helpers = set("age array_length encode format substring type_oid type_modifier pattern ipattern array vector regclass_name regtype_name regtype_names to_regtypes regproc_name regnamespace_name regrole_name " +
+var helpers = set("age array_length encode format substring type_oid type_modifier pattern ipattern array vector " +
+	"regclass_name regtype_name regtype_names to_regtypes regproc_name regnamespace_name regrole_name " +
 	"user current_user session_user current_role current_catalog")
 
 func functionNames() map[string]bool {
@@ -89,7 +98,8 @@ func relationNames() map[string]bool {
 }
 
 func triggerWords() map[string]bool {
-	words := set("to_char to_timestamp to_date encode bytea nan user information_schema collate operator jsonb xid inet citext name")
+	words := set("to_char to_timestamp to_date encode bytea nan user information_schema collate operator jsonb " +
+		"xid inet citext name")
 	maps.Copy(words, ours)
 	maps.Copy(words, keywords)
 	for name := range renamed {

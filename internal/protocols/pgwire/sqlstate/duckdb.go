@@ -43,7 +43,10 @@ var rules = []struct{ class, text, state string }{
 	{"Constraint", ``, Constraint},
 	{"TransactionContext", `.*[Cc]onflict`, Serialization},
 	{"Transaction", `.*[Cc]onflict`, Serialization},
-	{"Conversion", `(date|timestamp|time) field value out of range|.*[Dd]ate out of range|.*timestamp .*out of range`, DatetimeOverflow},
+	{
+		"Conversion", `(date|timestamp|time) field value out of range|.*[Dd]ate out of range|.*timestamp .*out of range`,
+		DatetimeOverflow,
+	},
 	{"Conversion", `invalid (date|timestamp|time) field format|Could not convert string '.*' to INTERVAL`, DatetimeFormat},
 	{"Conversion", `Could not convert string ['"][+-]?[0-9]+['"] to |.*out of range|.*[Oo]verflow`, OutOfRange},
 	{"Conversion", `Unimplemented type for cast`, CannotCoerce},
@@ -51,7 +54,10 @@ var rules = []struct{ class, text, state string }{
 	{"Conversion", ``, Text},
 	{"Invalid Input", `Malformed JSON`, Text},
 	{"Invalid Input", `Could not parse string .* according to format`, DatetimeFormat},
-	{"Invalid Input", `.*(regex|missing \)|missing \]|no argument for repetition|invalid (escape|perl|character class))`, RegularExpression},
+	{
+		"Invalid Input", `.*(regex|missing \)|missing \]|no argument for repetition|invalid (escape|perl|character class))`,
+		RegularExpression,
+	},
 	{"Invalid Input", `missing argument to repetition|bad repetition|unexpected \)|trailing \\`, RegularExpression},
 	{"Invalid Input", `More than one row returned by a subquery`, Cardinality},
 	{"Invalid Input", `Invalid UTF8 Codepoint`, Value},
@@ -83,10 +89,16 @@ var rules = []struct{ class, text, state string }{
 	{"Binder", `(ORDER|GROUP BY) term out of range`, InvalidColumnReference},
 	{"Binder", `The specified columns as conflict target|There are no UNIQUE/PRIMARY KEY`, InvalidColumnReference},
 	{"Binder", `Conflict target has to be provided`, Syntax},
-	{"Binder", `.* cannot contain a subquery|(SUBQUERY is|'excluded' qualified columns are) not supported in`, Unsupported},
+	{
+		"Binder", `.* cannot contain a subquery|(SUBQUERY is|'excluded' qualified columns are) not supported in`,
+		Unsupported,
+	},
 	{"Binder", `(LIMIT|OFFSET).* (cannot|must not) be negative`, LimitValue},
 	{"Binder", `Subquery returns [0-9]+ columns|Set operations can only apply|Column name/value mismatch|.*values lists? must all be|.*expected [0-9]+ columns but|STAR expression`, Syntax},
-	{"Binder", `No function matches|Macro .* does not support the supplied arguments|Could not choose a best candidate`, NoFunction},
+	{
+		"Binder", `No function matches|Macro .* does not support the supplied arguments|Could not choose a best candidate`,
+		NoFunction,
+	},
 	{"", `there is no parameter|the statement has [0-9]+ parameters?, got`, UndefinedParameter},
 	{"Binder", `table .* has [0-9]+ columns but [0-9]+ values`, Syntax},
 }

@@ -124,7 +124,8 @@ func decodeBytea(data []byte) (any, error) {
 	if digits, ok := bytes.CutPrefix(data, []byte(`\x`)); ok {
 		out := make([]byte, hex.DecodedLen(len(digits)))
 		if _, err := hex.Decode(out, digits); err != nil {
-			return nil, sqlstate.Errorf(sqlstate.Text, `write \x and pairs of hexadecimal digits`, "the bytes of a bytea are not hexadecimal")
+			return nil, sqlstate.Errorf(sqlstate.Text, `write \x and pairs of hexadecimal digits`,
+				"the bytes of a bytea are not hexadecimal")
 		}
 		return out, nil
 	}
@@ -139,7 +140,8 @@ func decodeBytea(data []byte) (any, error) {
 		default:
 			n, ok := octal(data[i+1:])
 			if !ok {
-				return nil, sqlstate.Errorf(sqlstate.Text, `write \\ or \ and three octal digits`, "a bytea has a backslash by itself")
+				return nil, sqlstate.Errorf(sqlstate.Text, `write \\ or \ and three octal digits`,
+					"a bytea has a backslash by itself")
 			}
 			out = append(out, n)
 			i += 3
@@ -158,7 +160,10 @@ func octal(b []byte) (byte, bool) {
 
 // elementOf are the types of the elements, by the OID of an array.
 var elementOf = func() map[uint32]uint32 {
-	of := map[uint32]uint32{pgtype.OIDArrayOID: pgtype.OIDOID, pgtype.VarcharArrayOID: pgtype.TextOID, pgtype.BPCharArrayOID: pgtype.TextOID, pgtype.JSONBArrayOID: pgtype.JSONOID}
+	of := map[uint32]uint32{
+		pgtype.OIDArrayOID: pgtype.OIDOID, pgtype.VarcharArrayOID: pgtype.TextOID,
+		pgtype.BPCharArrayOID: pgtype.TextOID, pgtype.JSONBArrayOID: pgtype.JSONOID,
+	}
 	for elem, array := range arrays {
 		of[array] = elem
 	}
@@ -194,7 +199,8 @@ func parseArray(elem uint32, s string) (any, error) {
 	return list, nil
 }
 
-var errBounds = sqlstate.Errorf(sqlstate.Unsupported, "", "an array whose first element is not number 1 cannot be a LIST")
+var errBounds = sqlstate.Errorf(sqlstate.Unsupported, "",
+	"an array whose first element is not number 1 cannot be a LIST")
 
 // Limits of arrays.
 const (

@@ -27,7 +27,8 @@ var fixed = map[uint32]int{
 // casts to the type it needs.
 func decodeBinary(oid uint32, data []byte) (any, error) {
 	if want, ok := fixed[oid]; ok && len(data) != want {
-		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary value of the type %d has %d bytes, not %d", oid, want, len(data))
+		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary value of the type %d has %d bytes, not %d", oid,
+			want, len(data))
 	}
 	if elem, ok := elementOf[oid]; ok {
 		return decodeArray(elem, data)
@@ -64,13 +65,15 @@ func decodeBinary(oid uint32, data []byte) (any, error) {
 		return decodeTime(oid, data)
 	}
 	switch oid {
-	case 0, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.JSONOID, pgtype.JSONBOID, pgtype.XMLOID:
+	case 0, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.UnknownOID, pgtype.JSONOID,
+		pgtype.JSONBOID, pgtype.XMLOID:
 		if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 			return nil, sqlstate.Errorf(sqlstate.Binary, "", "the text is not UTF-8, or has a zero byte")
 		}
 		return string(data), nil
 	}
-	return nil, sqlstate.Errorf(sqlstate.Unsupported, "send it as text", "binary values of the type %d are not served", oid)
+	return nil, sqlstate.Errorf(sqlstate.Unsupported, "send it as text",
+		"binary values of the type %d are not served", oid)
 }
 
 // decodeTime reads a date, a time or an interval.
@@ -207,7 +210,8 @@ func decodeArray(elem uint32, data []byte) (any, error) {
 	dimensions := int64(int32(binary.BigEndian.Uint32(data)))
 	own := binary.BigEndian.Uint32(data[8:])
 	if _, nested := elementOf[own]; nested {
-		return nil, sqlstate.Errorf(sqlstate.Binary, "", "a binary array of the type %d has elements of the type %d, which is one of arrays", elem, own)
+		return nil, sqlstate.Errorf(sqlstate.Binary, "",
+			"a binary array of the type %d has elements of the type %d, which is one of arrays", elem, own)
 	}
 	data = data[12:]
 	switch {

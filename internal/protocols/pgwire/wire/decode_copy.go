@@ -97,9 +97,11 @@ func CopyColumns(columns []engine.Column) (input []engine.Column, values []strin
 // copiedTypes are the types of values that are not read as texts.
 var copiedTypes = map[uint32]engine.TypeID{
 	pgtype.BoolOID: engine.Boolean, pgtype.ByteaOID: engine.Blob,
-	pgtype.Int2OID: engine.BigInt, pgtype.Int4OID: engine.BigInt, pgtype.Int8OID: engine.BigInt, pgtype.OIDOID: engine.BigInt,
+	pgtype.Int2OID: engine.BigInt, pgtype.Int4OID: engine.BigInt, pgtype.Int8OID: engine.BigInt,
+	pgtype.OIDOID:    engine.BigInt,
 	pgtype.Float4OID: engine.Double, pgtype.Float8OID: engine.Double,
-	pgtype.DateOID: engine.Date, pgtype.TimeOID: engine.Time, pgtype.TimetzOID: engine.TimeTZ, pgtype.IntervalOID: engine.Interval,
+	pgtype.DateOID: engine.Date, pgtype.TimeOID: engine.Time, pgtype.TimetzOID: engine.TimeTZ,
+	pgtype.IntervalOID:  engine.Interval,
 	pgtype.TimestampOID: engine.Timestamp, pgtype.TimestamptzOID: engine.TimestampTZ,
 }
 
@@ -394,7 +396,8 @@ func (r *copyReader) csvField() ([]byte, error) {
 	for ; r.at < len(r.data) && (inside || !r.ends(r.data[r.at])); r.at++ {
 		c := r.data[r.at]
 		switch {
-		case inside && c == r.from.Escape && r.at+1 < len(r.data) && (r.data[r.at+1] == r.from.Quote || r.data[r.at+1] == r.from.Escape):
+		case inside && c == r.from.Escape && r.at+1 < len(r.data) &&
+			(r.data[r.at+1] == r.from.Quote || r.data[r.at+1] == r.from.Escape):
 			r.at++
 			out = append(out, r.data[r.at])
 		case c == r.from.Quote:

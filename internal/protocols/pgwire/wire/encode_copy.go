@@ -156,7 +156,8 @@ func (to *copying) appendRow(buf []byte, r *Rows, i int) []byte {
 func (to *copying) quoteValue(buf []byte, start int, force bool) []byte {
 	value := buf[start:]
 	special := func(b byte) bool { return b == to.Delimiter || b == to.Quote || b == '\n' || b == '\r' }
-	if !force && string(value) != to.Null && !slices.ContainsFunc(value, special) && (len(to.names) > 1 || string(value) != `\.`) {
+	if !force && string(value) != to.Null && !slices.ContainsFunc(value, special) &&
+		(len(to.names) > 1 || string(value) != `\.`) {
 		return buf
 	}
 	value = slices.Clone(value)

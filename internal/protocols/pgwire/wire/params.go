@@ -48,7 +48,8 @@ const paramSize = 16
 
 // tooLarge is the error for a value that takes too much, before it does.
 func tooLarge() *sqlstate.Error {
-	return sqlstate.Errorf(sqlstate.Limit, "", "a connection can hold %d bytes of parameters and of data of COPY, with 16 or more for each value", MaxValues)
+	return sqlstate.Errorf(sqlstate.Limit, "",
+		"a connection can hold %d bytes of parameters and of data of COPY, with 16 or more for each value", MaxValues)
 }
 
 // Params decodes the parameters of a statement, as the engine takes them: see

@@ -87,7 +87,8 @@ func RowDescription(columns []Column, formats []int16) *pgproto3.RowDescription 
 	fields := make([]pgproto3.FieldDescription, len(columns))
 	for i, c := range columns {
 		fields[i] = pgproto3.FieldDescription{
-			Name: []byte(cmp.Or(c.Title, c.Name)), DataTypeOID: c.Type.OID, DataTypeSize: c.Type.Size, TypeModifier: c.Type.Modifier, Format: formatOf(formats, i),
+			Name: []byte(cmp.Or(c.Title, c.Name)), DataTypeOID: c.Type.OID, DataTypeSize: c.Type.Size,
+			TypeModifier: c.Type.Modifier, Format: formatOf(formats, i),
 		}
 	}
 	return &pgproto3.RowDescription{Fields: fields}

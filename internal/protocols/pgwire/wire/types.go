@@ -106,8 +106,9 @@ func scalar(id engine.TypeID, size int16, text, binary encoder) Type {
 var arrays = map[uint32]uint32{
 	pgtype.BoolOID: pgtype.BoolArrayOID, pgtype.ByteaOID: pgtype.ByteaArrayOID,
 	pgtype.Int2OID: pgtype.Int2ArrayOID, pgtype.Int4OID: pgtype.Int4ArrayOID, pgtype.Int8OID: pgtype.Int8ArrayOID,
-	pgtype.Float4OID: pgtype.Float4ArrayOID, pgtype.Float8OID: pgtype.Float8ArrayOID, pgtype.NumericOID: pgtype.NumericArrayOID,
-	pgtype.TextOID: pgtype.TextArrayOID, pgtype.VarbitOID: pgtype.VarbitArrayOID, pgtype.UUIDOID: pgtype.UUIDArrayOID,
+	pgtype.Float4OID: pgtype.Float4ArrayOID, pgtype.Float8OID: pgtype.Float8ArrayOID,
+	pgtype.NumericOID: pgtype.NumericArrayOID,
+	pgtype.TextOID:    pgtype.TextArrayOID, pgtype.VarbitOID: pgtype.VarbitArrayOID, pgtype.UUIDOID: pgtype.UUIDArrayOID,
 	pgtype.DateOID: pgtype.DateArrayOID, pgtype.TimeOID: pgtype.TimeArrayOID, pgtype.TimetzOID: pgtype.TimetzArrayOID,
 	pgtype.TimestampOID: pgtype.TimestampArrayOID, pgtype.TimestamptzOID: pgtype.TimestamptzArrayOID,
 	pgtype.IntervalOID: pgtype.IntervalArrayOID, pgtype.JSONOID: pgtype.JSONArrayOID,
@@ -115,10 +116,12 @@ var arrays = map[uint32]uint32{
 
 // sqlTypes are the types of the engine for PostgreSQL's; others are texts.
 var sqlTypes = map[uint32]string{
-	pgtype.BoolOID: "BOOLEAN", pgtype.ByteaOID: "BLOB", pgtype.UUIDOID: "UUID", pgtype.JSONOID: "JSON", pgtype.JSONBOID: "JSON",
-	pgtype.Int2OID: "SMALLINT", pgtype.Int4OID: "INTEGER", pgtype.Int8OID: "BIGINT", pgtype.OIDOID: "BIGINT",
-	pgtype.Float4OID: "FLOAT", pgtype.Float8OID: "DOUBLE", pgtype.NumericOID: "DECIMAL", pgtype.BitOID: "BIT", pgtype.VarbitOID: "BIT",
-	pgtype.DateOID: "DATE", pgtype.TimeOID: "TIME", pgtype.TimetzOID: "TIMETZ", pgtype.IntervalOID: "INTERVAL",
+	pgtype.BoolOID: "BOOLEAN", pgtype.ByteaOID: "BLOB", pgtype.UUIDOID: "UUID", pgtype.JSONOID: "JSON",
+	pgtype.JSONBOID: "JSON",
+	pgtype.Int2OID:  "SMALLINT", pgtype.Int4OID: "INTEGER", pgtype.Int8OID: "BIGINT", pgtype.OIDOID: "BIGINT",
+	pgtype.Float4OID: "FLOAT", pgtype.Float8OID: "DOUBLE", pgtype.NumericOID: "DECIMAL", pgtype.BitOID: "BIT",
+	pgtype.VarbitOID: "BIT",
+	pgtype.DateOID:   "DATE", pgtype.TimeOID: "TIME", pgtype.TimetzOID: "TIMETZ", pgtype.IntervalOID: "INTERVAL",
 	pgtype.TimestampOID: "TIMESTAMP", pgtype.TimestamptzOID: "TIMESTAMPTZ",
 }
 

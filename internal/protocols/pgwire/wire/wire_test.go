@@ -23,7 +23,8 @@ func codeOf(err error) string {
 
 func FuzzParameter(f *testing.F) {
 	f.Add(uint32(pgtype.NumericOID), int16(1), []byte{0, 2, 0, 0, 0x40, 0, 0, 2, 0, 12, 0x0d, 0x48})
-	f.Add(uint32(pgtype.Int4ArrayOID), int16(1), []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07"))
+	f.Add(uint32(pgtype.Int4ArrayOID), int16(1),
+		[]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07"))
 	f.Add(uint32(pgtype.TextArrayOID), int16(0), []byte(`{a,"b\"",{NULL}}`))
 	f.Add(uint32(pgtype.ByteaOID), int16(0), []byte(`\x00ff`))
 	f.Add(uint32(pgtype.IntervalOID), int16(1), make([]byte, 16))
@@ -123,8 +124,12 @@ func TestOutOfRange(t *testing.T) {
 		{pgtype.TimetzOID, FormatBinary, binary.BigEndian.AppendUint32(number(0), 86400), "an offset from UTC"},
 		{pgtype.TimestamptzOID, FormatBinary, number(math.MaxInt64 - 1), "is out of range"},
 		{pgtype.IntervalOID, FormatBinary, append(number(math.MaxInt64), "\x7f\xff\xff\xff\x7f\xff\xff\xff"...), "no infinite interval"},
-		{pgtype.TimeArrayOID, FormatBinary, append([]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04\x3b\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x08"), number(-1)...), "are not a time of day"},
-		{pgtype.Int4ArrayOID, FormatBinary, []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x02\xff\xff\xff\xff"), "first element is not number 1"},
+		{pgtype.TimeArrayOID, FormatBinary, append([]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04\x3b\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x08"),
+			number(-1)...), "are not a time of day"},
+		{
+			pgtype.Int4ArrayOID, FormatBinary, []byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x17\x00\x00\x00\x01\x00\x00\x00\x02\xff\xff\xff\xff"),
+			"first element is not number 1",
+		},
 		{pgtype.Int4ArrayOID, FormatText, []byte("[0:1]={1,2}"), "first element is not number 1"},
 		{pgtype.Int4ArrayOID, FormatText, []byte("[1:1][2:3]={{1,2}}"), "first element is not number 1"},
 	} {
@@ -177,7 +182,10 @@ func TestParametersThatGrow(t *testing.T) {
 		"deep NULLs":   {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(half)/4), half, 1, 1, 1, 1, 1)}},
 		"empty arrays": {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(nulls)), nulls, 0)}},
 		"arrays":       {pgtype.Int4ArrayOID, FormatText, [][]byte{[]byte("{{}" + strings.Repeat(",{}", len(large)/3))}},
-		"several":      {pgtype.Int4ArrayOID, FormatBinary, [][]byte{array(uint32(len(half)/5), half[:len(half)/5*4]), array(uint32(len(half)/5), half[:len(half)/5*4])}},
+		"several": {
+			pgtype.Int4ArrayOID, FormatBinary,
+			[][]byte{array(uint32(len(half)/5), half[:len(half)/5*4]), array(uint32(len(half)/5), half[:len(half)/5*4])},
+		},
 	} {
 		_, _, err := Params(slices.Repeat([]uint32{tt.oid}, len(tt.params)), []int16{tt.format}, tt.params)
 		if err == nil || codeOf(err) != sqlstate.Limit {

@@ -147,7 +147,8 @@ func streamed(ctx context.Context, base string) error {
 // manyAgents runs many orchestrations of four specialists, and compares what was counted.
 func manyAgents(ctx context.Context, s *server, provider *chattest.Server) (row, error) {
 	provider.Script(taking(500 * time.Millisecond))
-	const counted = "SELECT sum(chats) AS chats, sum(input_tokens + output_tokens) AS tokens, (SELECT sum(calls) FROM spiced.tool_usage) AS calls FROM spiced.model_usage"
+	const counted = "SELECT sum(chats) AS chats, sum(input_tokens + output_tokens) AS tokens, (SELECT sum(calls) FROM spiced.tool_usage) AS calls FROM " +
+		"spiced.model_usage"
 	before, err := counts(ctx, s, counted)
 	if err != nil {
 		return row{}, err

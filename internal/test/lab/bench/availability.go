@@ -78,7 +78,8 @@ func madeUpPolicy(dir string) (*availability.Policy, error) {
 		for k := i; k < catalogTools; k += expressions {
 			members = append(members, fmt.Sprintf("tool_%d", k))
 		}
-		fmt.Fprintf(&b, "  - { name: set_%d, tools: [%s], available: \"ctx.space_id != null && ctx.space_id != 's%d' && ctx.user_id != 'u%[1]d'\" }\n", i, strings.Join(members, ", "), i)
+		fmt.Fprintf(&b, "  - { name: set_%d, tools: [%s], available: \"ctx.space_id != null && ctx.space_id != 's%d' && ctx.user_id != 'u%[1]d'\" }\n",
+			i, strings.Join(members, ", "), i)
 	}
 	dir = filepath.Join(dir, "availability")
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -161,7 +161,8 @@ func benchStreams(ctx context.Context, e *env) ([]row, error) {
 	return []row{
 		{fmt.Sprintf("chat: %d streams at once: memory over idle", streamCount), fmt.Sprintf("%d MB", (peak-idle)>>20), "≤ 300 MB"},
 		{
-			fmt.Sprintf("chat: %d streams at once, longest stall of %d tokens (straight from the provider: %.0f ms)", streamCount, streamCount*streamTicks, ms(worst(direct))),
+			fmt.Sprintf("chat: %d streams at once, longest stall of %d tokens (straight from the provider: %.0f ms)", streamCount, streamCount*streamTicks,
+				ms(worst(direct))),
 			fmt.Sprintf("%.0f ms", ms(worst(stalls))), "≤ 100 ms",
 		},
 	}, nil

@@ -74,7 +74,11 @@ type table struct {
 }
 
 var (
-	points = table{"points", `SELECT range AS x, random() * 180 - 90 AS lat1, random() * 360 - 180 AS lon1, random() * 180 - 90 AS lat2, random() * 360 - 180 AS lon2 FROM range(%d)`, 10_000_000}
+	points = table{
+		"points",
+		`SELECT range AS x, random() * 180 - 90 AS lat1, random() * 360 - 180 AS lon1, random() * 180 - 90 AS lat2, random() * 360 - 180 AS lon2 FROM range(%d)`,
+		10_000_000,
+	}
 	wide   = table{"wide", `SELECT range AS id, random() AS a, (range * 7) %% 1000003 AS b, 'name of row ' || range AS name, TIMESTAMP '2020-01-01' + to_seconds(range) AS at FROM range(%d)`, 10_000_000}
 	places = table{"places", `SELECT range AS id, 'place ' || range AS name, random() * 180 - 90 AS lat, random() * 360 - 180 AS lon FROM range(%d)`, 10_000}
 )

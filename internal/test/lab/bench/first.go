@@ -40,7 +40,10 @@ func benchFirst(ctx context.Context, e *env) ([]row, error) {
 		times = append(times, took)
 	}
 	return []row{
-		{fmt.Sprintf("a small Spicepod, start of the process to the first tool call's answer, median of %d (worst)", firstRounds), fmt.Sprintf("%d ms (%d ms)", median(times).Milliseconds(), worst(times).Milliseconds()), "≤ 60 ms"},
+		{
+			fmt.Sprintf("a small Spicepod, start of the process to the first tool call's answer, median of %d (worst)", firstRounds),
+			fmt.Sprintf("%d ms (%d ms)", median(times).Milliseconds(), worst(times).Milliseconds()), "≤ 60 ms",
+		},
 		{"the same, idle: resident memory, and that of the worker that a statement started", memory, "≤ 75 MB"},
 	}, nil
 }

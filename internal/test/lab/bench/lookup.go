@@ -121,7 +121,8 @@ func lookupIn(ctx context.Context, e *env, n int) (rows []row, err error) {
 
 // beside compares calls of a tool with the peer's, if there is one.
 func beside(ctx context.Context, s, peer *server, tool, protocol string, callers int, arguments func(int) string) (row, error) {
-	open, openPeer := s.poster("/v1/tools/"+tool+":invoke", jsonHeader, func(i int) string { return `{"args":` + arguments(i) + `}` }), func(context.Context) (caller, error) { return caller{}, nil }
+	open, openPeer := s.poster("/v1/tools/"+tool+":invoke", jsonHeader, func(i int) string { return `{"args":` + arguments(i) + `}` }),
+		func(context.Context) (caller, error) { return caller{}, nil }
 	if peer != nil {
 		openPeer = peer.poster("/api/tool/"+tool+"/invoke", jsonHeader, arguments)
 	}
@@ -160,12 +161,14 @@ func startPeer(ctx context.Context, dir string, rows int) (*server, string, erro
 	}
 	file := filepath.Join(dir, "peer.sqlite")
 	fill := exec.CommandContext(ctx, "sqlite3", file, fmt.Sprintf(`CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER, total REAL, note TEXT);
-		WITH RECURSIVE r(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r WHERE i + 1 < %d) INSERT INTO orders SELECT i, i %% 1000, i * 1.5, 'note ' || i FROM r;`, rows))
+		WITH RECURSIVE r(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM r WHERE i + 1 < %d) INSERT INTO orders SELECT i, i %% 1000, i * 1.5, 'note ' || i FROM r;`,
+		rows))
 	if out, err := fill.CombinedOutput(); err != nil {
 		return nil, "", fmt.Errorf("sqlite3: %w: %s", err, out)
 	}
 	config := filepath.Join(dir, "tools.yaml")
-	text := fmt.Sprintf("sources:\n  db: { kind: sqlite, database: %s }\ntools:\n  find:\n    kind: sqlite-sql\n    source: db\n    description: Finds an order.\n"+
+	text := fmt.Sprintf("sources:\n  db: { kind: sqlite, database: %s }\ntools:\n  find:\n    kind: sqlite-sql\n    source: db\n    description: "+
+		"Finds an order.\n"+
 		"    statement: SELECT id, total, note FROM orders WHERE id = ?\n    parameters: [{ name: k, type: integer, description: The key. }]\n"+
 		"  plus_one:\n    kind: sqlite-sql\n    source: db\n    description: Adds one.\n"+
 		"    statement: SELECT ? + 1 AS result\n    parameters: [{ name: k, type: integer, description: A number. }]\n", file)

@@ -85,9 +85,10 @@ const stdioVariable = "SPICED_BENCH_MCP"
 
 func serveEcho(ctx context.Context) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
-	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
-	})
+	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}},
+		func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
+		})
 	return s.Run(ctx, &mcp.StdioTransport{})
 }
 

@@ -124,7 +124,8 @@ func benchLakes(ctx context.Context, e *env) ([]row, error) {
 	}
 	delta, iceberg := filepath.Join(folder, "delta"), filepath.Join(folder, "lake", "iceberg")
 	roots := fmt.Sprintf("  data_roots: [%q]\n", folder)
-	s, err := e.serveDatasets(ctx, "lakes", roots+fmt.Sprintf("datasets: [{ name: delta, from: %q }, { name: iceberg, from: %q }]\n", "delta_lake:"+delta, "iceberg:"+iceberg))
+	s, err := e.serveDatasets(ctx, "lakes",
+		roots+fmt.Sprintf("datasets: [{ name: delta, from: %q }, { name: iceberg, from: %q }]\n", "delta_lake:"+delta, "iceberg:"+iceberg))
 	if err != nil {
 		return nil, err
 	}

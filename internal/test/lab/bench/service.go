@@ -58,7 +58,8 @@ func compareService(ctx context.Context, e *env, takes time.Duration) (r row, er
 	s, err := e.serve(ctx, pod{
 		name: "service" + takes.String(), runtime: "  query: { timeout: 10m }\n  caching: { sql_results: { enabled: false } }\n",
 		table: table{"numbers", "SELECT range AS i FROM range(%d)", serviceRows},
-		text: fmt.Sprintf("functions:\n  - { name: f, from: %q, signature: { args: [{ name: x, type: int64 }], returns: int64 }, params: { batch_size: %d, batch_concurrency: %d, allowed_endpoint_ranges: [127.0.0.0/8] } }\n",
+		text: fmt.Sprintf("functions:\n  - { name: f, from: %q, signature: { args: [{ name: x, type: int64 }], returns: int64 }, params: { batch_size: "+
+			"%d, batch_concurrency: %d, allowed_endpoint_ranges: [127.0.0.0/8] } }\n",
 			service.URL, serviceBatch, serviceConcurrency),
 	})
 	if err != nil {
@@ -81,7 +82,8 @@ func compareService(ctx context.Context, e *env, takes time.Duration) (r row, er
 		theirs = append(theirs, serviceRows/time.Since(began).Seconds())
 	}
 	return row{
-		fmt.Sprintf("service as a function, %d rows a request, %d requests at once, each of %s (Go's client with the same batches: %.0f rows/s)", serviceBatch, serviceConcurrency, takes, median(theirs)),
+		fmt.Sprintf("service as a function, %d rows a request, %d requests at once, each of %s (Go's client with the same batches: %.0f rows/s)", serviceBatch,
+			serviceConcurrency, takes, median(theirs)),
 		fmt.Sprintf("%.0f rows/s, %.2fx", median(ours), median(ours)/median(theirs)), "0.9x",
 	}, nil
 }

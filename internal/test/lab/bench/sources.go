@@ -68,10 +68,19 @@ func benchSources(ctx context.Context, e *env) ([]row, error) {
 	}
 	defer s.stop()
 	rows, err := compared(ctx, s, peer, []comparison{
-		{"PostgreSQL, 10 million rows: all columns aggregated", "pg", "pg.public.spiced_bench", "SELECT count(*), sum(id), max(customer), sum(amount), max(created) FROM t"},
-		{"PostgreSQL, 10 million rows: a condition without an index", "pg", "pg.public.spiced_bench", "SELECT count(*), sum(amount) FROM t WHERE customer = 'customer 77'"},
+		{
+			"PostgreSQL, 10 million rows: all columns aggregated", "pg", "pg.public.spiced_bench",
+			"SELECT count(*), sum(id), max(customer), sum(amount), max(created) FROM t",
+		},
+		{
+			"PostgreSQL, 10 million rows: a condition without an index", "pg", "pg.public.spiced_bench",
+			"SELECT count(*), sum(amount) FROM t WHERE customer = 'customer 77'",
+		},
 		{"PostgreSQL: a row by key", "pg", "pg.public.spiced_bench", "SELECT customer FROM t WHERE id = 4711"},
-		{"object store, 10 million rows of Parquet: all columns aggregated", "s3", "'s3://lake/rows.parquet'", "SELECT count(*), sum(id), max(customer), sum(amount) FROM t"},
+		{
+			"object store, 10 million rows of Parquet: all columns aggregated", "s3", "'s3://lake/rows.parquet'",
+			"SELECT count(*), sum(id), max(customer), sum(amount) FROM t",
+		},
 		{"object store: one column with a condition", "s3", "'s3://lake/rows.parquet'", "SELECT sum(amount) FROM t WHERE id BETWEEN 5000000 AND 5001000"},
 	})
 	if err != nil {
@@ -89,7 +98,8 @@ func preparePeer(ctx context.Context, peer *sql.DB, connection, extensions, obje
 	for _, sql := range []string{
 		"LOAD '" + filepath.Join(extensions, "postgres_scanner.duckdb_extension") + "'", "LOAD '" + filepath.Join(extensions, "httpfs.duckdb_extension") + "'",
 		"ATTACH '" + connection + "' AS pg (TYPE postgres, READ_ONLY)",
-		"CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET 's', REGION 'us-east-1', ENDPOINT '" + strings.TrimPrefix(objects, "http://") + "', URL_STYLE 'path', USE_SSL false)",
+		"CREATE SECRET (TYPE s3, KEY_ID 'k', SECRET 's', REGION 'us-east-1', ENDPOINT '" + strings.TrimPrefix(objects, "http://") +
+			"', URL_STYLE 'path', USE_SSL false)",
 	} {
 		if _, err := peer.ExecContext(ctx, sql); err != nil {
 			return err
@@ -134,7 +144,9 @@ func newObjects(ctx context.Context, e *env, peer *sql.DB) (*httptest.Server, er
 		return nil, err
 	}
 	file := filepath.Join(dir, "lake", "rows.parquet")
-	if _, err := peer.ExecContext(ctx, fmt.Sprintf("COPY (SELECT i AS id, 'customer ' || i %% 1000 AS customer, (i %% 100000)::DECIMAL(10,2) AS amount FROM range(%d) t(i)) TO '%s' (FORMAT parquet)", sourceRows, file)); err != nil {
+	if _, err := peer.ExecContext(ctx,
+		fmt.Sprintf("COPY (SELECT i AS id, 'customer ' || i %% 1000 AS customer, (i %% 100000)::DECIMAL(10,2) AS amount FROM range(%d) t(i)) TO "+
+			"'%s' (FORMAT parquet)", sourceRows, file)); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(file)

@@ -226,7 +226,8 @@ func startServer(ctx context.Context, binary string, over bool) (*server, error)
 	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(pod), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "serve", dir, "--http", "127.0.0.1:0", "--postgres", "127.0.0.1:0", "--metrics", "", "--watch=false", "--log-level", "info")
+	cmd := exec.CommandContext(ctx, binary, "serve", dir, "--http", "127.0.0.1:0", "--postgres", "127.0.0.1:0", "--metrics", "", "--watch=false",
+		"--log-level", "info")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = startMost
 	pipe, err := cmd.StderrPipe()

@@ -136,7 +136,10 @@ func (g *generator) value(typ string) string {
 	}
 	v := pick(g.rnd, pool)
 	if !large(v) && g.chance(12) { // a nested value
-		v = fmt.Sprintf(pick(g.rnd, []string{"[%s]", "[%s, NULL]", "{'a': %s}", "MAP {1: %s}", "[[%s]]", "[{'a': %s}]", "(%s)::VARIANT", "to_json(%s)", "(%s)::VARCHAR", "array_value(%s)"}), v)
+		v = fmt.Sprintf(pick(g.rnd, []string{
+			"[%s]", "[%s, NULL]", "{'a': %s}", "MAP {1: %s}", "[[%s]]", "[{'a': %s}]", "(%s)::VARIANT", "to_json(%s)",
+			"(%s)::VARCHAR", "array_value(%s)",
+		}), v)
 	}
 	return v
 }
@@ -227,7 +230,8 @@ func (g *generator) columns(args []string) (from string, names []string) {
 			of = append(of, a)
 		}
 	}
-	from = fmt.Sprintf("(VALUES (%s), (%s), (%s)) t(%s)", strings.Join(rows[0], ", "), strings.Join(rows[1], ", "), strings.Join(rows[2], ", "), strings.Join(of, ", "))
+	from = fmt.Sprintf("(VALUES (%s), (%s), (%s)) t(%s)", strings.Join(rows[0], ", "), strings.Join(rows[1], ", "), strings.Join(rows[2], ", "),
+		strings.Join(of, ", "))
 	many := 3
 	if !slices.ContainsFunc(slices.Concat(args, rows[1]), large) && g.chance(3) {
 		many = 1000

@@ -69,7 +69,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "crashfuzz:", err)
 		os.Exit(1)
 	}
-	fmt.Fprintf(os.Stderr, "%d statements of %d functions in %s: %d findings\n", result.statements, result.functions, time.Since(began).Round(time.Second), len(result.findings))
+	fmt.Fprintf(os.Stderr, "%d statements of %d functions in %s: %d findings\n", result.statements, result.functions, time.Since(began).Round(time.Second),
+		len(result.findings))
 	if unlisted := result.unlisted(); len(unlisted) > 0 {
 		fmt.Fprintf(os.Stderr, "crashfuzz: not in internal/sql/engine/unsafe.txt:\n%s", strings.Join(unlisted, ""))
 		os.Exit(1)

@@ -58,7 +58,10 @@ func makeTable(ctx context.Context, dir string) error {
 		return err
 	}
 	defer db.Close()
-	for _, sql := range []string{"ATTACH " + engine.Literal(filepath.Join(dir, "w.db")) + " AS made", "CREATE TABLE made.w AS SELECT 1::BIGINT AS n", "DETACH made"} {
+	for _, sql := range []string{
+		"ATTACH " + engine.Literal(filepath.Join(dir, "w.db")) + " AS made", "CREATE TABLE made.w AS SELECT 1::BIGINT AS n",
+		"DETACH made",
+	} {
 		if err := db.Exec(ctx, sql); err != nil {
 			return err
 		}

@@ -28,40 +28,115 @@ type arg struct {
 // scalars are functions that return a value. Some bodies have the names of columns of
 // the callers for lambdas, aliases and arguments.
 var scalars = []function{
-	{name: "add2", args: []arg{{"x", integer}, {"y", integer}}, returns: integer, body: "x % 100003 + y % 100003", inline: "$1 % 100003 + $2 % 100003", plain: true},
+	{
+		name: "add2", args: []arg{{"x", integer}, {"y", integer}}, returns: integer, body: "x % 100003 + y % 100003", inline: "$1 % 100003 + $2 % 100003",
+		plain: true,
+	},
 	{name: "half", args: []arg{{"x", double}}, returns: double, body: "x * 0.5", inline: "$1 * 0.5", plain: true},
 	{name: "echo", args: []arg{{"s", text}}, returns: text, body: "s || '/' || s -- twice", inline: "$1 || '/' || $1", plain: true},
-	{name: "choose", args: []arg{{"b", boolean}, {"x", integer}, {"y", integer}}, returns: integer, body: "CASE WHEN b THEN x ELSE y END", inline: "CASE WHEN $1 THEN $2 ELSE $3 END", plain: true},
+	{
+		name: "choose", args: []arg{{"b", boolean}, {"x", integer}, {"y", integer}}, returns: integer, body: "CASE WHEN b THEN x ELSE y END",
+		inline: "CASE WHEN $1 THEN $2 ELSE $3 END", plain: true,
+	},
 	{name: "unknown", args: []arg{{"s", text}}, returns: boolean, body: "s IS NULL OR s = ''", inline: "$1 IS NULL OR $1 = ''", plain: true},
 	{name: "later", args: []arg{{"d", date}, {"e", date}}, returns: date, body: "greatest(d, e)", inline: "greatest($1, $2)", plain: true},
 	{name: "earlier", args: []arg{{"t", timestamp}, {"u", timestamp}}, returns: timestamp, body: "least(t, u)", inline: "least($1, $2)", plain: true},
 	{name: "negate", args: []arg{{"n", decimal}}, returns: decimal, body: "-n", inline: "-$1", plain: true},
-	{name: "total", args: []arg{{"l", list}}, returns: integer, body: "list_sum(list_transform(l, lambda e: e % 1000))::BIGINT", inline: "list_sum(list_transform($1, lambda z1: z1 % 1000))::BIGINT", plain: true},
-	{name: "add_all", args: []arg{{"l", list}, {"n", integer}}, returns: list, body: "list_transform(l, lambda e: e % 1000 + n % 1000)", inline: "list_transform($1, lambda z1: z1 % 1000 + $2 % 1000)", plain: true},
+	{
+		name: "total", args: []arg{{"l", list}}, returns: integer, body: "list_sum(list_transform(l, lambda e: e % 1000))::BIGINT",
+		inline: "list_sum(list_transform($1, lambda z1: z1 % 1000))::BIGINT", plain: true,
+	},
+	{
+		name: "add_all", args: []arg{{"l", list}, {"n", integer}}, returns: list, body: "list_transform(l, lambda e: e % 1000 + n % 1000)",
+		inline: "list_transform($1, lambda z1: z1 % 1000 + $2 % 1000)", plain: true,
+	},
 	{name: "over", args: []arg{{"l", list}, {"k", integer}}, returns: list, body: "[x for x in l if x > k]", inline: "[z1 for z1 in $1 if z1 > $2]", plain: true},
-	{name: "weigh", args: []arg{{"l", list}, {"k", integer}}, returns: list, body: "list_transform(l, lambda x, i: x % 1000 * i + k % 1000)", inline: "list_transform($1, lambda z1, z2: z1 % 1000 * z2 + $2 % 1000)", plain: true},
+	{
+		name: "weigh", args: []arg{{"l", list}, {"k", integer}}, returns: list, body: "list_transform(l, lambda x, i: x % 1000 * i + k % 1000)",
+		inline: "list_transform($1, lambda z1, z2: z1 % 1000 * z2 + $2 % 1000)", plain: true,
+	},
 	{name: "pack", args: []arg{{"a", integer}, {"b", text}}, returns: object, body: "{'a': a, 'b': b}", inline: "{'a': $1, 'b': $2}", plain: true},
 	{name: "part", args: []arg{{"o", object}}, returns: text, body: "o.b", inline: "($1).b", plain: true},
-	{name: "nested", args: []arg{{"l", list}, {"s", text}}, returns: text, body: "echo(s) || total(add_all(l, len(s)))", inline: "(CAST($2 || '/' || $2 AS VARCHAR)) || CAST(list_sum(list_transform(list_transform($1, lambda z3: z3 % 1000 + len($2) % 1000), lambda z4: z4 % 1000)) AS BIGINT)", plain: true},
-	{name: "name_of", args: []arg{{"of", integer}}, returns: text, body: "(SELECT max(s) FROM w t WHERE t.id = of)", inline: "(SELECT max(z.s) FROM w z WHERE z.id = $1)"},
-	{name: "name_in", args: []arg{{"key", integer}}, returns: text, body: "(SELECT max(s) FROM r WHERE id = key)", inline: "(SELECT max(z.s) FROM r z WHERE z.id = $1)"},
-	{name: "known", args: []arg{{"key", integer}}, returns: boolean, body: "key IN (SELECT id FROM w WHERE k IS NOT NULL)", inline: "$1 IN (SELECT z.id FROM w z WHERE z.k IS NOT NULL)"},
-	{name: "count_from", args: []arg{{"least", integer}}, returns: integer, body: "(SELECT count(*) FROM m WHERE k >= least)", inline: "(SELECT count(*) FROM m z WHERE z.k >= $1)"},
-	{name: "best", args: []arg{{"key", integer}}, returns: integer, body: "(WITH c AS (SELECT id, k FROM r WHERE id > key) SELECT max(k) FROM c)", inline: "(SELECT max(z.k) FROM r z WHERE z.id > $1)"},
-	{name: "none_of", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(id) FROM e WHERE id >= key)", inline: "(SELECT count(z.id) FROM e z WHERE z.id >= $1)"},
-	{name: "sums", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT sum(id % 1000) FROM p WHERE k <= key)::BIGINT", inline: "(SELECT sum(z.id % 1000) FROM p z WHERE z.k <= $1)::BIGINT"},
-	{name: "ids", args: []arg{{"key", integer}}, returns: list, body: "(SELECT list_transform(list(id ORDER BY id), lambda q: q + 1) FROM m WHERE k = key)", inline: "(SELECT list_transform(list(z.id ORDER BY z.id), lambda z1: z1 + 1) FROM m z WHERE z.k = $1)"},
-	{name: "through", args: []arg{{"key", integer}}, returns: text, body: "coalesce(name_of(key), name_in(key), echo('none'))", inline: "coalesce((SELECT max(z5.s) FROM w z5 WHERE z5.id = $1), (SELECT max(z6.s) FROM r z6 WHERE z6.id = $1), 'none/none')"},
-	{name: "in_view", args: []arg{{"key", integer}}, returns: text, body: "(SELECT max(s) FROM vm WHERE id >= key)", inline: "(SELECT max(z.s) FROM vm z WHERE z.id >= $1)"},
-	{name: "stored", args: []arg{{"least", integer}}, returns: integer, body: "(SELECT sum(id % 1000)::BIGINT FROM va WHERE k >= least) + none_of(least)", inline: "(SELECT sum(z.id % 1000)::BIGINT FROM va z WHERE z.k >= $1) + (SELECT count(z1.id) FROM e z1 WHERE z1.id >= $1)"},
-	{name: "joined", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(*) FROM w JOIN r ON w.id = r.id WHERE r.k > key)", inline: "(SELECT count(*) FROM w z1 JOIN r z2 ON z1.id = z2.id WHERE z2.k > $1)"},
+	{
+		name: "nested", args: []arg{{"l", list}, {"s", text}}, returns: text, body: "echo(s) || total(add_all(l, len(s)))",
+		inline: "(CAST($2 || '/' || $2 AS VARCHAR)) || CAST(list_sum(list_transform(list_transform($1, lambda z3: z3 % 1000 + len($2) % 1000), lambda z4: z4 % " +
+			"1000)) AS BIGINT)", plain: true,
+	},
+	{
+		name: "name_of", args: []arg{{"of", integer}}, returns: text, body: "(SELECT max(s) FROM w t WHERE t.id = of)",
+		inline: "(SELECT max(z.s) FROM w z WHERE z.id = $1)",
+	},
+	{
+		name: "name_in", args: []arg{{"key", integer}}, returns: text, body: "(SELECT max(s) FROM r WHERE id = key)",
+		inline: "(SELECT max(z.s) FROM r z WHERE z.id = $1)",
+	},
+	{
+		name: "known", args: []arg{{"key", integer}}, returns: boolean, body: "key IN (SELECT id FROM w WHERE k IS NOT NULL)",
+		inline: "$1 IN (SELECT z.id FROM w z WHERE z.k IS NOT NULL)",
+	},
+	{
+		name: "count_from", args: []arg{{"least", integer}}, returns: integer, body: "(SELECT count(*) FROM m WHERE k >= least)",
+		inline: "(SELECT count(*) FROM m z WHERE z.k >= $1)",
+	},
+	{
+		name: "best", args: []arg{{"key", integer}}, returns: integer, body: "(WITH c AS (SELECT id, k FROM r WHERE id > key) SELECT max(k) FROM c)",
+		inline: "(SELECT max(z.k) FROM r z WHERE z.id > $1)",
+	},
+	{
+		name: "none_of", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(id) FROM e WHERE id >= key)",
+		inline: "(SELECT count(z.id) FROM e z WHERE z.id >= $1)",
+	},
+	{
+		name: "sums", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT sum(id % 1000) FROM p WHERE k <= key)::BIGINT",
+		inline: "(SELECT sum(z.id % 1000) FROM p z WHERE z.k <= $1)::BIGINT",
+	},
+	{
+		name: "ids", args: []arg{{"key", integer}}, returns: list, body: "(SELECT list_transform(list(id ORDER BY id), lambda q: q + 1) FROM m WHERE k = key)",
+		inline: "(SELECT list_transform(list(z.id ORDER BY z.id), lambda z1: z1 + 1) FROM m z WHERE z.k = $1)",
+	},
+	{
+		name: "through", args: []arg{{"key", integer}}, returns: text, body: "coalesce(name_of(key), name_in(key), echo('none'))",
+		inline: "coalesce((SELECT max(z5.s) FROM w z5 WHERE z5.id = $1), (SELECT max(z6.s) FROM r z6 WHERE z6.id = $1), 'none/none')",
+	},
+	{
+		name: "in_view", args: []arg{{"key", integer}}, returns: text, body: "(SELECT max(s) FROM vm WHERE id >= key)",
+		inline: "(SELECT max(z.s) FROM vm z WHERE z.id >= $1)",
+	},
+	{
+		name: "stored", args: []arg{{"least", integer}}, returns: integer, body: "(SELECT sum(id % 1000)::BIGINT FROM va WHERE k >= least) + none_of(least)",
+		inline: "(SELECT sum(z.id % 1000)::BIGINT FROM va z WHERE z.k >= $1) + (SELECT count(z1.id) FROM e z1 WHERE z1.id >= $1)",
+	},
+	{
+		name: "joined", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(*) FROM w JOIN r ON w.id = r.id WHERE r.k > key)",
+		inline: "(SELECT count(*) FROM w z1 JOIN r z2 ON z1.id = z2.id WHERE z2.k > $1)",
+	},
 	// tool calls have several statements for these, of which trials choose one
-	{name: "named_or", args: []arg{{"key", integer}, {"least", integer}}, returns: text, body: "coalesce((SELECT max(s) FROM w WHERE id = key AND k >= least), 'none of ' || key)", inline: "coalesce((SELECT max(z.s) FROM w z WHERE z.id = $1 AND z.k >= $2), 'none of ' || $1)"},
-	{name: "known_in", args: []arg{{"key", integer}}, returns: boolean, body: "(SELECT max(k) FROM m WHERE id = key AND s <> 'a') IS NOT NULL", inline: "(SELECT max(z.k) FROM m z WHERE z.id = $1 AND z.s <> 'a') IS NOT NULL"},
-	{name: "single", args: []arg{{"key", integer}, {"least", integer}}, returns: text, body: "(SELECT s FROM p WHERE id = key AND k > least)", inline: "(SELECT z.s FROM p z WHERE z.id = $1 AND z.k > $2)"},
-	{name: "of_two", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(b.k) FROM m a LEFT JOIN w b ON b.id = a.k WHERE a.id = key)", inline: "(SELECT count(z2.k) FROM m z1 LEFT JOIN w z2 ON z2.id = z1.k WHERE z1.id = $1)"},
-	{name: "within", args: []arg{{"lo", integer}, {"hi", integer}}, returns: integer, body: "(SELECT count(*) FROM r WHERE id BETWEEN lo AND hi)", inline: "(SELECT count(*) FROM r z WHERE z.id BETWEEN $1 AND $2)"},
-	{name: "largest", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT max(TRY_CAST(s AS BIGINT)) FROM m WHERE id = key AND TRY_CAST(s AS BIGINT) > 0)", inline: "(SELECT max(TRY_CAST(z.s AS BIGINT)) FROM m z WHERE z.id = $1 AND TRY_CAST(z.s AS BIGINT) > 0)"},
+	{
+		name: "named_or", args: []arg{{"key", integer}, {"least", integer}}, returns: text,
+		body:   "coalesce((SELECT max(s) FROM w WHERE id = key AND k >= least), 'none of ' || key)",
+		inline: "coalesce((SELECT max(z.s) FROM w z WHERE z.id = $1 AND z.k >= $2), 'none of ' || $1)",
+	},
+	{
+		name: "known_in", args: []arg{{"key", integer}}, returns: boolean, body: "(SELECT max(k) FROM m WHERE id = key AND s <> 'a') IS NOT NULL",
+		inline: "(SELECT max(z.k) FROM m z WHERE z.id = $1 AND z.s <> 'a') IS NOT NULL",
+	},
+	{
+		name: "single", args: []arg{{"key", integer}, {"least", integer}}, returns: text, body: "(SELECT s FROM p WHERE id = key AND k > least)",
+		inline: "(SELECT z.s FROM p z WHERE z.id = $1 AND z.k > $2)",
+	},
+	{
+		name: "of_two", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(b.k) FROM m a LEFT JOIN w b ON b.id = a.k WHERE a.id = key)",
+		inline: "(SELECT count(z2.k) FROM m z1 LEFT JOIN w z2 ON z2.id = z1.k WHERE z1.id = $1)",
+	},
+	{
+		name: "within", args: []arg{{"lo", integer}, {"hi", integer}}, returns: integer, body: "(SELECT count(*) FROM r WHERE id BETWEEN lo AND hi)",
+		inline: "(SELECT count(*) FROM r z WHERE z.id BETWEEN $1 AND $2)",
+	},
+	{
+		name: "largest", args: []arg{{"key", integer}}, returns: integer,
+		body:   "(SELECT max(TRY_CAST(s AS BIGINT)) FROM m WHERE id = key AND TRY_CAST(s AS BIGINT) > 0)",
+		inline: "(SELECT max(TRY_CAST(z.s AS BIGINT)) FROM m z WHERE z.id = $1 AND TRY_CAST(z.s AS BIGINT) > 0)",
+	},
 }
 
 // tableFunctions return tables. In inline they are derived tables, where args is one
@@ -84,8 +159,9 @@ var tableFunctions = []function{
 	},
 	{
 		name: "stocked", args: []arg{{"key", integer}}, columns: []arg{{"k", integer}, {"who", text}},
-		body:   "SELECT k, s AS who FROM m WHERE id >= (SELECT key FROM args) UNION ALL SELECT k, s FROM vm WHERE k >= (SELECT key FROM args)",
-		inline: "SELECT z.k AS k, z.s AS who FROM m z WHERE z.id >= (SELECT z1.key FROM {args} z1) UNION ALL SELECT z2.k, z2.s FROM vm z2 WHERE z2.k >= (SELECT z3.key FROM {args} z3)",
+		body: "SELECT k, s AS who FROM m WHERE id >= (SELECT key FROM args) UNION ALL SELECT k, s FROM vm WHERE k >= (SELECT key FROM args)",
+		inline: "SELECT z.k AS k, z.s AS who FROM m z WHERE z.id >= (SELECT z1.key FROM {args} z1) UNION ALL SELECT z2.k, z2.s FROM vm z2 WHERE z2.k >= (SELECT " +
+			"z3.key FROM {args} z3)",
 	},
 	{
 		name: "named", args: []arg{{"least", integer}, {"s", text}}, columns: []arg{{"k", integer}, {"who", text}},

@@ -24,7 +24,8 @@ func (p *pod) yaml() string {
 	if isolation == "process" {
 		isolation += ", isolate: all, workers: 2"
 	}
-	fmt.Fprintf(&b, "version: v1\nkind: Spicepod\nname: diff\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 60s, isolation: %s }\n  caching: { sql_results: { enabled: %t } }\n", isolation, p.cache)
+	fmt.Fprintf(&b, "version: v1\nkind: Spicepod\nname: diff\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 60s, isolation: %s }\n  caching: "+
+		"{ sql_results: { enabled: %t } }\n", isolation, p.cache)
 	b.WriteString("datasets:\n")
 	for _, t := range tables {
 		from, params := "duckdb:"+t.name, "params: { duckdb_open: "+t.file+" }"

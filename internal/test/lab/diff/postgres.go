@@ -166,7 +166,8 @@ func (v *versus) yaml() string {
 		isolation += ", isolate: all, workers: 2"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "version: v1\nkind: Spicepod\nname: diff\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 20s, isolation: %s }\n  caching: { sql_results: { enabled: false } }\ndatasets:\n", isolation)
+	fmt.Fprintf(&b, "version: v1\nkind: Spicepod\nname: diff\nruntime:\n  functions: { enabled: true }\n  query: { timeout: 20s, isolation: %s }\n  caching: "+
+		"{ sql_results: { enabled: false } }\ndatasets:\n", isolation)
 	for i, t := range v.catalog.Tables {
 		from := fmt.Sprintf("from: 'duckdb:%s'\n  params: { duckdb_open: %[1]s.duckdb }", t.Name)
 		switch i {
@@ -320,7 +321,10 @@ func (v *versus) connect(ctx context.Context, url string) (*pgconn.PgConn, error
 	if err != nil {
 		return nil, err
 	}
-	statements := []string{"SET client_min_messages = error", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "SET statement_timeout = '2s'", "SET extra_float_digits = 1"}
+	statements := []string{
+		"SET client_min_messages = error", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "SET statement_timeout = '2s'",
+		"SET extra_float_digits = 1",
+	}
 	for _, t := range v.catalog.Tables {
 		statements = append(statements, t.Create(t.Name), t.Insert(t.Name))
 	}

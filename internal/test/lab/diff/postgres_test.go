@@ -46,8 +46,13 @@ func TestDifferencesAreFound(t *testing.T) {
 	v, _ := againstDuckDB(t, 1)
 	integer := []portable.Column{{Kind: portable.Integer}}
 	for _, test := range []struct{ sql, kind, known string }{
-		{"SELECT (WITH w1 (c1) AS (SELECT length(t.s)) SELECT (SELECT count(*) FROM (SELECT c1 AS i FROM w1) AS q WHERE t.s = 'b')) AS c1 FROM (VALUES ('a'), ('b'), ('cc')) AS t (s)", values, "a correlated WITH that a subquery reads"},
-		{"SELECT count(*) AS c1 FROM t1 AS o WHERE (SELECT CASE WHEN o.id > 0 THEN 7 ELSE 9 END) NOT BETWEEN o.d - DATE '2000-01-01' AND 5", values, "NOT BETWEEN of a subquery, or of a call whose body has one"},
+		{"SELECT (WITH w1 (c1) AS (SELECT length(t.s)) SELECT (SELECT count(*) FROM (SELECT c1 AS i FROM w1) AS q WHERE t.s = 'b')) AS c1 FROM (VALUES " +
+			"('a'), ('b'), " +
+			"('cc')) AS t (s)", values, "a correlated WITH that a subquery reads"},
+		{
+			"SELECT count(*) AS c1 FROM t1 AS o WHERE (SELECT CASE WHEN o.id > 0 THEN 7 ELSE 9 END) NOT BETWEEN o.d - DATE '2000-01-01' AND 5", values,
+			"NOT BETWEEN of a subquery, or of a call whose body has one",
+		},
 		{"SELECT 7 / 2 AS c1", values, ""},
 		{"SELECT nosuch(1) AS c1", accepts, ""},
 		{"SELECT CAST(ascii('a') AS bigint) AS c1", "", ""},

@@ -83,7 +83,10 @@ func (s *script) block(variables []string, end int) {
 }
 
 // served are what a file may require.
-var served = []string{"vector_size", "skip_reload", "no_alternative_verify", "json", "icu", "parquet", "core_functions", "notwindows", "notmingw", "no_vector_verification", "no_extension_autoloading", "exact_vector_size", "64bit"}
+var served = []string{
+	"vector_size", "skip_reload", "no_alternative_verify", "json", "icu", "parquet", "core_functions", "notwindows", "notmingw",
+	"no_vector_verification", "no_extension_autoloading", "exact_vector_size", "64bit",
+}
 
 func (s *script) require(words []string) {
 	if len(words) < 2 || !slices.Contains(served, words[1]) {

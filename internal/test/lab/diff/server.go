@@ -33,7 +33,8 @@ type server struct {
 func start(ctx context.Context, program []string, dir string) (*server, error) {
 	s := &server{done: make(chan error, 1), endpoints: map[string]string{}}
 	const anyPort = "127.0.0.1:0"
-	args := append(program[1:len(program):len(program)], "serve", dir, "--http", anyPort, "--metrics", anyPort, "--postgres", anyPort, "--flight", anyPort, "--watch=false")
+	args := append(program[1:len(program):len(program)], "serve", dir, "--http", anyPort, "--metrics", anyPort, "--postgres", anyPort, "--flight", anyPort,
+		"--watch=false")
 	s.cmd = exec.CommandContext(ctx, program[0], args...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := s.cmd.StderrPipe()

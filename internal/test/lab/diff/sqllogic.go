@@ -124,7 +124,10 @@ func (f *files) file(ctx context.Context, path string, s *script) error {
 }
 
 var (
-	reads    = map[string]bool{"select": true, "with": true, "from": true, "values": true, "pivot": true, "unpivot": true, "describe": true, "summarize": true, "table": true, "(": true}
+	reads = map[string]bool{
+		"select": true, "with": true, "from": true, "values": true, "pivot": true, "unpivot": true, "describe": true, "summarize": true,
+		"table": true, "(": true,
+	}
 	harmless = regexp.MustCompile(`(?i)^\s*(pragma\s+(enable_verification|disable_verification|verify_\w+|threads\b)|set\s+(threads|default_null_order)\b)`)
 	// unserved statements change what a session or a catalog is.
 	unserved = regexp.MustCompile(`(?i)^\s*(begin|start|set|reset|pragma|use|attach|detach|load|install|prepare|execute|call|copy|export|import|create\s+(or\s+replace\s+)?(temp|temporary|macro|function|sequence|schema|secret))\b`)

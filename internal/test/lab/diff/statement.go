@@ -175,7 +175,8 @@ func groupSelect(g *generator, size int) (expr, bool) {
 	key := g.expr(pick(g.r, simple), size, s)
 	agg := g.aggregate(size, s)
 	outer := scope{fields: []field{{expr: format("max(%s)", g.expr(integer, size-1, s)), kind: integer}}, plain: true, lambda: true}
-	e := format("SELECT %s AS g, %s AS v, %s AS w FROM %s%s GROUP BY %s", key, agg, g.expr(integer, 1, outer), from, g.where(size, s), pick(g.r, []expr{key, same("g"), same("ALL")}))
+	e := format("SELECT %s AS g, %s AS v, %s AS w FROM %s%s GROUP BY %s", key, agg, g.expr(integer, 1, outer), from, g.where(size, s),
+		pick(g.r, []expr{key, same("g"), same("ALL")}))
 	if g.chance(2) {
 		e = format("%s HAVING %s", e, g.expr(boolean, 1, outer))
 	}
@@ -236,7 +237,8 @@ func subquerySelect(g *generator, size int) (expr, bool) {
 		return format("SELECT %s AS v FROM %s WHERE %s IN (SELECT %s FROM %s WHERE %s)", g.output(size-1, s), from,
 			g.expr(integer, size-1, s), g.expr(integer, size-1, si), inner, g.expr(boolean, size-1, si)), false
 	}
-	sub := format("(SELECT %s FROM %s WHERE %s = %s AND %s)", g.aggregateOf(size-1, si, both), inner, g.expr(integer, 1, si), g.leaf(integer, s), g.expr(boolean, size-1, both))
+	sub := format("(SELECT %s FROM %s WHERE %s = %s AND %s)", g.aggregateOf(size-1, si, both), inner, g.expr(integer, 1, si), g.leaf(integer, s),
+		g.expr(boolean, size-1, both))
 	if g.chance(2) {
 		return format("SELECT %s AS v FROM %s WHERE %s IS NOT NULL", g.output(size-1, s), from, sub), false
 	}
@@ -250,7 +252,8 @@ func lateralSelect(g *generator, size int) (expr, bool) {
 	l := g.name("l")
 	k := pick(g.r, simple)
 	inner := s.with(field{expr: same(l + ".z"), kind: k})
-	return format("SELECT %s AS v, "+l+".z AS w FROM %s, LATERAL (SELECT %s AS z) "+l+"%s", g.expr(pick(g.r, simple), size-1, inner), from, g.expr(k, size, s), g.where(1, inner)), false
+	return format("SELECT %s AS v, "+l+".z AS w FROM %s, LATERAL (SELECT %s AS z) "+l+"%s", g.expr(pick(g.r, simple), size-1, inner), from, g.expr(k, size, s),
+		g.where(1, inner)), false
 }
 
 // tableCall makes a call of a table function.
@@ -296,7 +299,8 @@ func setSelect(g *generator, size int) (expr, bool) {
 	b, sb := g.from(false)
 	k := pick(g.r, simple)
 	op := pick(g.r, []string{"UNION ALL", "UNION", "EXCEPT", "INTERSECT", "UNION BY NAME"})
-	return format("SELECT %s AS v FROM %s%s "+op+" SELECT %s AS v FROM %s%s", g.expr(k, size, sa), a, g.where(size-1, sa), g.expr(k, size, sb), b, g.where(size-1, sb)), false
+	return format("SELECT %s AS v FROM %s%s "+op+" SELECT %s AS v FROM %s%s", g.expr(k, size, sa), a, g.where(size-1, sa), g.expr(k, size, sb),
+		b, g.where(size-1, sb)), false
 }
 
 // cteSelect names its CTE as a table that bodies read.
@@ -305,7 +309,8 @@ func cteSelect(g *generator, size int) (expr, bool) {
 	k := pick(g.r, simple)
 	c := field{expr: same("c.key"), kind: k}
 	inner := scope{fields: []field{c, {expr: same("c.id"), kind: integer}}}
-	e := format("WITH c AS (SELECT %s AS key, %s AS id FROM %s%s) SELECT DISTINCT %s AS v, %s AS w FROM c", g.expr(k, size-1, s), g.expr(integer, size-1, s), from, g.where(1, s),
+	e := format("WITH c AS (SELECT %s AS key, %s AS id FROM %s%s) SELECT DISTINCT %s AS v, %s AS w FROM c", g.expr(k, size-1, s), g.expr(integer, size-1, s),
+		from, g.where(1, s),
 		g.expr(k, size-1, inner), g.expr(integer, size-1, inner))
 	return e, false
 }
