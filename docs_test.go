@@ -1,33 +1,92 @@
 package spiced
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// documentedFile matches the path of a Go file in a document.
-var documentedFile = regexp.MustCompile("`([a-z0-9/_]+\\.go)`")
+var (
+	codeSpan       = regexp.MustCompile("`([^`\n]+)`")
+	documentedPath = regexp.MustCompile(`^[\w./-]*(/[\w.-]+|\.go)$`)
+	documentedName = regexp.MustCompile(`^(?:([a-z]\w*)\.)?([A-Z]\w*[a-z]\w*)(?:\(.*\))?$`)
+)
 
-// TestDocumentedFilesExist checks the files that the documents for contributors
-// name.
-func TestDocumentedFilesExist(t *testing.T) {
-	for _, doc := range []string{"docs/architecture.md", "CONTRIBUTING.md"} {
+// TestDocumentedCodeExists checks the code that the documents for contributors name: the path of
+// a file or folder, from the root or from internal; the base name of a file; and an exported
+// name, with or without its package.
+func TestDocumentedCodeExists(t *testing.T) {
+	bases, names := map[string]bool{}, map[string]bool{}
+	files, err := goFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		bases[path.Base(file)] = true
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range declaredNames(parsed) {
+			names[name], names[parsed.Name.Name+"."+name] = true, true
+		}
+	}
+	exists := func(name string) bool {
+		_, err := os.Stat(name)
+		_, below := os.Stat(path.Join("internal", name))
+		return err == nil || below == nil || bases[name]
+	}
+	for _, doc := range []string{"docs/style.md", "docs/architecture.md", "CONTRIBUTING.md"} {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files := documentedFile.FindAllStringSubmatch(string(text), -1)
-		if len(files) == 0 {
-			t.Errorf("%s names no file", doc)
+		checked := 0
+		for _, span := range codeSpan.FindAllStringSubmatch(string(text), -1) {
+			if documentedPath.MatchString(span[1]) {
+				checked++
+				if !exists(span[1]) {
+					t.Errorf("%s: there is no file or folder %s", doc, span[1])
+				}
+			} else if name := documentedName.FindStringSubmatch(span[1]); name != nil {
+				checked++
+				if !names[strings.TrimPrefix(name[1]+"."+name[2], ".")] {
+					t.Errorf("%s: no package declares %s", doc, span[1])
+				}
+			}
 		}
-		for _, f := range files {
-			if _, err := os.Stat(f[1]); err != nil {
-				t.Errorf("%s: %v", doc, err)
+		if checked == 0 {
+			t.Errorf("%s names no code", doc)
+		}
+	}
+}
+
+// declaredNames returns the names of the functions, methods, types, variables and constants of
+// a file.
+func declaredNames(file *ast.File) (names []string) {
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names = append(names, d.Name.Name)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					names = append(names, spec.Name.Name)
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						names = append(names, name.Name)
+					}
+				}
 			}
 		}
 	}
+	return names
 }
 
 // route matches a route of the HTTP API in a document.
