@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -101,6 +102,15 @@ func TestSQLWritesOverPostgres(t *testing.T) {
 		_, err := c.Exec(t.Context(), sql)
 		if err == nil || !strings.Contains(err.Error(), "42501") {
 			t.Errorf("%s: got %v", sql, err)
+		}
+	}
+	for sql, want := range map[string]string{ // the first is a macro of the prelude
+		"DELETE FROM orders RETURNING array_join([id], ',')": "array_join is refused here",
+		"DELETE FROM orders RETURNING nosuch(id)":            `there is no function "nosuch"`,
+		"DELETE FROM orders RETURNING id.nosuch()":           `there is no function "nosuch"`,
+	} {
+		if _, err := c.Exec(t.Context(), sql); err == nil || !strings.Contains(fmt.Sprintf("%+v", err), want) {
+			t.Errorf("%s: got %+v, want %s", sql, err, want)
 		}
 	}
 	reader := pgxConnect(t, p, readerKey, "sslmode=disable")

@@ -60,8 +60,13 @@ func (db *DB) improveRemote(out *Error, sql string, cat Names) {
 		return
 	}
 	if name := calledAt(sql, out.Offset); name != "" {
-		out.Hint = nearest.Hint(name, append(cat.FunctionNames(), db.builtins.allowed()...), "")
+		out.Hint = db.similarFunction(name, cat)
 	}
+}
+
+// similarFunction returns the hint at a function with a name like that, or "".
+func (db *DB) similarFunction(name string, names Names) string {
+	return nearest.Hint(name, append(names.FunctionNames(), db.builtins.allowed()...), "")
 }
 
 // jsonContains is DuckDB's error about an operator that PostgreSQL has for jsonb.

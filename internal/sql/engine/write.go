@@ -111,6 +111,9 @@ func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 	relocate := func(offset int) int { return judged.Offset(offset, ch.Target.Offset) }
 	st, edits, wrote, err := w.db.examine(ctx, w.c, w.names, query, inPart, nil, w.held)
 	if err == nil {
+		err = w.checkExist(query, st)
+	}
+	if err == nil {
 		err = w.db.CheckCTEs(query, st, w.names)
 	}
 	if err != nil {
@@ -153,6 +156,36 @@ func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 		err = v.judgeSource(w.c, w.cat, ch, table, judged)
 	}
 	return v, err
+}
+
+// checkExist refuses calls of functions that do not exist. Elsewhere DuckDB reports them when it
+// binds the statement; of a write, parts are refused before that, because of what they might
+// compute.
+func (w *writeJudge) checkExist(query string, st *sqltree.Statement) error {
+	for _, call := range st.Calls {
+		switch {
+		case call.Table, isCtx(call), declared(call, w.names) != nil, w.db.builtins.Has(call.Name):
+		case hiddenCall(call, w.names), !w.c.finds(call):
+			e := NewError(errcode.NotFound, w.db.similarFunction(call.Name, w.names), "there is no function %q", call.Name)
+			e.Missing = ObjectFunction
+			return e.at(query, call.Offset)
+		}
+	}
+	return nil
+}
+
+// finds reports whether DuckDB finds the function of a call: a macro, or one that is in no list,
+// such as unlist. The call that it is asked about has no arguments, so that nothing is computed.
+func (c *conn) finds(call sqltree.Call) bool {
+	var path []string
+	for _, name := range []string{call.Catalog, call.Schema, call.Name} {
+		if name != "" {
+			path = append(path, Identifier(name))
+		}
+	}
+	_, err := c.prepare("SELECT "+strings.Join(path, ".")+"()", c.serial, noRevision)
+	var e *duckError
+	return !errors.As(err, &e) || e.subtype != "MISSING_ENTRY"
 }
 
 // moved returns the verdict for a text that contains v's text, or a copy of it;

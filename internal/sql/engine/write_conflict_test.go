@@ -194,3 +194,32 @@ func FuzzConflict(f *testing.F) {
 		}
 	})
 }
+
+// TestOutsideWritesNameMissingFunctions: a call of a function that does not exist is that error in
+// each part of a write to a table that is not DuckDB's, and nothing is written.
+func TestOutsideWritesNameMissingFunctions(t *testing.T) {
+	db, r := outsider(t)
+	const conflict = "INSERT INTO orders VALUES (1, 'a', 2) ON CONFLICT (id) DO UPDATE SET name = "
+	for _, sql := range []string{
+		"DELETE FROM orders RETURNING ^nosuch(id)",
+		"DELETE FROM orders WHERE ^nosuch(id)",
+		"UPDATE orders SET name = ^nosuch(name)",
+		"UPDATE orders SET name = 'x' RETURNING levenshtein(^nosuch(name), name)",
+		"INSERT INTO orders VALUES (^nosuch(1), 'a', 2)",
+		"INSERT INTO orders SELECT ^nosuch(id), 'a', 2 FROM stock",
+		conflict + "^nosuch(orders.name)",
+		conflict + "^nosuch('a')",
+		conflict + "'b' WHERE ^nosuch(orders.name)",
+	} {
+		before, after, _ := strings.Cut(sql, "^")
+		_, err := run(t.Context(), db, Request{SQL: before + after, Write: true, Isolate: true})
+		var e *Error
+		if !errors.As(err, &e) || e.Code != errcode.NotFound || e.Message != `there is no function "nosuch"` ||
+			e.Offset != len(before) {
+			t.Errorf("%s: got %v", sql, err)
+		}
+	}
+	if r.change != nil {
+		t.Errorf("written: %+v", r.change)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 )
@@ -48,6 +49,7 @@ func TestWritesCannotHarmTheParent(t *testing.T) {
 		"DELETE FROM goods RETURNING list_transform([n], lambda x: x * 2)":                                       "list_transform is refused here",
 		"UPDATE goods SET t = 'x' RETURNING t LIKE t": "LIKE with a long or computed pattern " +
 			"is refused here",
+		"DELETE FROM goods RETURNING unlist([n])":     "unlist is refused here",
 		"DELETE FROM goods RETURNING $1":              "DuckDB takes no parameter here",
 		"DELETE FROM goods RETURNING rpad(t, n, 'x')": "rpad of a size that is computed is refused here",
 	} {
@@ -57,6 +59,39 @@ func TestWritesCannotHarmTheParent(t *testing.T) {
 	}
 	if got := w.isolated("SELECT n, t FROM goods", 0); got.JSON != `[{"n":1,"t":"one"},{"n":2,"t":"two"}]` {
 		t.Errorf("afterwards: got %+v", got)
+	}
+}
+
+// TestWritesNameMissingFunctions: a call of a function that does not exist is that error in each
+// part of a write, before what the part would compute.
+func TestWritesNameMissingFunctions(t *testing.T) {
+	w := writes(t)
+	const conflict = "INSERT INTO goods (n, t) VALUES (1, 'x') ON CONFLICT (n) DO UPDATE SET t = "
+	for _, sql := range []string{
+		"DELETE FROM goods RETURNING ^nosuch(n)",
+		"DELETE FROM goods RETURNING *, printf('%d', ^nosuch(n))",
+		"DELETE FROM goods WHERE ^nosuch(n)",
+		"DELETE FROM goods RETURNING main.^nosuch(n)",
+		"UPDATE goods SET t = 'x' RETURNING ^nosuch(goods.n)",
+		"UPDATE goods SET t = ^nosuch(t)",
+		"UPDATE goods SET t = list_transform([t], lambda x: ^nosuch(x))",
+		"INSERT INTO goods (n) VALUES (^nosuch(1))",
+		"INSERT INTO goods (n) SELECT ^nosuch(n) FROM small",
+		"INSERT INTO goods (t) VALUES ('x') RETURNING ^nosuch(t)",
+		conflict + "^nosuch(goods.t)",
+		conflict + "format('{}', ^nosuch(excluded.t))",
+		conflict + "'y' WHERE ^nosuch(goods.t)",
+	} {
+		before, after, _ := strings.Cut(sql, "^")
+		got := w.write(before + after)
+		if got.Err == nil || got.Err.Code != errcode.NotFound || got.Err.Message != `there is no function "nosuch"` ||
+			got.Err.Offset != len(strings.TrimSuffix(before, "main.")) {
+			t.Errorf("%s: got %+v", sql, got)
+		}
+	}
+	const similar = "DELETE FROM goods RETURNING levenshtien(t, t)"
+	if got := w.write(similar); got.Err == nil || got.Err.Hint != `did you mean "levenshtein"?` {
+		t.Errorf("%s: got %+v", similar, got)
 	}
 }
 
