@@ -155,7 +155,7 @@ func (g *guard) failed(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.fault == nil {
-		g.log.Warn("the embedding model fails; tool searches go by words alone until it works", "model", g.model.Name(),
+		g.log.Warn("the embedding model fails; tool search uses keywords only until it is reachable", "model", g.model.Name(),
 			"error", err)
 		g.show(false)
 		g.postpone(err)

@@ -177,9 +177,9 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog,
 	}
 	switch {
 	case errors.Is(err, errComputing):
-		mode, notice = ModeLexical, "the vectors of the tools are still being computed; the search went by words alone"
+		mode, notice = ModeLexical, "the vectors of the tools are still being computed; this search used keywords only"
 	case err != nil:
-		mode, notice = ModeLexical, "the embedding model could not be asked; the search went by words alone"
+		mode, notice = ModeLexical, "the embedding model could not be reached; this search used keywords only"
 	}
 	return query, ix, mode, notice, nil
 }

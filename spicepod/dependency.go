@@ -210,7 +210,7 @@ func inFolder(path, folder string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// real returns a path without symbolic links, as far as it exists.
+// real returns a path without the symbolic links in the part of it that exists.
 func real(path string) string {
 	if found, err := filepath.EvalSymlinks(path); err == nil {
 		return found

@@ -126,7 +126,7 @@ type place struct {
 	complete   bool // false if it is a parent of the path
 }
 
-// find walks to the value at path, or as far as there are values.
+// find walks to the value at path, or to the last one on the way that exists.
 func (x *index) find(path []segment) place {
 	at := place{value: x.root, key: x.root}
 	for i, s := range path {

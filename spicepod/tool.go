@@ -14,7 +14,7 @@ type Embedding struct {
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Files       []any          `yaml:"files" served:"no" instead:"'from: file:PATH' of a GGUF file, in a build with the tag gguf" doc:"Files of a local model."`
-	Datasets    []string       `yaml:"datasets" served:"no" instead:"nothing yet; the 'search' tool ranks by words" doc:"Datasets it embeds."`
+	Datasets    []string       `yaml:"datasets" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Datasets it embeds."`
 }
 
 // Tool is one entry of `tools:`.
@@ -131,7 +131,7 @@ type ToolSearch struct {
 	Keyword          float64       `yaml:"keyword" default:"0.5" min:"0" doc:"Weight of the keyword channel."`
 	Schema           float64       `yaml:"schema" default:"0.1" min:"0" doc:"Weight of the channel of parameter names."`
 	NoGoodMatch      float64       `yaml:"no_good_match" min:"0" doc:"Confidence below which a search is marked no_good_match; 0 means the calibrated value."`
-	EmbeddingTimeout time.Duration `yaml:"embedding_timeout" default:"1s" doc:"How long a search waits for the embedding model before it uses words alone."`
+	EmbeddingTimeout time.Duration `yaml:"embedding_timeout" default:"1s" doc:"How long a search waits for the embedding model before it uses keywords only."`
 }
 
 // ToolCache is `runtime.tools.cache`.

@@ -85,7 +85,7 @@ type NeedsApproval struct {
 type WouldRun struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments" type:"object" doc:"Repaired, and with defaults."`
-	Plan      json.RawMessage `json:"plan,omitempty" type:"object" doc:"What the tool would do, if it says so."`
+	Plan      json.RawMessage `json:"plan,omitempty" type:"object" doc:"What the tool would do, if it has a plan."`
 }
 
 // Fault is one fault of a value.

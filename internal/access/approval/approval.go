@@ -48,7 +48,7 @@ type Approval struct {
 	SpaceID   string          `json:"space_id,omitempty"`
 	Agent     string          `json:"agent,omitempty" doc:"The agent of the runtime that made the call."`
 	Model     string          `json:"model,omitempty" doc:"The model that made the call."`
-	Plan      json.RawMessage `json:"plan,omitempty" type:"object" doc:"What the call would run, if the tool says so."`
+	Plan      json.RawMessage `json:"plan,omitempty" type:"object" doc:"What the call would run, if the tool has a plan."`
 	DecidedBy string          `json:"decided_by,omitempty" doc:"The approver; without keys the user that the request named, or empty."`
 	DecidedAt *time.Time      `json:"decided_at,omitempty"`
 	UsedAt    *time.Time      `json:"used_at,omitempty"`

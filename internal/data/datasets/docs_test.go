@@ -27,7 +27,7 @@ or a connection string, after reading the source ([terminal.md](terminal.md#add-
 `
 
 const connectorsTail = `
-A connector that needs an extension of DuckDB says so below; ` + "`spiced extensions install NAME`" + ` installs it. It
+Where a connector needs an extension of DuckDB, its section names it; ` + "`spiced extensions install NAME`" + ` installs it. It
 is loaded at the start of a Spicepod with such a dataset.
 
 A first load that fails is tried again after 5, 10, 20, 40, 80 and 160 seconds, and then every 5 minutes, where
@@ -68,7 +68,7 @@ func TestDocsOfConnectors(t *testing.T) {
 		"(`sample_size`). Values of local files that are probably meant otherwise are remarked, as warnings of the dataset, with what to set (files of " +
 		"object stores " +
 		"are not judged, because that would fetch them once more: try `from: file:` with a copy of one): a file without rows; numbers with `NA` or its kind, a " +
-		"decimal comma or thousands separators, which are text; whole numbers beyond 64 bits, which lose digits as DOUBLE; dates of which the first two numbers " +
+		"decimal comma or thousands separators, which are text; whole numbers beyond 64 bits, which lose digits as DOUBLE; dates whose first two numbers " +
 		"could be the day or the month; column names that are numbers; and files of a folder that have columns which the first one lacks. A file whose first bytes " +
 		"contradict its format (gzip, Parquet, ZIP, a JSON file with a byte order mark) is refused, and so is a Parquet file with decimals of more than 38 digits.\n")
 	for _, f := range fileformat.Formats() {

@@ -498,7 +498,7 @@ datasets:
 	w.ok("snapshots: {location: store}\ndatasets: [{name: u, from: 'duckdb:u', params: {duckdb_open: x.db}, acceleration: {snapshots: enabled}}]\n")
 	w.written("")
 	if got := w.status("u").Error; !strings.HasPrefix(got,
-		`the snapshot could not be written: column "c" is UNION(a INTEGER), of which a Parquet file does not have all values; cast it in refresh_sql`) {
+		`the snapshot could not be written: column "c" is UNION(a INTEGER), and a Parquet file cannot represent all of its values; cast it in refresh_sql`) {
 		t.Errorf("got %s", got)
 	}
 	w.want("SELECT count(*) FROM u", "1")

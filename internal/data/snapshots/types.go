@@ -47,7 +47,7 @@ var exact = []engine.TypeID{
 	engine.Timestamp, engine.TimestampS, engine.TimestampMS, engine.TimestampNS, engine.TimestampTZ,
 }
 
-// asText are the types of which DuckDB's Parquet files lose digits, months or time zones:
+// asText are the types whose digits, months or time zones DuckDB loses in Parquet files:
 // such a column is written as text.
 var asText = []engine.TypeID{engine.HugeInt, engine.UHugeInt, engine.TimeTZ, engine.Interval}
 
@@ -72,7 +72,7 @@ func describeType(name string, t *engine.Type) (columnType, error) {
 	out, ok := describe(t)
 	if !ok {
 		return out, fault.New("acceleration.snapshots", "cast it in refresh_sql, or declare another type in columns",
-			"column %q is %s, of which a Parquet file does not have all values", name, t)
+			"column %q is %s, and a Parquet file cannot represent all of its values", name, t)
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-// Package exttest finds DuckDB's extensions for tests, which skip, saying so, where they
+// Package exttest finds DuckDB's extensions for tests, which skip where they
 // are not installed.
 package exttest
 
