@@ -24,7 +24,7 @@ const MaxTools = 100_000
 const (
 	ToolSearch = "tool_search"
 	ToolInvoke = "tool_invoke"
-	// ToolDescribe shows the schemas of tools of which a model knows the names.
+	// ToolDescribe shows the schemas of tools whose names a model knows.
 	ToolDescribe = "tool_describe"
 )
 
@@ -53,8 +53,8 @@ type Contents struct {
 	Search           search.Settings
 	// Limits are the defaults for tools without limits.
 	Limits tools.Limits
-	// Pending returns the error of a name of which it is not known yet whether it is a
-	// tool, or nil; nil: all are known.
+	// Pending returns an error for a name that may become a tool once its server has
+	// answered, else nil; nil: all are known.
 	Pending func(name string) *tools.Error
 	// Finding reports whether tools are still being found; nil: no.
 	Finding func() bool

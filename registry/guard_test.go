@@ -21,7 +21,7 @@ func searching(t *testing.T, model *fakeModel) (*registry.Registry, func() (*reg
 }
 
 // A model that fails, at once or by silence, costs a search at most the embedding
-// timeout, once; later searches go by words at once, until a probe succeeds.
+// timeout, once; later searches use keywords at once, until a probe succeeds.
 func TestAModelThatFailsLeavesTheWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		worksFirst bool

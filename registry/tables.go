@@ -80,8 +80,7 @@ func (r reader) sees(name string) bool {
 	return (r.view.Get(name) != nil || r.view.catalog.get(name) == nil) && !r.view.HidesFunction(name)
 }
 
-// seesAgent reports whether a name is not that of an agent of which the caller may not
-// learn.
+// seesAgent reports whether the caller may see a name; only names of agents are hidden.
 func (r reader) seesAgent(name string) bool {
 	def := r.view.catalog.Get(name)
 	return def == nil || def.Source != tools.SourceAgent || r.sees(name)
@@ -95,7 +94,7 @@ func (r reader) agent(name string) any {
 	return textOrNull(name)
 }
 
-// seen are the names of which the caller may learn.
+// seen returns the names that the caller may see.
 func (r reader) seen(names []string) []string {
 	return append([]string{}, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !r.sees(name) })...)
 }

@@ -231,7 +231,7 @@ func decodeInteger(d *json.Decoder, to any) error {
 	return json.Unmarshal(raw, to)
 }
 
-// decodeTexts reads a list of texts, of which none is null, or null.
+// decodeTexts reads null, or a list of texts without a null.
 func decodeTexts(d *json.Decoder, to *[]string) error {
 	var texts []*string
 	if err := d.Decode(&texts); err != nil {

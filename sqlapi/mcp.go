@@ -70,9 +70,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// mcpListens reports whether a message opens the stream of changed lists. The
-// header says so since revision 2026-07-28 of the protocol, in which the server
-// refuses one that says otherwise than the body.
+// mcpListens reports whether a message opens the stream of changed lists. Since revision
+// 2026-07-28 of the protocol a header names the method, and the server refuses a header
+// that differs from the body.
 func mcpListens(r *http.Request) bool {
 	return r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28" && r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }

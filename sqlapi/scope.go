@@ -36,8 +36,7 @@ type named struct {
 	word *string
 }
 
-// callerOf is on whose behalf a request is made, by its headers, as far as its
-// key permits.
+// callerOf returns the caller that the headers of a request name, if its key permits it.
 func callerOf(w http.ResponseWriter, r *http.Request, protocol caller.Protocol) (caller.Caller, error) {
 	s := caller.Caller{
 		RequestID: w.Header().Get(headerRequestID), Protocol: protocol,
@@ -71,7 +70,7 @@ func withCaller(protocol caller.Protocol, h callerHandler) handler {
 	}
 }
 
-// permitted is asked as far as the request's key permits it.
+// permitted returns asked with the rights of the request's key, or an error.
 func permitted(w http.ResponseWriter, asked caller.Caller) (caller.Caller, error) {
 	s, err := principalOf(w).Caller(asked)
 	var denied *auth.DeniedError

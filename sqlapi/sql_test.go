@@ -161,18 +161,18 @@ type busy struct {
 }
 
 func (b busy) Query(context.Context, engine.Request) (*engine.Rows, error) {
-	return nil, &engine.Error{Code: b.code, Message: "the runtime says so"}
+	return nil, &engine.Error{Code: b.code, Message: "the runtime is busy"}
 }
 
 func TestBusyAndShuttingDown(t *testing.T) {
 	f := serveWith(t, func(db query.Engine) query.Engine { return busy{db, errcode.Busy} }, nil)
 	r := f.send("POST", "/v1/sql", "SELECT 1")
-	f.want(r, 429, "says so")
+	f.want(r, 429, "is busy")
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 	f = serveWith(t, func(db query.Engine) query.Engine { return busy{db, errcode.Cancelled} }, nil)
-	f.want(f.send("POST", "/v1/sql", "SELECT 1"), 503, "says so")
+	f.want(f.send("POST", "/v1/sql", "SELECT 1"), 503, "is busy")
 }
 
 const endless = "SELECT range AS x, 'some text to make it long ' || range AS y FROM range(100000000000)"

@@ -90,7 +90,7 @@ const (
 )
 
 // AfterResponse reports whether calls wait for the end of the model's response:
-// because the definition says so, or by default for a destructive tool.
+// because its definition requires it, or by default for a destructive tool.
 func (d *Definition) AfterResponse() bool {
 	return d.Dispatch == DispatchAfterResponse || d.Dispatch == "" && d.Annotations.Destructive
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// TestParseRefusesWhatDecodingDrops has texts of which encoding/json would take a part.
+// TestParseRefusesWhatDecodingDrops has texts that encoding/json would decode in part.
 func TestParseRefusesWhatDecodingDrops(t *testing.T) {
 	var many strings.Builder
 	for i := range 40 {

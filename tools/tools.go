@@ -95,7 +95,7 @@ type Output struct {
 	Content []Content
 	// Rows is the number of rows in Value, if it is a list of rows.
 	Rows *Rows
-	// Version is the [Versioned.DataVersion] of which Value is the result; 0 if it is not
+	// Version is the [Versioned.DataVersion] that Value was computed from; 0 if it is not
 	// known.
 	Version uint64
 	Usage   *Usage   // of an agent; nil: Value has it, or there is none

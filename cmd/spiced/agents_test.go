@@ -219,7 +219,7 @@ func TestFaultsOfSpecialists(t *testing.T) {
 	}
 }
 
-// TestAgentsWorkAtOnce has four tasks of which none can end before all have begun.
+// TestAgentsWorkAtOnce has four tasks; none can end before all have begun.
 func TestAgentsWorkAtOnce(t *testing.T) {
 	t.Parallel()
 	c := startAgents(t)

@@ -203,7 +203,7 @@ func TestApprovalsInStatements(t *testing.T) {
 	p.want(p.do("POST", "/v1/sql", "SELECT guests(1) AS n", append(keyOf("web"), "X-Spiced-Space", "ann")...), 200, `[{"n":1}]`)
 	p.want(p.do("POST", "/v1/sql", "SELECT guests(1) AS n", append(keyOf("web"), "X-Spiced-Space", "guests")...), 400, refused)
 
-	// A statement may make several calls, of which some would have run: tool_invoke is refused.
+	// A statement may make several calls, and some would have run: tool_invoke is refused.
 	p.want(p.do("POST", "/v1/sql", "SELECT tool_invoke('refund', {amount: i}) AS r FROM range(2) t(i)", bob...), 400,
 		"refund requires approval, which a call in a statement cannot ask for")
 	// A call that its arguments do not permit is not asked about.

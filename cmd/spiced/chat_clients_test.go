@@ -84,7 +84,7 @@ func openAITurn(p *program, params openai.ChatCompletionNewParams, stream bool) 
 			return said{}, errors.New("a chunk does not fit")
 		}
 		counted = counted || events.Current().JSON.Usage.Valid()
-		all.Usage = events.Current().Usage // of which the accumulator adds up a part
+		all.Usage = events.Current().Usage // the accumulator adds up a part of it
 	}
 	if events.Err() != nil {
 		return openAIText(&all.ChatCompletion), events.Err()

@@ -191,7 +191,7 @@ func beside(r chattest.Request) chattest.Answer {
 	return chattest.Say(chattest.Text("From ", where, ": It is ", kilometres.FindString(r.Results["call_1"]), " km."), cost)
 }
 
-// dot is a picture, as far as tests are concerned.
+// dot is the picture that tests send.
 var dot = base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n and what follows +/="))
 
 // wantAnswer checks the end of a conversation of so many requests.

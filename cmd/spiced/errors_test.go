@@ -20,7 +20,7 @@ import (
 )
 
 // The Spicepod of most errors: it has small limits, and a dataset that does not load
-// before the test says so.
+// before the test lets it.
 const errorsPod = `version: v1
 kind: Spicepod
 name: errors

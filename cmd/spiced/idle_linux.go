@@ -11,7 +11,7 @@ import (
 )
 
 // releaseStartup returns memory that only the start needed: freed heap, and the pages of
-// the program's code, of which the calls that follow read back a fraction from the page
+// the program's code. The calls that follow read a fraction of them back from the page
 // cache. Code is never written, so that nothing is lost.
 func releaseStartup() {
 	debug.FreeOSMemory()

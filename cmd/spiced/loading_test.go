@@ -23,7 +23,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// source is an HTTP server that answers when the test says so.
+// source is an HTTP server that answers when the test lets it.
 type source struct {
 	*httptest.Server
 	requests atomic.Int32

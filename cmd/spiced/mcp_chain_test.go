@@ -60,7 +60,7 @@ func TestMCPChainFails(t *testing.T) {
 	}
 }
 
-// TestMCPServerComesBack starts without its server, says so, and has its tools
+// TestMCPServerComesBack starts without its server, reports that, and has its tools
 // as soon as the server is there; again after the server was away.
 func TestMCPServerComesBack(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sentConditions are refresh_sqls, of which a part is sent to the other runtime.
+// sentConditions are refresh_sqls with conditions that are sent to the other runtime.
 var sentConditions = []string{
 	"id > 10 AND id <= 50", "id IN (1, 7, 2000) OR kind = 'b'", "kind = 'ä''b'", "kind <> 'b'", "price > 3 AND price < 7", "price >= 2.25",
 	"day BETWEEN '2024-01-05' AND DATE '2024-02-01'", "made > TIMESTAMP '2024-01-01 00:10:00.5'", "made = '2024-01-01 00:10:00'",

@@ -214,7 +214,7 @@ func (p *program) invoke(ctx context.Context, key, tool string, args any) outcom
 var sqlStates = map[string][]errcode.Code{
 	"42601": {errcode.Parse},
 	"42501": {errcode.Refused},
-	"0A000": {errcode.Refused, errcode.Argument}, // PostgreSQL has the statement, the protocol has not; or types that parameters alone would settle
+	"0A000": {errcode.Refused, errcode.Argument}, // the protocol does not serve the statement, or only the parameters would decide types
 	"42P01": {errcode.NotFound, errcode.Argument},
 	"42703": {errcode.NotFound},
 	"42883": {errcode.NotFound, errcode.Argument},

@@ -104,7 +104,7 @@ func TestManyClientsOnEveryProtocol(t *testing.T) {
 	t.Logf("peak   %s", c.peak)
 	t.Logf("after  %s", after)
 	if c.failed.Load() > 0 || c.honest.Load() == 0 || c.left.Load() == 0 {
-		t.Errorf("%d honest queries, of which %d failed; %d results left", c.honest.Load(), c.failed.Load(), c.left.Load())
+		t.Errorf("%d honest queries, %d failed; %d results left", c.honest.Load(), c.failed.Load(), c.left.Load())
 	}
 	if grown := after.minus(before); grown.goroutines > goroutinesLeft || grown.files > filesLeft || grown.heap > heapLeft || grown.resident > residentLeft {
 		t.Errorf("left behind: %s", grown)

@@ -82,7 +82,7 @@ func TestFloodOfOneKey(t *testing.T) {
 			}
 		})
 	}
-	p.eventually("to run 4 endless statements, of which 36 wait", func() bool {
+	p.eventually("to have 4 endless statements that run and 36 that wait", func() bool {
 		return p.metric("spiced_engine_statements_running") == "4" && p.metric("spiced_engine_statements_waiting") == "36"
 	})
 	p.honest(20)
@@ -94,7 +94,7 @@ func TestFloodOfOneKey(t *testing.T) {
 // endlessCount computes until it is cancelled.
 const endlessCount = "SELECT count(*) FROM range(1000000000000) a, range(1000) b"
 
-// honest runs statements, of which none may fail.
+// honest runs statements that must not fail.
 func (p *program) honest(n int) {
 	p.t.Helper()
 	for _, protocol := range p.protocolsFor("honest", honestKey) {

@@ -149,7 +149,7 @@ func TestRemoteChanges(t *testing.T) {
 
 	hq.end()
 	p.eventually("to notice that it is away", func() bool { return !p.call("hq__twice", `{"n":1}`).OK })
-	p.eventually("to say so", func() bool { return p.component("hq").Status == "Error" })
+	p.eventually("to report the error", func() bool { return p.component("hq").Status == "Error" })
 	p.want(p.do("POST", "/v1/tools/hq__twice:invoke", `{"args":{"n":1}}`), 403, `"code":"tool_unavailable"`, `runtime \"hq\" is not available: `)
 	p.wantCall("haversine_km", coordinates, "4129.")
 	start(t, dir, "--http", address)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestMCPResourcesHaveNoHiddenFunctions: as_tool: false hides a function from models, and
-// so from MCP clients; a table function, which is no tool unless it says so, is listed.
+// so from MCP clients; a table function, which is a tool only with as_tool: true, is listed.
 func TestMCPResourcesHaveNoHiddenFunctions(t *testing.T) {
 	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", podHead+`functions:

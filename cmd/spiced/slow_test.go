@@ -15,7 +15,7 @@ import (
 )
 
 // TestStatementsThatDoNotEnd floods the runtime at default settings with statements that
-// run without end, of which some cannot be interrupted, through every protocol. Another
+// run without end, some without a way to interrupt them, through every protocol. Another
 // caller is answered meanwhile, and everyone afterwards.
 func TestStatementsThatDoNotEnd(t *testing.T) {
 	for _, c := range []struct{ name, auth string }{{"without keys", ""}, {"with a key that may read", readerKeys}} {

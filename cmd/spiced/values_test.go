@@ -213,7 +213,7 @@ func valueTypes() []valueType {
 			continue
 		}
 		var back map[string]string
-		if elem.back[viaHTTP] != "" { // base64, and numbers that JSON has not
+		if elem.back[viaHTTP] != "" { // base64, and numbers that JSON cannot represent
 			back = map[string]string{viaHTTP: skipped}
 		}
 		add(elem.typ+"[]", back, func(r *rand.Rand) string { return listOf(r, elem) })

@@ -340,7 +340,7 @@ func testLimits(t *testing.T, isolated bool) {
 	}
 }
 
-// parallel is a body of which several calls are worth running at once.
+// parallel is a body with calls that are worth running at once.
 type parallel struct{ *code }
 
 func (parallel) AtOnce() int { return 3 }

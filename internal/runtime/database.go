@@ -81,7 +81,7 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 const installTime = 2 * time.Minute
 
 // useExtensions adds the extensions that the datasets need, with what they read. One that
-// cannot be installed is missing: the datasets that need it say so.
+// cannot be installed is missing: the datasets that need it report the error.
 func (db *database) useExtensions(ctx context.Context, pod *spicepod.Pod, o *engine.Options) (err error) {
 	for _, name := range extension.Needed(datasets.Extensions(pod)...) {
 		e := extension.Get(name, pod.Runtime.Extensions.Directory)

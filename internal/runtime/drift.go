@@ -44,8 +44,8 @@ func (s *services) failed(g *Generation) func([]engine.Relation, []*engine.Funct
 // missingColumn matches DuckDB's errors about a column that is not there.
 var missingColumn = regexp.MustCompile(`(?:Referenced column|does not have a column named) "([^"]+)"`)
 
-// gone returns an error about a column that one of the datasets had at its load with a
-// hint that says so: its source has other columns now.
+// gone returns an error about a column that one of the datasets had at its load, with
+// the hint that its source has other columns now.
 func gone(read []*datasets.Dataset, e *engine.Error) *engine.Error {
 	match := missingColumn.FindStringSubmatch(e.Message)
 	if match == nil {

@@ -49,8 +49,7 @@ func keyRows() files {
 		"functions:\n" + functions("k") + functions("w")}
 }
 
-// keyConditions are conditions on o, of which some pass below the policy and others must
-// not.
+// keyConditions are conditions on o: some pass below the policy, others must not.
 var keyConditions = []string{
 	"o.id = 3", "3 = o.id", "o.id = -1", "o.id = 9999", "o.id = NULL", "o.id = 3.0", "o.id = 3.4", "o.id = '3'", "o.id = ' 3 '", "o.id = 'x'",
 	"o.id = 3::TINYINT", "o.id = 99999999999", "o.id = 99999999999999999999999999", "o.id = '3'::BIGINT", "o.id = 'x'::BIGINT", "o.id = TRY_CAST('x' AS BIGINT)",

@@ -132,8 +132,8 @@ func textsOf(b *build) *texts {
 	return t
 }
 
-// read returns the datasets that the view or function of a name reads, as far as its text
-// shows, which need not parse: the name of a column counts as well.
+// read returns the datasets whose names are in the text of a view or function. The text need
+// not parse; the name of a column counts as well.
 func (t *texts) read(name string) (list []*datasets.Dataset) {
 	seen := map[string]bool{}
 	var visit func(name string)

@@ -180,8 +180,7 @@ func TestCustomiseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// spicepodTool reads an entry as far as the Spicepod's own checks let it
-// through.
+// spicepodTool reads an entry that may have faults which only package builtin finds.
 func spicepodTool(w *world, yaml string) spicepod.Tool {
 	w.t.Helper()
 	if strings.Contains(yaml, "x y") || strings.Contains(yaml, "builtin:'") {

@@ -2,8 +2,8 @@ package builtin
 
 import "time"
 
-// Limits of a call. Requests beyond a limit are refused, or truncated where the
-// result says so.
+// Limits of a call. Requests beyond a limit are refused, or truncated with a note in
+// the result.
 const (
 	// DefaultRows is the maximum number of rows for a call without a limit.
 	DefaultRows = 1000

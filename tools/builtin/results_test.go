@@ -133,10 +133,10 @@ func TestSQLSaysThatLargeResultsAreStored(t *testing.T) {
 	w := newWorld(t)
 	const words = "FROM ref('r_…')"
 	if strings.Contains(w.tool("sql").Definition().Description, words) {
-		t.Error("it says so without a store")
+		t.Error("the description has it without a store")
 	}
 	w.keeping(spicepod.Results{})
 	if !strings.Contains(w.tool("sql").Definition().Description, words) {
-		t.Error("it does not say so")
+		t.Error("the description does not have it")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
-// TestSay has a schema for each rule. A dialect of which a case says nothing writes it as the
-// one before.
+// TestSay has a schema for each rule. Where a case has no text for a dialect, that dialect writes the schema
+// as the one before.
 func TestSay(t *testing.T) {
 	for name, c := range map[string]struct{ schema, openai, anthropic, subset, lost, faults string }{
 		"plain": {

@@ -90,7 +90,7 @@ func TestDecoratorsContradict(t *testing.T) {
 	}
 }
 
-// TestDecoratorsThatAreComputed are not read, and say so; decorators of other packages are ignored.
+// TestDecoratorsThatAreComputed: they are reported, not read; decorators of other packages are ignored.
 func TestDecoratorsThatAreComputed(t *testing.T) {
 	needsPython(t)
 	for _, c := range []struct{ code, want string }{

@@ -258,8 +258,8 @@ func (l requirements) texts() []string {
 	return list
 }
 
-// conflict returns two specifiers of the requirement that no version satisfies, as far as
-// the numbers in them show; the rest is found by who resolves them.
+// conflict returns two specifiers whose numbers show that no version satisfies both;
+// resolving the requirement finds the other conflicts.
 func (r *requirement) conflict() (one, other string, found bool) {
 	for _, pin := range r.specifiers {
 		exact, ok := strings.CutPrefix(pin, "==")

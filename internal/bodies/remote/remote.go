@@ -179,7 +179,7 @@ func (s *Service) Close() error {
 	return nil
 }
 
-// Call sends the rows of a batch in requests, of which some run at once.
+// Call sends the rows of a batch in requests, some of them at once.
 func (s *Service) Call(ctx context.Context, batch arrow.RecordBatch) (arrow.Array, error) {
 	if int(batch.NumCols()) != len(s.inputs) {
 		return nil, fmt.Errorf("remote function '%s' expected %d args, got %d", s.name, len(s.inputs), batch.NumCols())

@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 )
 
-// What is shown as the isolation is what holds for a worker: the kernel says so.
+// The isolation that is shown is what the kernel reports for a worker.
 func TestIsolationIsMeasured(t *testing.T) {
 	o := options(t)
 	p := newPool(t, o)

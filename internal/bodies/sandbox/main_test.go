@@ -15,7 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
 )
 
-// TestMain is a worker, if the environment says so.
+// TestMain is a worker, if a variable of the environment is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("SPICED_SANDBOX") != "" {
 		fmt.Fprintln(os.Stderr, sandbox.Main())

@@ -1,5 +1,5 @@
 // Package toolcall has functions whose body is a tool: entries of `tools:` with as_sql. Each
-// row is one call, of which up to [Concurrency] run at once.
+// row is one call; up to [Concurrency] run at once.
 //
 //	b, err := toolcall.New(spec, caller)
 //	values, err := b.Call(ctx, batch)

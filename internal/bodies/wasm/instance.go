@@ -55,7 +55,7 @@ func (b *Body) tick(ctx context.Context, stack []uint64) {
 	}
 }
 
-// anonymous is the configuration of instances without a name, of which several may exist.
+// anonymous is the configuration of instances without a name; several may exist.
 // wazero makes a source of random numbers for each instance that has none, though nothing
 // can read it without an import.
 func anonymous() wazero.ModuleConfig {

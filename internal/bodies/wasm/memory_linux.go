@@ -9,8 +9,8 @@ import (
 // pooled reports whether memories are reused by later calls.
 const pooled = true
 
-// reserve returns an address range of zeros, of which only the pages that are written take
-// memory, or nil.
+// reserve returns an address range of zeros, or nil. Only the pages that are written take
+// memory.
 func reserve(size uint64) []byte {
 	region, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)

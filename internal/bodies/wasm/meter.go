@@ -103,7 +103,7 @@ func appended(r *reader, element []byte) []byte {
 	return append(append(out, r.data[r.at:]...), element...)
 }
 
-// vector returns a vector of which each element is rewritten.
+// vector returns a vector with each element rewritten.
 func (m *module) vector(r *reader, f func(out []byte) []byte) []byte {
 	n := r.u32()
 	out := binary.AppendUvarint(nil, uint64(n))

@@ -303,7 +303,7 @@ func (r *reader) u32() uint32 {
 
 func (r *reader) name() string { return string(r.bytes(r.u32())) }
 
-// each calls f for each element of a vector, of which a module has a limited number.
+// each calls f for each element of a vector; a module has a limited number of elements.
 func (r *reader) each(what string, most uint64, f func()) {
 	n := r.u32()
 	r.refuse(tooMany("the module", what, uint64(n), most))

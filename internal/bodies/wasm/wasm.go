@@ -10,7 +10,7 @@
 //   - It is a command with WASI: it reads rows as JSON from its input and writes values to
 //     its output. Its function names a sandbox with `runtime: wasm`.
 //
-// The module may be hostile. It has no imports besides those of WASI, of which it sees its
+// The module may be hostile. Its only imports are those of WASI, which show it its
 // input, its outputs and its secrets; each call has a new instance; memory, time and
 // instructions are bounded; and what it returns is checked before it is used. See
 // docs/decisions/0062.

@@ -63,7 +63,7 @@ func randomCondition(r *rand.Rand, depth int) string {
 }
 
 // TestNarrow: a condition that is sent is met by each row that meets the one of a
-// refresh_sql, and, where it says so, by no other; in whatever time zone the process is.
+// refresh_sql, and, where exact is set, by no other; in whatever time zone the process is.
 func TestNarrow(t *testing.T) {
 	for _, zone := range []string{"UTC", "Asia/Tokyo", "America/New_York"} {
 		t.Run(zone, func(t *testing.T) { testNarrow(t, zone) })

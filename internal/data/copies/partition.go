@@ -18,7 +18,7 @@ const maxPartitions = 16
 
 // OrderBy returns the expressions by which the rows of a copy are ordered, so that DuckDB
 // skips blocks of rows by the values of their columns: those of partition_by. Spice has two
-// functions that DuckDB has not, bucket(n, column) and truncate(n, column), which put many
+// functions that DuckDB does not have, bucket(n, column) and truncate(n, column), which put many
 // values of a column together; here it is the column, whose values are together anyway.
 func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error) {
 	list := t.Acceleration.PartitionBy

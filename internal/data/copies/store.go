@@ -136,7 +136,7 @@ func (s *Store) Restore(ctx context.Context, t *tables.Table, hash string,
 	return v
 }
 
-// Last returns the rows of the last run, of whichever declaration, to append to; nil if
+// Last returns the rows of the last run, even with another declaration, to append to; nil if
 // there are none. Their file stays when they are released.
 func (s *Store) Last(ctx context.Context, t *tables.Table) *tables.Version {
 	k, ok := s.manifest(t)

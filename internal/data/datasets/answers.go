@@ -181,7 +181,7 @@ func (r *requests) forget(q source.Request) {
 	}
 }
 
-// restore finds the requests of which a version of an earlier run has the rows.
+// restore finds the requests whose rows are in a version of an earlier run.
 func (r *requests) restore(ctx context.Context, v *tables.Version, now time.Time) error {
 	rows, err := tables.Texts(ctx, r.m.opts.DB, "SELECT unnest([request_path, request_query, request_body, (epoch_us(max("+
 		source.FetchedColumn+")))::VARCHAR, "+

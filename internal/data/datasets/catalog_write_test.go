@@ -33,8 +33,8 @@ func TestMySQLCatalogWrites(t *testing.T) {
 		`"seen" is no table of the MySQL server`, func() { s.Exec("GRANT INSERT, UPDATE, DELETE ON closed TO reader") })
 }
 
-// catalogWrites writes to the tables items, seen, closed and orders, of which reader may
-// write the first only until grant is called.
+// catalogWrites writes to the tables items, seen, closed and orders; reader may
+// write only the first until grant is called.
 func catalogWrites(t *testing.T, w *world, schema, sections string, value func(string) string, view string, grant func()) {
 	w.clock.hold = true
 	in := strings.NewReplacer("IN.", schema+".", "SCHEMA", schema).Replace

@@ -14,7 +14,7 @@ import (
 
 // A dataset without acceleration reads its source in each statement, and may find other
 // columns there than it was loaded with, a file that cannot be read, or none. Only a load
-// can say so; this file says when one is needed.
+// finds that out; this file decides when one is needed.
 
 const (
 	checkEvery = time.Second     // at most, for a dataset, when statements fail
@@ -69,7 +69,7 @@ func (m *Manager) serving(d *Dataset) (failed string, serves bool) {
 }
 
 // differs reports whether a dataset reads its source in another way than at the last load,
-// of which failed is the error, and then requests a load.
+// whose error is failed, and then requests a load.
 func (m *Manager) differs(ctx context.Context, d *Dataset, failed string) bool {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()

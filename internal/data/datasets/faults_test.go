@@ -174,7 +174,7 @@ func TestThousandPartitions(t *testing.T) {
 }
 
 // TestColumnDropped drops a column of a table while it is served: statements on the column
-// fail and say so, a copy keeps it until its refresh, and a load takes the columns that
+// fail with that reason, a copy keeps it until its refresh, and a load takes the columns that
 // are left.
 func TestColumnDropped(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {

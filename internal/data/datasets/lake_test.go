@@ -63,7 +63,7 @@ var lakes = []struct{ connector, extension, function, log string }{
 }
 
 // TestLakes reads a table with partitions, NULLs, deletes, and columns that were added and
-// renamed, in a folder, of which the name has what a URL must escape.
+// renamed, in a folder whose name has what a URL must escape.
 func TestLakes(t *testing.T) {
 	for _, l := range lakes {
 		t.Run(l.connector, func(t *testing.T) {

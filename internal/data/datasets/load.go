@@ -155,7 +155,7 @@ func (d *Dataset) remarkTime(columns []engine.Column) error {
 	return f
 }
 
-// noteRemarks logs what a refresh has to remark that the version before had not. The load of a
+// noteRemarks logs the remarks of a refresh that the version before did not have. The load of a
 // Spicepod reports those of the first version.
 func noteRemarks(log *slog.Logger, d *Dataset, v *tables.Version) {
 	before := d.Current()

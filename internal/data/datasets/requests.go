@@ -30,7 +30,7 @@ const (
 	answersAtOnce   = 200    // in one publication
 )
 
-// requests are the requests of a dataset of which the copy has the rows.
+// requests are the requests of a dataset whose rows the copy has.
 type requests struct {
 	caching
 	m      *Manager
@@ -45,7 +45,7 @@ type requests struct {
 	next    *batch                                 // of the version that was loaded last; nil: it is served
 }
 
-// request is one of which the copy has the rows, or that runs.
+// request is one whose rows the copy has, or that runs.
 type request struct {
 	at      time.Time // of the rows; zero: there are none
 	failed  time.Time // since then

@@ -30,7 +30,7 @@ func echo(t *testing.T) *site {
 	})
 }
 
-// asking declares a dataset t of which statements choose the requests.
+// asking declares a dataset t whose requests are chosen by statements.
 func asking(url, params string, acceleration ...string) string {
 	text := "datasets:\n- name: t\n  from: " + url +
 		"/v1\n  params: {allowed_request_paths: '/shows/*, /deep/**, /v[1-3]/list', request_query_filters: enabled, " +

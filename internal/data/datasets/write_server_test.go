@@ -12,7 +12,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
-// writesAtOnce has writers that change the same rows of shop, of which no change is lost.
+// writesAtOnce has writers that change the same rows of shop; no change is lost.
 func writesAtOnce(t *testing.T, w *world) {
 	w.mustChange("INSERT INTO shop (id, code) SELECT 1 + range, 'c' || range FROM range(10)")
 	const writers, times = 5, 5

@@ -102,8 +102,8 @@ func (s *Step) progress() Progress {
 	return p
 }
 
-// measured returns the measured percentage, which never falls: a load has several
-// statements, of which the first takes the longest. It returns -1 if it is unknown.
+// measured returns the measured percentage, which never falls: the first of a load's
+// statements takes the longest. It returns -1 if it is unknown.
 func (s *Step) measured() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

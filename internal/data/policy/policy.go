@@ -193,7 +193,7 @@ type rows struct {
 
 // keyed returns the rows with one of the keys of a macro's parameter in a column. DuckDB
 // uses an index for a scan with one condition only, and a TRY keeps those of the filter
-// from the scan. The keys are rows of unnest, of which DuckDB has no statistics: a plan
+// from the scan. The keys are rows of unnest, which has no statistics: a plan
 // does not depend on whether there may be rows with them. A text that is no value of the
 // type fails, as in the condition itself.
 func (v rows) keyed(c tables.Column, kind engine.KeyKind) rows {

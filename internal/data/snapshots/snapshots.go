@@ -13,7 +13,7 @@
 //	<location>/<Spicepod>/<dataset>/<time>-<random>.json      the manifest
 //
 // The manifest is written last: rows without one are no snapshot. It has a checksum of the
-// rows and says of which declaration they are. What is read is not trusted: it is bounded,
+// rows and names the declaration that they were loaded with. What is read is not trusted: it is bounded,
 // compared with its checksum, and SQL is made of names and types only, which are quoted.
 package snapshots
 

@@ -39,7 +39,7 @@ type Version struct {
 	Rows      string               // qualified name of the table of an accelerated version
 	Base      string               // qualified name of the table that writes are bound to; "" if it cannot be written
 	Writer    engine.Writer        // that writes to a table that is not DuckDB's; nil if there is none
-	ReadOnly  error                // why it cannot be written although its declaration says so
+	ReadOnly  error                // why it cannot be written although it is declared writable
 	Written   bool                 // it reads a file that is attached for writing; other processes cannot attach it
 	Changing  bool                 // statements may change what it reads
 	Files     bool                 // it reads the user's files, which may change at any time

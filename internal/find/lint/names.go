@@ -16,7 +16,7 @@ import (
 const minVaried = 5
 
 // similarNames reports names of the same words, in any order and however joined, and
-// names of which one word is a spelling variant.
+// names that differ in the spelling of one word.
 func similarNames(definitions []*tools.Definition) []Finding {
 	same := map[string][]int{} // tools by the variants of their names
 	for i, d := range definitions {

@@ -161,8 +161,8 @@ type pattern struct {
 	phrases             []phrase
 }
 
-// phrase is an expression, and words of which each match contains one: a fast check
-// that mostly suffices.
+// phrase is an expression, and words: each match contains one of them, a fast check that
+// mostly suffices.
 type phrase struct {
 	words []string
 	find  func() *regexp.Regexp // compiles it once it is needed

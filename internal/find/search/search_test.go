@@ -118,7 +118,7 @@ func TestNothingMatches(t *testing.T) {
 	for _, text := range []string{"", " ", "!?", "🙂", "qqqqzzzz", "the of and", "\xff\xfe"} {
 		a := find(index(shop), search.Query{Text: text})
 		if len(a.Hits) != 0 || a.Total != 0 || !a.NoGoodMatch || a.Fallback {
-			t.Errorf("%q: got %+v, want an empty answer that says so", text, a)
+			t.Errorf("%q: got %+v, want an empty answer with a note", text, a)
 		}
 	}
 	if a := index(nil).Search(search.Query{Text: "sql", Limit: 5}); len(a.Hits) != 0 || !a.NoGoodMatch {

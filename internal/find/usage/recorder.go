@@ -31,7 +31,7 @@ type Recorder struct {
 
 // Open loads the files in the folder and starts the goroutine that writes to them,
 // which Close ends. It fails if another process uses the folder. A damaged file is
-// copied to its name with ".damaged" and read as far as possible. If the folder cannot be
+// copied to its name with ".damaged" and read up to the damage. If the folder cannot be
 // used, counts are in memory only; see [Recorder.Fault].
 func Open(o Options) (*Recorder, error) {
 	o, err := o.withDefaults()

@@ -428,7 +428,7 @@ func TestCallersShareARowWhenThereAreTooMany(t *testing.T) {
 	if n := sum(t, r); n != 501 {
 		t.Errorf("%d calls", n)
 	}
-	for i := range 50 { // tools of which there is no bound either
+	for i := range 50 { // the number of tools is not bounded either
 		r.Call(usage.Call{Tool: fmt.Sprint("made-up", i), Caller: "x"})
 		r.Search(usage.Search{Tools: []string{fmt.Sprint("made-up", i)}})
 	}

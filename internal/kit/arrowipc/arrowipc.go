@@ -1,7 +1,7 @@
 // Package arrowipc reads Arrow IPC messages of writers that are not trusted. Arrow's library
 // believes the lengths in them, and panics on some data that is not valid: [Verify] and
 // [VerifyStream] check messages before the library reads them, [Guard] turns its panics into
-// errors, and [Read] returns values of which every offset has been checked.
+// errors, and [Read] returns values whose offsets have all been checked.
 //
 //	columns, err := arrowipc.Read(stream, fields, arrowipc.ReadOptions{Limit: 64 << 20})
 package arrowipc

@@ -177,7 +177,7 @@ func (c column) fixed(bits int) ([]*memory.Buffer, error) {
 	return []*memory.Buffer{memory.NewBufferBytes(b)}, nil
 }
 
-// ranges checks values of which not every bit pattern is one.
+// ranges checks values of types for which some bit patterns are not valid.
 func (c column) ranges(want arrow.DataType, b []byte) error {
 	switch want := want.(type) {
 	case *arrow.Decimal128Type:
@@ -202,7 +202,7 @@ func (c column) ranges(want arrow.DataType, b []byte) error {
 	return nil
 }
 
-// offsets returns the offsets of lists or texts in 32 bits, of which the last is at most end.
+// offsets returns the offsets of lists or texts in 32 bits; the last is at most end.
 func (c column) offsets(end int) ([]byte, error) {
 	b := c.buffer(1)
 	if c.n == 0 {

@@ -46,7 +46,7 @@ var Remote = Rules{Parts: 100_000, Depth: 64}
 // Verify checks the header of an Arrow IPC message before Arrow's reader gets
 // it: that reader believes every length in it and would allocate or recurse to
 // the end of the process. What is found by reading values, it recovers from.
-// It copies each text, of which many may be the same bytes.
+// It copies each text; many may be the same bytes.
 func Verify(header []byte, rules Rules) error {
 	_, err := verifyMessage(header, rules)
 	return err

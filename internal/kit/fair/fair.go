@@ -8,7 +8,7 @@
 // [Queue.Request] asks for a slot without waiting for it.
 //
 // A slot is long once it has been held for 100 ms, and short until then. Slots are
-// never taken back. With S slots, of which H is half (rounded up):
+// never taken back. With S slots, and H half of them (rounded up):
 //
 //   - A free slot goes to the waiting principal that holds the fewest slots in
 //     proportion to its weight; among equals to the one served least recently, then

@@ -81,7 +81,7 @@ func TestOneHoldsAllAndOthersGetIn(t *testing.T) {
 		s.Release()
 		second.Release()
 		if got := q.Stats().Running; got != 6 {
-			t.Errorf("%d run after two releases, of which one was repeated", got)
+			t.Errorf("%d run after a release and its repetition", got)
 		}
 		mustAcquire(t, q, "dan")
 	})

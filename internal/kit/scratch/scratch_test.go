@@ -15,7 +15,7 @@ import (
 
 const child = "SCRATCH_TEST_CHILD"
 
-// TestMain is a process that makes a folder and waits, if the environment says so.
+// TestMain is a process that makes a folder and waits, if a variable of the environment is set.
 func TestMain(m *testing.M) {
 	if os.Getenv(child) == "" {
 		os.Exit(m.Run())

@@ -107,7 +107,7 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// checkFaults delegates tasks, of which every first one breaks.
+// checkFaults delegates tasks; the first attempt of each breaks.
 func checkFaults(t *testing.T, group *team.Team, b breakage, tasks []team.Task) {
 	t.Helper()
 	chats, tokens, rounds := group.Chats.Load(), group.Tokens.Load(), group.Rounds.Load()

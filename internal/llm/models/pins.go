@@ -117,7 +117,7 @@ func (m *Model) sessionOf(r *chat.Request, scope tools.Scope) string {
 }
 
 // pinned returns the tools that a chat offers: those that the session of the request began
-// with, as far as they are there and available to the caller, or else the current ones. gone
+// with that still exist and are available to the caller, or else the current ones. gone
 // says what became of the others.
 func (m *Model) pinned(r *chat.Request, scope tools.Scope) (list []toolloop.Tool, gone func(name string) string) {
 	full, current := m.offered(scope)

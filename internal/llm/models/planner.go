@@ -50,7 +50,7 @@ func (p *plan) planned(w wish, o offer) error {
 // planKey is the key of a model's list among what is rendered of a view.
 type planKey struct{ model *Model }
 
-// plan is the list of the tools for the prompt, as far as the caller sees them; "" in
+// plan is the list of the caller's tools for the prompt; "" in
 // other modes. Callers who see the same get the same text.
 func (m *Model) plan(scope tools.Scope) string {
 	if m.planned == nil {

@@ -128,7 +128,7 @@ func (a *album) unfit(c tools.Content, mediaType string) string {
 		return "this model is not sent images"
 	case base64.StdEncoding.EncodedLen(len(c.Data)) > maxImage:
 		return fmt.Sprintf("an image can have %d bytes", maxImage/4*3)
-	case err != nil && mediaType != "image/webp": // of which the library reads no dimensions
+	case err != nil && mediaType != "image/webp": // the library does not read the dimensions of WebP
 		return "the image is damaged"
 	case config.Width > maxSide || config.Height > maxSide:
 		return fmt.Sprintf("it has %d × %d pixels; a side can have %d", config.Width, config.Height, maxSide)

@@ -14,7 +14,7 @@ import (
 )
 
 // decodeResult decodes the result of a call. Its structured content is a [json.RawMessage], with
-// all digits of its numbers. A content that cannot be read becomes a text that says so.
+// all digits of its numbers. A content that cannot be read becomes a text with the reason.
 func decodeResult(raw json.RawMessage) (*mcp.CallToolResult, error) {
 	var m fields
 	if json.Unmarshal(raw, &m) != nil || m == nil {
@@ -185,7 +185,7 @@ func decodeTool(raw json.RawMessage) (*mcp.Tool, string) {
 	return &t, ""
 }
 
-// schemaOf decodes a schema. Numbers are float64, of which checksums of earlier versions were made,
+// schemaOf decodes a schema. Numbers are float64, which checksums of earlier versions were made of,
 // unless a float64 may not have all their digits; then they are [json.Number].
 func schemaOf(schema json.RawMessage) any {
 	if len(schema) == 0 {

@@ -67,7 +67,7 @@ type maker struct {
 	link  *link
 	id    string              // of this runtime
 	left  map[string][]string // names of tools by fault
-	texts map[string]bool     // tools of which only the texts are approved: see [textChecksum]
+	texts map[string]bool     // tools with approval for their texts only: see [textChecksum]
 }
 
 // Faults of tools.
@@ -176,8 +176,8 @@ func (m *maker) refused(listed []*mcp.Tool, sums map[string]string,
 	return refused
 }
 
-// check compares tools with the approved ones. Those of which an earlier version approved the
-// texts are approved with the highest risk: what they say of it may be new.
+// check compares tools with the approved ones. Those whose texts an earlier version
+// approved are approved with the highest risk: what they say of it may be new.
 func (m *maker) check(listed []*mcp.Tool, sums map[string]string,
 	approved func(dir string) (Approvals, error),
 ) (changed, unknown []string, err error) {

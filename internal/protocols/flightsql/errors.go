@@ -131,7 +131,7 @@ func invalid(format string, args ...any) error {
 	return newStatus(codes.InvalidArgument, fmt.Sprintf(format, args...)).Err()
 }
 
-// unsupported is the error of what Flight SQL has and the server has not.
+// unsupported is the error of parts of Flight SQL that the server does not implement.
 func unsupported(format string, args ...any) error {
 	return newStatus(codes.Unimplemented, fmt.Sprintf(format, args...)).Err()
 }

@@ -49,7 +49,7 @@ const (
 	connWindow    = 1 << 20  // bytes on their way on a connection
 	maxArriving   = 8        // messages at once that arrive from one principal
 	maxErrorText  = 2 << 10  // bytes of a message; clients bound their trailers
-	maxBatchBytes = 3 << 20  // bytes of a message to a client, of which many take 4 MiB
+	maxBatchBytes = 3 << 20  // bytes of a message to a client; many accept 4 MiB
 
 	ticketLife = time.Hour      // from GetFlightInfo to DoGet
 	tokenLife  = 24 * time.Hour // from Handshake on

@@ -291,7 +291,7 @@ func TestListenersTakeNoRoomOfCalls(t *testing.T) {
 	mcpserver.Occupy(f.server, -4095)
 }
 
-// TestListenersOverStdio has two at a time, of which one ends.
+// TestListenersOverStdio has two at a time, and one ends.
 func TestListenersOverStdio(t *testing.T) {
 	f := start(t, mcpserver.Options{}, greet(t))
 	in, toServer := io.Pipe()

@@ -176,7 +176,7 @@ func (l *login) secure(ctx context.Context, direct uint32) error {
 	return nil
 }
 
-// prefixed is a connection of which something was read already.
+// prefixed is a connection with bytes that were read already.
 type prefixed struct {
 	net.Conn
 	head []byte

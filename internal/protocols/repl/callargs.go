@@ -24,7 +24,7 @@ type parameter struct {
 	OneOf []parameter `json:"oneOf"`
 }
 
-// parameters is a tool's schema, as far as it is read here. The server checks the rest.
+// parameters is the part of a tool's schema that is read here. The server checks the rest.
 type parameters struct {
 	Properties map[string]parameter `json:"properties"`
 	Additional any                  `json:"additionalProperties"`

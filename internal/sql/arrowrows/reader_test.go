@@ -237,7 +237,7 @@ func TestTypesOfArrow(t *testing.T) {
 	}
 }
 
-// failing are batches of which the last is an error.
+// failing are batches that end with an error.
 type failing struct {
 	batches []arrow.RecordBatch
 	err     error

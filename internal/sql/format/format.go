@@ -40,7 +40,7 @@ type Writer interface {
 	Begin(columns []engine.Column) error
 	// Write adds the next rows. It may buffer a bounded part of them.
 	Write(chunk *engine.Chunk) error
-	// Flush writes what is buffered, as far as the form allows.
+	// Flush writes what is buffered, if the form allows it.
 	Flush() error
 	// End completes the result. Without it, a result is incomplete except in CSV and
 	// NDJSON, which have no terminator.

@@ -242,7 +242,7 @@ func (w *worker) explain() *engine.Error {
 	case w.killed():
 		return engine.NewError(errcode.Execution, "", "the worker was killed")
 	case w.stderr.short, w.opts.Memory > 0 && peakMemory(w.cmd.ProcessState) >= duckdbShare(w.opts.Memory):
-		// Where memory is short, DuckDB may fault in another of its threads before it says so.
+		// Where memory is short, DuckDB may fault in another of its threads before it reports the error.
 		return w.noMemory()
 	case status.Signaled() && status.Signal() == syscall.SIGKILL:
 		return engine.NewError(errcode.Limit, "",

@@ -75,8 +75,8 @@ type Summary struct {
 // the first ten rows and statistics of the columns.
 //
 // shown are the first rows as JSON objects. When the result is too large to be
-// stored, or takes too long to read, the summary is these rows and a note that
-// says so. The error is the statement's own, an [*engine.Error].
+// stored, or takes too long to read, the summary is these rows and a note
+// with the reason. The error is the statement's own, an [*engine.Error].
 func (s *Store) Save(ctx context.Context, first []*engine.Chunk, rest *engine.Rows,
 	shown []json.RawMessage,
 ) (Summary, error) {

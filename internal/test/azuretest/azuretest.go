@@ -1,5 +1,5 @@
 // Package azuretest starts Azurite for tests, Microsoft's stand-in for Azure Storage, which
-// checks keys and signatures. A test skips, saying so, without it.
+// checks keys and signatures. A test skips without it.
 //
 //	server := azuretest.Start(t)
 //	server.Container("lake")

@@ -1,5 +1,5 @@
 // Package laketest writes tables of Delta Lake and Iceberg for tests, with their own
-// libraries, from the virtual environment of the tests' clients. A test skips, saying so,
+// libraries, from the virtual environment of the tests' clients. A test skips
 // without it.
 //
 //	rows := laketest.Write(t, "delta", filepath.Join(dir, "orders"))

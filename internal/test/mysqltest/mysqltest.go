@@ -1,5 +1,5 @@
 // Package mysqltest starts MariaDB servers for tests, on 127.0.0.1 and with files of their
-// own. A test skips, saying so, where MariaDB is not installed, or package clients skips it.
+// own. A test skips where MariaDB is not installed, or package clients skips it.
 //
 //	server := mysqltest.Start(t)
 //	server.Exec("CREATE TABLE orders (id bigint)", "GRANT SELECT ON test.orders TO reader")

@@ -1,5 +1,5 @@
 // Package pgtest starts PostgreSQL servers for tests, on 127.0.0.1 and with files of their
-// own. A test skips, saying so, where PostgreSQL is not installed, or package clients skips it.
+// own. A test skips where PostgreSQL is not installed, or package clients skips it.
 //
 //	server := pgtest.Start(t)
 //	server.Exec("CREATE TABLE orders (id bigint)", "GRANT SELECT ON orders TO reader")

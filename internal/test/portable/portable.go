@@ -6,8 +6,8 @@
 //	statement := catalog.Statement(portable.Random(rand.New(rand.NewPCG(7, 1))))
 //	smallest := catalog.Shrink(statement, func(s portable.Statement) bool { return differs(s.SQL) })
 //
-// What SQL leaves open does not occur: rows of which LIMIT, DISTINCT ON and window frames
-// depend have a total order, expressions neither fail nor leave their types for any value,
+// What SQL leaves open does not occur: rows that LIMIT, DISTINCT ON and window frames
+// choose from have a total order, expressions neither fail nor leave their types for any value,
 // and sums of floats are exact. What only the dialects differ in does not occur either:
 // division of integers, texts of floats, the default order of NULLs.
 package portable
@@ -150,7 +150,7 @@ func (g *generator) kinds(most int) []Kind {
 	return kinds
 }
 
-// kind chooses a kind; those of which most functions are come most often.
+// kind chooses a kind; those with the most functions come most often.
 func (g *generator) kind() Kind {
 	return choose(g, Integer, Integer, Integer, Text, Text, Boolean, Numeric, Double, Date, Timestamp, Interval)
 }

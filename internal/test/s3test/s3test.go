@@ -1,5 +1,5 @@
 // Package s3test starts S3 servers for tests, which check keys and signatures: moto, from
-// the virtual environment of the tests' clients. A test skips, saying so, without it.
+// the virtual environment of the tests' clients. A test skips without it.
 //
 //	server := s3test.Start(t)
 //	server.Put("lake", "trips/a.csv", "id\n1\n")

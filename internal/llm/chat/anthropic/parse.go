@@ -20,7 +20,7 @@ var known = []string{
 // a Param in Anthropic's style, such as messages.2.content.0.type.
 //
 // Fields without a neutral form, such as thinking and top_k, stay in Extra; so do
-// metadata and output_config, of which other providers get parts.
+// metadata and output_config; other providers get parts of them.
 func ParseRequest(body []byte) (*chat.Request, error) {
 	o, err := wire.Parse(body, "%s.%d")
 	if err != nil {

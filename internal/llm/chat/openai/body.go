@@ -107,8 +107,8 @@ func settings(params map[string]json.RawMessage, s chat.Settings) {
 	}
 }
 
-// tier translates the service tier of Anthropic's Messages, of which package translation
-// lets one through.
+// tier translates the one service tier of Anthropic's Messages that package translation
+// lets through.
 func tier(params map[string]json.RawMessage, r *chat.Request) {
 	if string(r.Extra["service_tier"]) == `"standard_only"` {
 		params["service_tier"] = json.RawMessage(`"default"`)

@@ -89,7 +89,7 @@ func (r *Request) settings(o *wire.Object) {
 	s.Format = nestFormat(r.nested(o, "text", "format"))
 }
 
-// nested returns an object of which one field has a neutral form; the rest of it stays
+// nested returns an object with one field that has a neutral form; the rest of it stays
 // in Extra.
 func (r *Request) nested(o *wire.Object, key, taken string) *wire.Object {
 	inner := o.Object(key)

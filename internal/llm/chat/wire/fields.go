@@ -101,8 +101,8 @@ func (o *Object) remember(name string, inner []*Object) {
 	o.inner[name] = inner
 }
 
-// Objects returns the objects in a list, of which there are at most limit. what is their
-// plural, for the error.
+// Objects returns the objects in a list of at most limit. what is their plural, for the
+// error.
 func (o *Object) Objects(name, what string, limit int) []*Object {
 	if before, ok := o.inner[name+"[]"]; ok && len(before) <= limit {
 		return before

@@ -47,8 +47,8 @@ var keyViews = []view{
 		`(SELECT *, unnest(members) AS member, generate_subscripts(members, 1) AS ordinal FROM spice.pgcatalog.declared_keys) AS k`),
 }
 
-// keyView is a view with the columns of a catalog (see [empty]), of which some have
-// values.
+// keyView is a view with the columns of a catalog (see [empty]) and values for some of
+// them.
 func keyView(name, columns, values, from string) view {
 	return view{name, "SELECT e.* REPLACE (" + values + ") FROM (SELECT " + nullColumns(columns) + ") AS e, " + from}
 }

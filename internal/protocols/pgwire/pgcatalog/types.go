@@ -113,8 +113,8 @@ func typeMacros() []macro {
 	}
 }
 
-// joined are the types of which the names of the input and output functions have
-// no underscore: int4in, and date_in.
+// joined are the types whose input and output functions have no underscore in their
+// names: int4in, but date_in.
 var joined = set("bool bytea char name int8 int2 int2vector int4 regproc text oid oidvector float4 float8 unknown " +
 	"bpchar varchar regclass regtype")
 

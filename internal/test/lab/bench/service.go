@@ -26,7 +26,7 @@ type serviceRow struct {
 	X int64 `json:"x"`
 }
 
-// benchService computes a column with a service, of which each answer takes a while, and, in
+// benchService computes a column with a service whose answers take a while, and, in
 // turns, sends the same batches at the same concurrency with Go's client.
 func benchService(ctx context.Context, e *env) ([]row, error) {
 	var rows []row

@@ -247,7 +247,7 @@ func (c *cycle) differ(st statement, where string, got result, err error, want r
 	fmt.Fprintf(c.Out, "  DuckDB: %s\n  spiced gave %s\n  DuckDB gave %s\n", st.inline, shown(got, err, want), shown(want, wantErr, got))
 }
 
-// shown is a result, or what it has that another one has not.
+// shown is a result, or the rows that only it has.
 func shown(r result, err error, other result) string {
 	if err != nil {
 		return fmt.Sprintf("an error: %.400s", strings.ReplaceAll(err.Error(), "\n", " "))

@@ -110,7 +110,7 @@ var scalars = []function{
 		name: "joined", args: []arg{{"key", integer}}, returns: integer, body: "(SELECT count(*) FROM w JOIN r ON w.id = r.id WHERE r.k > key)",
 		inline: "(SELECT count(*) FROM w z1 JOIN r z2 ON z1.id = z2.id WHERE z2.k > $1)",
 	},
-	// tool calls have several statements for these, of which trials choose one
+	// tool calls have several statements for these; trials choose one
 	{
 		name: "named_or", args: []arg{{"key", integer}, {"least", integer}}, returns: text,
 		body:   "coalesce((SELECT max(s) FROM w WHERE id = key AND k >= least), 'none of ' || key)",

@@ -72,7 +72,7 @@ type files struct {
 	server  *server
 	pod     string // the file of the Spicepod
 	exports int    // files of tables that were made
-	stale   bool   // spiced has not what plain DuckDB has
+	stale   bool   // spiced does not have what plain DuckDB has
 }
 
 // declare writes the Spicepod: datasets of a file.
