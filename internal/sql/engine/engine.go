@@ -30,7 +30,11 @@
 //   - query, conn, errors, transaction: the life of a statement, on which connection it runs, and
 //     what its caller learns when it fails
 //   - guard, rewrite: what a statement may do, and the text that DuckDB gets
-//   - write, stored: INSERT, UPDATE and DELETE; tables of stored results
+//   - write: INSERT, UPDATE and DELETE. A write is judged (write.go); its rows are computed by a
+//     worker if that is costly (write_computed.go) and written to DuckDB (write_commit.go) or to the
+//     table of another server (write_foreign.go, with ON CONFLICT and the table in files of their
+//     own). What runs is in the files that end in _run.go
+//   - stored: tables of stored results
 //   - bind, types, chunk: parameters, types and rows as DuckDB has them
 //   - native: functions and tables that DuckDB calls in this process
 //   - isolate: statements that run in a worker process

@@ -6,11 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/duckdb/duckdb-go/v2/mapping"
-
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
-	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/sql/dml"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
@@ -280,98 +277,22 @@ func (ch *change) checkColumns(c *conn, cat *Catalog, text, table string) error 
 	return nil
 }
 
-// begin begins a transaction, unless one is open.
-func (p *producer) begin() error {
-	if p.open || p.joined != nil {
-		return nil
-	}
-	p.open = true
-	return p.c.exec("BEGIN TRANSACTION")
+// judgedChange is a change that was judged, with the parse tree of its SELECT and the names that it
+// was judged with.
+type judgedChange struct {
+	dml.Judged
+	tree  *sqltree.Statement
+	names Names
 }
 
-// commit commits a write after everything else, unless its caller has given up or it is a
-// part of a [Transaction], and sends what it returns. DuckDB does not stream such a result: the statement has
-// run to the end. From here on the outcome that the caller learns does not depend on
-// its context.
-func (p *producer) commit() error {
-	p.active = false
-	if !p.rows.claim() {
-		return stopped(p.rows.ctx, p.rows.limits)
-	}
-	chunks, err := p.returned()
-	if err == nil && p.joined == nil {
-		err = p.db.commits.run(func() error { return p.conclude("COMMIT") })
-	}
+func (j *judgedChange) assembler() *dml.Assembler { return &dml.Assembler{Judged: &j.Judged} }
+
+// judgeNumbered judges a change with its parameters ? as $1, $2, …: its parts run apart.
+func (w *writeJudge) judgeNumbered(ctx context.Context, text string, numbers []sqltree.Edit) (*verdict, error) {
+	numbered, back := sqltree.Apply(text, numbers)
+	v, err := w.judge(ctx, numbered)
 	if err != nil {
-		destroyAll(chunks)
-		return p.explain(err)
+		return nil, moveError(err, text, back)
 	}
-	if p.joined != nil {
-		p.joined.changed()
-	}
-	p.open, p.rows.written = false, true
-	for _, c := range chunks {
-		p.rows.chunks <- c // does not block: the channel has room
-	}
-	return nil
-}
-
-// returned fetches what a write returns, the number of rows or those of RETURNING. What
-// is over a limit is an error, so that nothing is written.
-func (p *producer) returned() (chunks []*Chunk, err error) {
-	var rows, size int64
-	for raw := mapping.FetchChunk(p.result); raw.Ptr != nil; raw = mapping.FetchChunk(p.result) {
-		if err := checkChunk(raw, p.rows.columns); err != nil {
-			mapping.DestroyDataChunk(&raw)
-			return chunks, err
-		}
-		c := loadChunk(raw, p.rows.columns)
-		chunks = append(chunks, c)
-		rows, size = rows+int64(c.Len()), size+p.size(c)
-		if err := p.checkReturned(rows, len(chunks), size); err != nil {
-			return chunks, err
-		}
-	}
-	return chunks, nil
-}
-
-// mostReturned is how many rows a write may return.
-func (p *producer) mostReturned() int64 {
-	most := int64(cap(p.rows.chunks) * ChunkRows)
-	if limit := p.rows.limits.MaxRows; limit > 0 {
-		most = min(most, limit)
-	}
-	return most
-}
-
-// TooManyReturned is the error of a write that returns more rows than it may.
-func TooManyReturned(most int64) *Error {
-	return NewError(errcode.Limit, "change fewer rows at once, or leave RETURNING out",
-		"RETURNING gives more than %s; nothing was written", plural.Of(int(most), "row"))
-}
-
-// checkReturned returns an error if what a write returns is over a limit.
-func (p *producer) checkReturned(rows int64, chunks int, size int64) error {
-	limits := p.rows.limits
-	switch most := p.mostReturned(); {
-	case rows > most || chunks > cap(p.rows.chunks):
-		return TooManyReturned(most)
-	case limits.MaxBytes > 0 && size > limits.MaxBytes:
-		return NewError(errcode.Limit, "return fewer columns, change fewer rows at once, or raise runtime.query.max_bytes",
-			"RETURNING gives more than %d bytes; nothing was written", limits.MaxBytes)
-	}
-	return nil
-}
-
-func destroyAll(chunks []*Chunk) {
-	for _, c := range chunks {
-		c.Destroy()
-	}
-}
-
-// conclude ends the transaction of a write, without interrupts.
-func (p *producer) conclude(sql string) error {
-	p.c.interrupter.mu.Lock()
-	defer p.c.interrupter.mu.Unlock()
-	return p.c.exec(sql)
+	return v.moved(back), nil
 }

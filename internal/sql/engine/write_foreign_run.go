@@ -90,9 +90,6 @@ func (p *producer) writeOutside() error {
 	return nil
 }
 
-// changes reports whether there is a row to change.
-func (r *RowChange) changes() bool { return len(r.Values) == 0 || len(r.Values[0]) > 0 }
-
 // rowChange returns the change with its values, of which those of an UPDATE or DELETE are
 // evaluated when tx has locked the rows.
 func (p *producer) rowChange(tx WriteTx) (*RowChange, error) {
@@ -115,33 +112,6 @@ func (p *producer) rowChange(tx WriteTx) (*RowChange, error) {
 	}
 	change.keep(func(row int) bool { return locked[change.rowKey(row)] })
 	return &change, nil
-}
-
-// rowKey returns a text that identifies a row by its key.
-func (r *RowChange) rowKey(row int) string {
-	var b strings.Builder
-	for i := range r.Key {
-		v := r.Values[i][row]
-		fmt.Fprintf(&b, "%d:%s", len(*v), *v) // not NULL
-	}
-	return b.String()
-}
-
-// keep removes the rows for which f reports false.
-func (r *RowChange) keep(f func(row int) bool) {
-	left := 0
-	for row := range r.Values[0] {
-		if !f(row) {
-			continue
-		}
-		for _, column := range r.Values {
-			column[left] = column[row]
-		}
-		left++
-	}
-	for i := range r.Values {
-		r.Values[i] = r.Values[i][:left]
-	}
 }
 
 // constants evaluates the constants of DO UPDATE. Other statements have the same verdict,
