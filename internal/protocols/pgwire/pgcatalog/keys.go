@@ -61,24 +61,24 @@ var indexVectors = map[string]bool{"indkey": true, "indoption": true, "indclass"
 // the client gets of a whole one, which is text: "1 2". The column's name is token i.
 func (r *rewriter) indexVector(i int, name string) {
 	from := i
-	for r.is(from-1, ".") && r.name(from-2) != "" {
+	for r.isSymbol(from-1, ".") && r.nameAt(from-2) != "" {
 		from -= 2
 	}
 	switch next := i + 1; {
-	case r.is(next, "["):
+	case r.isSymbol(next, "["):
 		r.insert(r.tokens[next].End, "1+")
 	case r.items[from] != selectItem || r.enclosed(i):
-	case next == len(r.tokens) || r.is(next, ",") || r.is(next, ";") || r.word(next) == "from" || r.word(next) == "as":
+	case r.endsItem(next) || r.keywordAt(next) == "as":
 		r.insert(r.tokens[from].Start, "array_to_string(")
 		r.insert(r.tokens[i].End, ", ' ')")
-		r.title(from, i, name)
+		r.nameItem(from, i, name)
 	}
 }
 
 // enclosed reports whether token i is in parentheses.
 func (r *rewriter) enclosed(i int) bool {
 	for j := range i {
-		if r.opens(j) && r.other[j] > i {
+		if r.isOpening(j) && r.partner[j] > i {
 			return true
 		}
 	}

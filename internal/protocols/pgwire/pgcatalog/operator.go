@@ -8,7 +8,7 @@ import (
 
 // operator rewrites OPERATOR(pg_catalog.~), where token i is OPERATOR.
 func (r *rewriter) operator(i int) int {
-	end := r.other[i+1]
+	end := r.partner[i+1]
 	if end < i+5 || r.operatorEnd(i+4) != end-1 {
 		return i + 1
 	}
@@ -43,7 +43,7 @@ func (r *rewriter) match(i int) int {
 	if !r.catalog && text == op { // DuckDB's, which matches the whole text
 		macro = ""
 	}
-	if macro == "" || r.operatorAt(i-1) || !r.pattern(end+1, macro) {
+	if macro == "" || r.isOperator(i-1) || !r.pattern(end+1, macro) {
 		return end + 1
 	}
 	if text != op {
@@ -56,14 +56,14 @@ func (r *rewriter) match(i int) int {
 // a subquery, which cannot stand in the condition of an outer join.
 func (r *rewriter) anyOf(i int) int {
 	end := 0
-	if word := r.word(i + 1); (word == "any" || word == "some") && r.is(i+2, "(") {
-		end = r.other[i+2]
+	if word := r.keywordAt(i + 1); (word == "any" || word == "some") && r.isSymbol(i+2, "(") {
+		end = r.partner[i+2]
 	}
-	if !r.column(i+3, end-1) {
+	if !r.isColumn(i+3, end-1) {
 		return i + 1
 	}
 	r.replace(i, i+2, " IN ")
-	if r.name(end-1) == "proargtypes" {
+	if r.nameAt(end-1) == "proargtypes" {
 		r.wrap(i+3, end-1, "vector")
 	}
 	r.replace(end, end, " ")
@@ -74,9 +74,9 @@ func (r *rewriter) anyOf(i int) int {
 // ESCAPE nothing does in DuckDB. In statements that are not on the catalog it does so where
 // each \ stands before what it can escape, as clients write it, and not in a path of Windows.
 func (r *rewriter) like(i int) {
-	word, text := r.word(i-1), r.tokens[i].Text(r.sql)
+	word, text := r.keywordAt(i-1), r.tokens[i].Text(r.sql)
 	escapes := strings.Contains(text, `\`) && (r.catalog || !strings.Contains(escaped.Replace(text), `\`))
-	if escapes && (word == "like" || word == "ilike") && r.word(i+1) != "escape" && !r.operatorAt(i+1) {
+	if escapes && (word == "like" || word == "ilike") && r.keywordAt(i+1) != "escape" && !r.isOperator(i+1) {
 		r.insert(r.tokens[i].End, " ESCAPE chr(92)")
 	}
 }
@@ -87,22 +87,23 @@ var escaped = strings.NewReplacer(`\\`, "", `\%`, "", `\_`, "")
 // or i-1 if none does.
 func (r *rewriter) operatorEnd(i int) int {
 	end := i - 1
-	for r.operatorAt(end+1) && (end < i || r.tokens[end+1].Start == r.tokens[end].End) {
+	for r.isOperator(end+1) && (end < i || r.tokens[end+1].Start == r.tokens[end].End) {
 		end++
 	}
 	return end
 }
 
-// operatorAt reports whether token i is a character of an operator.
-func (r *rewriter) operatorAt(i int) bool {
-	return r.kind(i, sqltree.Symbol) && strings.Contains("~!*=<>@&|+-/%^#", r.tokens[i].Text(r.sql))
+// isOperator reports whether token i is a character of an operator.
+func (r *rewriter) isOperator(i int) bool {
+	return r.isKind(i, sqltree.Symbol) && strings.Contains("~!*=<>@&|+-/%^#", r.tokens[i].Text(r.sql))
 }
 
 // pattern makes the operand from token i on a pattern that matches anywhere,
 // and reports whether it did.
 func (r *rewriter) pattern(i int, macro string) bool {
 	last, ok := r.operandEnd(i)
-	if !ok || r.name(i) == Schema && (r.name(i+2) == macroPrefix+"pattern" || r.name(i+2) == macroPrefix+"ipattern") {
+	if !ok || r.nameAt(i) == Schema &&
+		(r.nameAt(i+2) == macroPrefix+"pattern" || r.nameAt(i+2) == macroPrefix+"ipattern") {
 		return false
 	}
 	r.wrap(i, last, macro)
@@ -114,28 +115,28 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 	switch {
 	case i >= len(r.tokens):
 		return 0, false
-	case r.opens(i):
-		last = r.other[i]
-	case r.name(i) != "":
-		if notCalled[r.word(i)] {
+	case r.isOpening(i):
+		last = r.partner[i]
+	case r.nameAt(i) != "":
+		if notCalled[r.keywordAt(i)] {
 			return 0, false
 		}
-		for last = i; r.is(last+1, ".") && r.name(last+2) != ""; {
+		for last = i; r.isSymbol(last+1, ".") && r.nameAt(last+2) != ""; {
 			last += 2
 		}
-		if r.is(last+1, "(") {
-			last = r.other[last+1]
+		if r.isSymbol(last+1, "(") {
+			last = r.partner[last+1]
 		}
-	case r.kind(i, sqltree.Symbol):
+	case r.isKind(i, sqltree.Symbol):
 		return 0, false
 	default:
 		last = i
 	}
 	for {
 		switch name, end := r.typeAt(last + 2); {
-		case r.is(last+1, "["): // a subscript, or the type x[]
-			last = r.other[last+1]
-		case r.is(last+1, "::") && name != "":
+		case r.isSymbol(last+1, "["): // a subscript, or the type x[]
+			last = r.partner[last+1]
+		case r.isSymbol(last+1, "::") && name != "":
 			last = end
 		default:
 			return last, true
@@ -145,13 +146,13 @@ func (r *rewriter) operandEnd(i int) (last int, ok bool) {
 
 // placing rewrites overlay(x PLACING y FROM n FOR m), whose name is token i.
 func (r *rewriter) placing(i int) {
-	for j := i + 2; j < r.other[i+1]; j++ {
-		switch word := r.word(j); {
-		case r.opens(j):
-			j = r.other[j]
+	for j := i + 2; j < r.partner[i+1]; j++ {
+		switch word := r.keywordAt(j); {
+		case r.isOpening(j):
+			j = r.partner[j]
 		case word == "placing" || word == "from" || word == "for":
 			r.replace(j, j, ",")
-			r.done[j] = true
+			r.rewritten[j] = true
 		}
 	}
 }

@@ -54,8 +54,8 @@ func RewriteFor(sql string, s Session) (string, bool) {
 	if !r.balanced() {
 		return sql, false
 	}
-	r.catalog = slices.ContainsFunc(r.tokens, r.ofCatalog)
-	r.items, r.done = r.listItems(), make([]bool, len(r.tokens))
+	r.catalog = slices.ContainsFunc(r.tokens, r.namesCatalog)
+	r.items, r.rewritten = r.listItems(), make([]bool, len(r.tokens))
 	r.findCTEs()
 	for i := 0; i < len(r.tokens); {
 		i = r.token(i)
@@ -83,13 +83,14 @@ func scan(sql string) ([]sqltree.Token, bool) {
 type rewriter struct {
 	sql     string
 	tokens  []sqltree.Token
-	other   []int    // of a bracket its other one, of a "::" where its operand begins, or -1
+	partner []int    // of a bracket its other one, of a "::" where its operand begins, or -1
 	items   []clause // what item of a list begins with a token
-	done    []bool   // tokens that have been rewritten before their turn
 	catalog bool     // the statement is about the catalog
-	session Session
-	ctes    map[string]bool // the names of CTEs, if the session has a path
-	edits   []edit
+
+	rewritten []bool // tokens that have been rewritten before their turn
+	session   Session
+	ctes      map[string]bool // the names of CTEs, if the session has a path
+	edits     []edit
 }
 
 // edit is a change of the text. What stands before an operand reaches to the
@@ -111,8 +112,8 @@ func (r *rewriter) sorted() []sqltree.Edit {
 	return list
 }
 
-// name is the folded identifier at token i, or "".
-func (r *rewriter) name(i int) string {
+// nameAt is the folded identifier at token i, or "".
+func (r *rewriter) nameAt(i int) string {
 	if i < 0 || i >= len(r.tokens) {
 		return ""
 	}
@@ -125,19 +126,19 @@ func (r *rewriter) name(i int) string {
 	return ""
 }
 
-// word is the keyword that token i is, folded, or "".
-func (r *rewriter) word(i int) string {
+// keywordAt is the keyword that token i is, folded, or "".
+func (r *rewriter) keywordAt(i int) string {
 	if i < 0 || i >= len(r.tokens) || r.tokens[i].Kind != sqltree.Ident {
 		return ""
 	}
-	return r.name(i)
+	return r.nameAt(i)
 }
 
-func (r *rewriter) is(i int, symbol string) bool {
+func (r *rewriter) isSymbol(i int, symbol string) bool {
 	return i >= 0 && i < len(r.tokens) && r.tokens[i].Is(r.sql, symbol)
 }
 
-func (r *rewriter) kind(i int, k sqltree.Kind) bool {
+func (r *rewriter) isKind(i int, k sqltree.Kind) bool {
 	return i >= 0 && i < len(r.tokens) && r.tokens[i].Kind == k
 }
 
@@ -170,11 +171,11 @@ func call(macro string) string { return Schema + "." + macroPrefix + macro + "("
 // OfCatalog reports whether a statement names something of the catalog.
 func OfCatalog(sql string) bool {
 	r := &rewriter{sql: sql}
-	return slices.ContainsFunc(sqltree.Scan(sql), r.ofCatalog)
+	return slices.ContainsFunc(sqltree.Scan(sql), r.namesCatalog)
 }
 
-// ofCatalog reports whether a token names something of the catalog.
-func (r *rewriter) ofCatalog(t sqltree.Token) bool {
+// namesCatalog reports whether a token names something of the catalog.
+func (r *rewriter) namesCatalog(t sqltree.Token) bool {
 	if t.Kind != sqltree.Ident && t.Kind != sqltree.QuotedIdent {
 		return false
 	}
@@ -199,18 +200,24 @@ func (r *rewriter) token(i int) int {
 
 func (r *rewriter) symbol(i int) int {
 	switch {
-	case r.is(i, "::"):
+	case r.isSymbol(i, "::"):
 		return r.cast(i)
-	case r.is(i, "~") || r.is(i, "!"):
+	case r.isSymbol(i, "~") || r.isSymbol(i, "!"):
 		return r.match(i)
-	case r.catalog && r.is(i, "=") && !r.operatorAt(i-1):
+	case r.catalog && r.isSymbol(i, "=") && !r.isOperator(i-1):
 		return r.anyOf(i)
 	}
 	return i + 1
 }
 
+// identifier rewrites the name at token i, and returns the next token to look at. A name is
+// looked at from its first part on, in the order in which PostgreSQL reads it: with a schema of
+// the catalog, as a function, as a word of SQL, as a relation. Each form returns once it has
+// rewritten the name: edits that overlap would leave the whole statement as it was.
 func (r *rewriter) identifier(i int) int {
-	name := r.name(i)
+	name := r.nameAt(i)
+
+	// Columns whose values have another type here. Their names stay.
 	switch {
 	case name == "proargtypes":
 		r.vector(i)
@@ -219,58 +226,79 @@ func (r *rewriter) identifier(i int) int {
 	case r.catalog && procedures[name]:
 		r.procedure(i)
 	}
-	if r.done[i] || r.is(i-1, ".") {
+	if r.rewritten[i] || r.isSymbol(i-1, ".") {
 		return i + 1
 	}
-	if name == engine.CatalogName && r.schema(i+2) && r.is(i+1, ".") && !r.is(i+5, "(") {
-		r.replace(i, i+2, Schema)
-		return i + 5
-	}
-	schema := r.schema(i)
-	switch {
-	case schema && r.is(i+3, "("):
-		return r.function(i, i+2)
-	case schema && r.roles(i, i+2):
-		return i + 3
-	case schema:
-		r.replace(i, i, Schema)
-		return i + 3
-	case r.is(i+1, "("):
-		return r.called(i, name)
-	case r.kind(i, sqltree.QuotedIdent):
-	case name == "bytea" && r.kind(i+1, sqltree.String):
-		r.hexBytes(i + 1)
-	case name == "user" && slices.Contains(r.items, fromItem): // a column of DuckDB's tables may be called so
-	case keywords[name] && !r.is(i+1, ".") && r.word(i-1) != "as":
-		r.replace(i, i, r.keyword(name))
-		r.title(i, i, name)
-		return i + 1
-	case name == "collate":
-		return r.collation(i)
-	case name == "at" && r.catalog && r.word(i+1) != "time": // an alias: the word is DuckDB's alone
-		r.replace(i, i, `"at"`)
-	}
-	if strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.is(i+1, ".") {
-		if r.roles(i, i) {
-			return i + 1
+
+	// spice.pg_catalog.x, pg_catalog.f(…), pg_catalog.x, f(…).
+	if name == engine.CatalogName && r.isSymbol(i+1, ".") && r.isCatalogSchema(i+2) {
+		if !r.isSymbol(i+5, "(") {
+			r.replace(i, i+2, Schema)
+			return i + 5
 		}
+	}
+	if r.isCatalogSchema(i) {
+		if r.isSymbol(i+3, "(") {
+			return r.function(i, i+2)
+		}
+		if !r.rolesView(i, i+2) {
+			r.replace(i, i, Schema)
+		}
+		return i + 3
+	}
+	if r.isSymbol(i+1, "(") {
+		return r.callee(i, name)
+	}
+
+	// Words of SQL, which in quotes are names.
+	if !r.isKind(i, sqltree.QuotedIdent) {
+		switch {
+		case name == "bytea" && r.isKind(i+1, sqltree.String):
+			r.hexBytes(i + 1)
+		case r.callsKeyword(i, name):
+			r.replace(i, i, r.keywordValue(name))
+			r.nameItem(i, i, name)
+			return i + 1
+		case name == "collate":
+			return r.collation(i)
+		case name == "at" && r.catalog && r.keywordAt(i+1) != "time": // an alias: the word is DuckDB's alone
+			r.replace(i, i, `"at"`)
+		}
+	}
+
+	// A relation without a schema.
+	if !r.isCatalogView(i, name) {
+		r.searchPath(i, name)
+	} else if !r.rolesView(i, i) {
 		r.insert(r.tokens[i].Start, Schema+".")
-	} else {
-		r.search(i, name)
 	}
 	return i + 1
 }
 
-// schema reports whether token i is a schema of the catalog, before a name.
-func (r *rewriter) schema(i int) bool {
-	name := r.name(i)
-	return (name == "pg_catalog" || name == "information_schema") && r.is(i+1, ".") && r.name(i+2) != ""
+// callsKeyword reports whether token i is a function that SQL writes without brackets. user may
+// be a column of a table in FROM, and each of them an alias or a relation.
+func (r *rewriter) callsKeyword(i int, name string) bool {
+	if name == "user" && slices.Contains(r.items, fromItem) {
+		return false
+	}
+	return keywords[name] && !r.isSymbol(i+1, ".") && r.keywordAt(i-1) != "as"
 }
 
-// called rewrites what stands before a bracket.
-func (r *rewriter) called(i int, name string) int {
+// isCatalogView reports whether token i is a view of pg_catalog in FROM, without its schema.
+func (r *rewriter) isCatalogView(i int, name string) bool {
+	return strings.HasPrefix(name, "pg_") && relations[name] && r.items[i] == fromItem && !r.isSymbol(i+1, ".")
+}
+
+// isCatalogSchema reports whether token i is a schema of the catalog, before a name.
+func (r *rewriter) isCatalogSchema(i int) bool {
+	name := r.nameAt(i)
+	return (name == "pg_catalog" || name == "information_schema") && r.isSymbol(i+1, ".") && r.nameAt(i+2) != ""
+}
+
+// callee rewrites the name at token i, which stands before a bracket.
+func (r *rewriter) callee(i int, name string) int {
 	switch {
-	case name == "operator" && r.name(i+2) == "pg_catalog" && r.is(i+3, "."):
+	case name == "operator" && r.nameAt(i+2) == "pg_catalog" && r.isSymbol(i+3, "."):
 		return r.operator(i)
 	case name == "cast":
 		return r.castCall(i)
@@ -279,25 +307,30 @@ func (r *rewriter) called(i int, name string) int {
 		return r.function(i, i)
 	case name == "substring" && r.catalog:
 		r.substring(i)
-	case r.ours(i, name) || name == "to_char" || timeTypes[name] != "" || renamed[name] != "" ||
+	case r.isMacro(i, name), name == "to_char", timeTypes[name] != "", renamed[name] != "",
 		r.catalog && series[name] && r.items[i] != noItem:
 		return r.function(i, i)
 	}
 	return i + 1
 }
 
-// ours reports whether the function with the name at token i is a macro.
-func (r *rewriter) ours(i int, name string) bool {
-	if name == "encode" && r.is(i+1, "(") && len(r.commas(i+2, r.other[i+1])) == 1 { // DuckDB's takes no format
+// isMacro reports whether the function with the name at token i is a macro.
+func (r *rewriter) isMacro(i int, name string) bool {
+	switch {
+	case ours[name]:
 		return true
+	case name == "encode" && r.isSymbol(i+1, "(") && len(r.commas(i+2, r.partner[i+1])) == 1:
+		return true // DuckDB's takes no format
+	case name == "age" && r.catalog:
+		return transactions[r.nameAt(r.partner[i+1]-1)]
 	}
-	return ours[name] || r.catalog && (differing[name] || name == "age" && transactions[r.name(r.other[i+1]-1)])
+	return r.catalog && differing[name]
 }
 
 // function rewrites a call of the function with the name at token i; from is
 // where the name with its schema starts.
 func (r *rewriter) function(from, i int) int {
-	name, end := r.name(i), r.other[i+1]
+	name, end := r.nameAt(i), r.partner[i+1]
 	switch {
 	case name == "to_char":
 		return r.toChar(from, i)
@@ -305,40 +338,40 @@ func (r *rewriter) function(from, i int) int {
 		return r.readTime(from, i)
 	case r.schemaCall(from, i, name), r.settingCall(from, i, name):
 		return end + 1
-	case r.ours(i, name):
+	case r.isMacro(i, name):
 		r.replace(from, i, Schema+"."+macroPrefix+name)
-		r.title(from, end, name)
+		r.nameItem(from, end, name)
 	case renamed[name] != "":
 		r.replace(from, i, renamed[name])
 	case from < i: // one that DuckDB may have too
 		r.replace(from, i, r.tokens[i].Text(r.sql))
 	}
 	if series[name] && r.items[from] == fromItem {
-		r.rows(from, i)
+		r.callInFrom(from, i)
 	} else if name == "generate_series" && r.items[from] == selectItem && r.catalog {
 		r.insert(r.tokens[from].Start, "unnest(") // DuckDB's is a list there
 		r.insert(r.tokens[end].End, ")")
-		r.title(from, end, name)
+		r.nameItem(from, end, name)
 	}
 	return i + 1
 }
 
-// rows rewrites a call in FROM that gives a row for each element; the name of
+// callInFrom rewrites a call in FROM that gives a row for each element; the name of
 // the function is token i. DuckDB has unnest of several lists, and
 // generate_subscripts, in SELECT alone.
-func (r *rewriter) rows(from, i int) {
-	first, end := i+2, r.other[i+1]
+func (r *rewriter) callInFrom(from, i int) {
+	first, end := i+2, r.partner[i+1]
 	commas := r.commas(first, end)
 	switch {
-	case r.name(i) == "generate_subscripts":
+	case r.nameAt(i) == "generate_subscripts":
 		r.insert(r.tokens[from].Start, "(SELECT ")
 		r.insert(r.tokens[end].End, ")")
-	case r.name(i) == "unnest" && len(commas) > 0:
+	case r.nameAt(i) == "unnest" && len(commas) > 0:
 		r.insert(r.tokens[from].Start, "(SELECT ")
 		for _, comma := range commas {
 			r.replace(comma, comma, "), unnest(")
 		}
-		if r.word(end+1) == "with" && r.word(end+2) == "ordinality" && r.column(first, commas[0]-1) {
+		if r.keywordAt(end+1) == "with" && r.keywordAt(end+2) == "ordinality" && r.isColumn(first, commas[0]-1) {
 			list := r.sql[r.tokens[first].Start:r.tokens[commas[0]-1].End]
 			r.insert(r.tokens[end].End, ", generate_subscripts("+list+", 1)")
 			r.replace(end+1, end+2, blank(r.sql[r.tokens[end+1].Start:r.tokens[end+2].End]))
@@ -354,9 +387,9 @@ func (r *rewriter) commas(first, end int) []int {
 	var list []int
 	for i := first; i < end; i++ {
 		switch {
-		case r.opens(i):
-			i = r.other[i]
-		case r.is(i, ","):
+		case r.isOpening(i):
+			i = r.partner[i]
+		case r.isSymbol(i, ","):
 			list = append(list, i)
 		}
 	}
@@ -366,11 +399,11 @@ func (r *rewriter) commas(first, end int) []int {
 // nameColumn names the column of a function in FROM after its alias, which
 // starts with token i: generate_series(1, 3) s is the table s and the column s.
 func (r *rewriter) nameColumn(i int) {
-	if r.word(i) == "as" {
+	if r.keywordAt(i) == "as" {
 		i++
 	}
-	name := r.name(i)
-	if name == "" || r.kind(i, sqltree.Ident) && notAlias[name] || r.is(i+1, "(") || r.is(i+1, ".") {
+	name := r.nameAt(i)
+	if name == "" || r.isKind(i, sqltree.Ident) && notAlias[name] || r.isSymbol(i+1, "(") || r.isSymbol(i+1, ".") {
 		return
 	}
 	r.insert(r.tokens[i].End, "("+r.tokens[i].Text(r.sql)+")")
@@ -380,12 +413,12 @@ func (r *rewriter) nameColumn(i int) {
 // column's name is token i. Vectors count from 0 and are text here.
 func (r *rewriter) vector(i int) {
 	typ, last := r.typeAt(i + 2)
-	element := r.is(i+1, "[")
-	if !element && (!r.is(i+1, "::") || !r.is(last+1, "[") || typ == "regtype") {
+	element := r.isSymbol(i+1, "[")
+	if !element && (!r.isSymbol(i+1, "::") || !r.isSymbol(last+1, "[") || typ == "regtype") {
 		return
 	}
 	from := i
-	for r.is(from-1, ".") && r.name(from-2) != "" {
+	for r.isSymbol(from-1, ".") && r.nameAt(from-2) != "" {
 		from -= 2
 	}
 	r.wrap(from, i, "vector")
@@ -396,23 +429,27 @@ func (r *rewriter) vector(i int) {
 
 // substring rewrites substring(x FROM 'pattern'), whose name is token i.
 func (r *rewriter) substring(i int) {
-	end := r.other[i+1]
-	if r.word(end-2) == "from" && r.kind(end-1, sqltree.String) {
+	end := r.partner[i+1]
+	if r.keywordAt(end-2) == "from" && r.isKind(end-1, sqltree.String) {
 		r.replace(i, i, Schema+"."+macroPrefix+"substring")
 		r.replace(end-2, end-2, ",")
 	}
 }
 
-// title gives an item of a SELECT list that is only this call, or a cast that
+// nameItem gives an item of a SELECT list that is only this call, or a cast that
 // became one, the name of the function or column, as PostgreSQL does.
-func (r *rewriter) title(from, last int, name string) {
+func (r *rewriter) nameItem(from, last int, name string) {
 	if r.items[from] != selectItem {
 		return
 	}
-	next := last + 1
-	if next == len(r.tokens) || r.is(next, ",") || r.is(next, ";") || r.is(next, ")") || r.word(next) == "from" {
+	if r.endsItem(last+1) || r.isSymbol(last+1, ")") {
 		r.insert(r.tokens[last].End, " AS "+engine.Identifier(name))
 	}
+}
+
+// endsItem reports whether an item of a SELECT list ends before token i.
+func (r *rewriter) endsItem(i int) bool {
+	return i == len(r.tokens) || r.isSymbol(i, ",") || r.isSymbol(i, ";") || r.keywordAt(i) == "from"
 }
 
 // clause is the list that an item stands in.
@@ -430,45 +467,50 @@ func (r *rewriter) listItems() []clause {
 	within := []clause{noItem} // by depth of brackets
 	for i := range r.tokens {
 		top := len(within) - 1
-		switch word := r.word(i); {
-		case r.opens(i):
+		switch word := r.keywordAt(i); {
+		case r.isOpening(i):
 			within = append(within, noItem)
 			if items[i] == fromItem {
 				within[top+1], items[i+1] = fromItem, fromItem
 			}
-		case r.closes(i) && top > 0:
+		case r.isClosing(i) && top > 0:
 			within = within[:top]
 		case word == "select":
 			within[top], items[i+1] = selectItem, selectItem
 		case fromWord[word]:
 			within[top], items[i+1] = fromItem, fromItem
-		case r.is(i, ","):
+		case r.isSymbol(i, ","):
 			items[i+1] = within[top]
-		case word == "where" || word == "on" || word == "group" || word == "order" || word == "union" || r.is(i, ";"):
+		case endsFrom[word] || r.isSymbol(i, ";"):
 			within[top] = noItem
 		}
 	}
 	return items
 }
 
-func (r *rewriter) opens(i int) bool  { return r.is(i, "(") || r.is(i, "[") || r.is(i, "{") }
-func (r *rewriter) closes(i int) bool { return r.is(i, ")") || r.is(i, "]") || r.is(i, "}") }
+func (r *rewriter) isOpening(i int) bool {
+	return r.isSymbol(i, "(") || r.isSymbol(i, "[") || r.isSymbol(i, "{")
+}
+
+func (r *rewriter) isClosing(i int) bool {
+	return r.isSymbol(i, ")") || r.isSymbol(i, "]") || r.isSymbol(i, "}")
+}
 
 // balanced reports whether every bracket has its other one, and notes it.
 func (r *rewriter) balanced() bool {
-	r.other = make([]int, len(r.tokens))
+	r.partner = make([]int, len(r.tokens))
 	var open []int
 	for i, t := range r.tokens {
 		switch {
-		case r.opens(i):
+		case r.isOpening(i):
 			open = append(open, i)
-		case r.closes(i):
+		case r.isClosing(i):
 			last := len(open) - 1
 			if last < 0 || strings.IndexByte("([{", r.sql[r.tokens[open[last]].Start]) != strings.IndexByte(")]}",
 				r.sql[t.Start]) {
 				return false
 			}
-			r.other[i], r.other[open[last]] = open[last], i
+			r.partner[i], r.partner[open[last]] = open[last], i
 			open = open[:last]
 		}
 	}
@@ -478,10 +520,10 @@ func (r *rewriter) balanced() bool {
 // collation takes out COLLATE with a collation that DuckDB always uses.
 func (r *rewriter) collation(i int) int {
 	last := i + 1
-	if r.name(last) == "pg_catalog" && r.is(last+1, ".") {
+	if r.nameAt(last) == "pg_catalog" && r.isSymbol(last+1, ".") {
 		last += 2
 	}
-	if !collations[sqltree.Fold(r.name(last))] {
+	if !collations[sqltree.Fold(r.nameAt(last))] {
 		return i + 1
 	}
 	r.replace(i, last, blank(r.sql[r.tokens[i].Start:r.tokens[last].End]))

@@ -16,6 +16,8 @@ func TestRewrite(t *testing.T) {
 		{"words in strings and comments", "SELECT 'pg_catalog.pg_class', $$version()$$ -- pg_class::regclass\n/* COLLATE \"C\" */", ""},
 		{"columns of the same name", "SELECT t.version, version, pg_class FROM t AS pg_type", ""},
 		{"a chained call", "SELECT x.version() FROM t", ""},
+		{"a cast of nothing to bytea", "::bytea", ""},
+		{"a cast of nothing to numeric", "::numeric nan", ""},
 		{"a schema", "SELECT * FROM PG_CATALOG.pg_class, \"information_schema\".tables", "SELECT * FROM pgcatalog.pg_class, pgcatalog.tables"},
 		{
 			"no schema", "SELECT * FROM pg_class c, pg_type JOIN pg_proc ON true",

@@ -7,8 +7,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// keyword is what a function that SQL writes without brackets becomes.
-func (r *rewriter) keyword(name string) string {
+// keywordValue is what a function that SQL writes without brackets becomes.
+func (r *rewriter) keywordValue(name string) string {
 	if r.session.User != "" && name != "current_catalog" {
 		return engine.Literal(r.session.User)
 	}
@@ -22,7 +22,7 @@ func (r *rewriter) schemaCall(from, i int, name string) bool {
 	if r.session.Path == nil || name != "current_schema" && name != "current_schemas" || r.items[from] == fromItem {
 		return false
 	}
-	end := r.other[i+1]
+	end := r.partner[i+1]
 	text := engine.Literal(r.session.Path[0])
 	if name == "current_schemas" {
 		list := make([]string, len(r.session.Path))
@@ -30,28 +30,29 @@ func (r *rewriter) schemaCall(from, i int, name string) bool {
 			list[n] = engine.Literal(schema)
 		}
 		text = "[" + strings.Join(list, ", ") + "]"
-		if r.word(i+2) == "true" {
+		if r.keywordAt(i+2) == "true" {
 			text = "['pg_catalog', " + text[1:]
 		}
 	}
 	r.replace(from, end, text)
-	r.title(from, end, name)
+	r.nameItem(from, end, name)
 	return true
 }
 
 // settingCall rewrites current_setting('name') for the values of the session, as
 // schemaCall does.
 func (r *rewriter) settingCall(from, i int, name string) bool {
-	if r.session.Setting == nil || name != "current_setting" || r.items[from] == fromItem || !r.kind(i+2, sqltree.String) {
+	if r.session.Setting == nil || name != "current_setting" || r.items[from] == fromItem ||
+		!r.isKind(i+2, sqltree.String) {
 		return false
 	}
-	end := r.other[i+1]
+	end := r.partner[i+1]
 	value, ok := r.session.Setting(strings.ReplaceAll(strings.Trim(r.tokens[i+2].Text(r.sql), "'"), "''", "'"))
-	if !ok || !r.is(i+3, ",") && i+3 != end {
+	if !ok || !r.isSymbol(i+3, ",") && i+3 != end {
 		return false
 	}
 	r.replace(from, end, engine.Literal(value))
-	r.title(from, end, name)
+	r.nameItem(from, end, name)
 	return true
 }
 
@@ -62,26 +63,27 @@ func (r *rewriter) findCTEs() {
 	}
 	r.ctes = map[string]bool{}
 	for i := range r.tokens {
-		if word := r.word(i - 1); r.name(i) == "" || word != "with" && word != "recursive" && !r.is(i-1, ",") {
+		if word := r.keywordAt(i - 1); r.nameAt(i) == "" || word != "with" && word != "recursive" && !r.isSymbol(i-1, ",") {
 			continue
 		}
 		next := i + 1
-		if r.is(next, "(") {
-			next = r.other[next] + 1
+		if r.isSymbol(next, "(") {
+			next = r.partner[next] + 1
 		}
-		if r.word(next) == "as" {
-			r.ctes[r.name(i)] = true
+		if r.keywordAt(next) == "as" {
+			r.ctes[r.nameAt(i)] = true
 		}
 	}
 }
 
-// search writes the schema of a relation that token i names without one, if the
+// searchPath writes the schema of a relation that token i names without one, if the
 // path of the session finds it outside public.
-func (r *rewriter) search(i int, name string) {
-	if r.session.Path == nil || name == "" || r.ctes[name] || r.is(i+1, ".") || r.is(i+1, "(") && r.word(i-1) != "into" {
+func (r *rewriter) searchPath(i int, name string) {
+	if r.session.Path == nil || name == "" || r.ctes[name] || r.isSymbol(i+1, ".") ||
+		r.isSymbol(i+1, "(") && r.keywordAt(i-1) != "into" {
 		return
 	}
-	if word := r.word(i - 1); r.items[i] != fromItem && word != "into" && word != "update" {
+	if word := r.keywordAt(i - 1); r.items[i] != fromItem && word != "into" && word != "update" {
 		return
 	}
 	if schema := r.session.Schema(name); schema != "" && schema != engine.Public {
@@ -89,17 +91,17 @@ func (r *rewriter) search(i int, name string) {
 	}
 }
 
-// roles makes a view of roles, whose name with its schema are tokens from to i, one that has
+// rolesView makes a view of roles, whose name with its schema are tokens from to i, one that has
 // the session's user too, and reports whether it did: clients look for what it may do.
-func (r *rewriter) roles(from, i int) bool {
-	view := r.name(i)
+func (r *rewriter) rolesView(from, i int) bool {
+	view := r.nameAt(i)
 	columns, is := roleColumns[view]
 	user := r.session.User
 	if !is || user == "" || user == owner || r.items[from] != fromItem {
 		return false
 	}
 	alias := " AS " + view
-	if next := r.name(i + 1); next == "as" || next != "" && !(r.kind(i+1, sqltree.Ident) && notAlias[next]) {
+	if next := r.nameAt(i + 1); next == "as" || next != "" && !(r.isKind(i+1, sqltree.Ident) && notAlias[next]) {
 		alias = ""
 	}
 	view = Schema + "." + view

@@ -149,14 +149,14 @@ func timeFormat(text string) (format string, ok bool) {
 // toChar rewrites a call of to_char, whose name with its schema are tokens from to
 // i, to what PostgreSQL gives. A pattern of strftime stays one; all others fail.
 func (r *rewriter) toChar(from, i int) int {
-	first, end := i+2, r.other[i+1]
+	first, end := i+2, r.partner[i+1]
 	commas := r.commas(first, end)
 	if len(commas) != 1 {
 		return i + 1
 	}
 	comma := commas[0]
-	r.title(from, end, "to_char")
-	if comma+2 != end || !r.kind(comma+1, sqltree.String) {
+	r.nameItem(from, end, "to_char")
+	if comma+2 != end || !r.isKind(comma+1, sqltree.String) {
 		r.replaceSpan(from, end,
 			"error('the pattern of to_char must be a literal; write strftime(t, format) for one that is computed')::VARCHAR")
 		return end + 1
@@ -185,14 +185,14 @@ var timeTypes = map[string]string{"to_timestamp": "TIMESTAMPTZ", "to_date": "DAT
 // its schema are tokens from to i, to strptime. A pattern of strptime stays one; others
 // that are not translated fail.
 func (r *rewriter) readTime(from, i int) int {
-	name, first, end := r.name(i), i+2, r.other[i+1]
+	name, first, end := r.nameAt(i), i+2, r.partner[i+1]
 	commas := r.commas(first, end)
 	if len(commas) != 1 { // to_timestamp of seconds is DuckDB's
 		return i + 1
 	}
 	comma, typ := commas[0], timeTypes[name]
-	r.title(from, end, name)
-	if comma+2 != end || !r.kind(comma+1, sqltree.String) {
+	r.nameItem(from, end, name)
+	if comma+2 != end || !r.isKind(comma+1, sqltree.String) {
 		r.replaceSpan(from, end, "error('the pattern of "+name+
 			" must be a literal; write strptime(text, format) for one that is computed')::"+typ)
 		return end + 1

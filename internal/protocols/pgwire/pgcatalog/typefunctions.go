@@ -75,14 +75,14 @@ var procedures = set("typinput typoutput typreceive typsend typmodin typmodout t
 // with one: with anything that is neither a text nor another such column.
 func (r *rewriter) procedure(i int) {
 	from := i
-	for r.is(from-1, ".") && r.name(from-2) != "" {
+	for r.isSymbol(from-1, ".") && r.nameAt(from-2) != "" {
 		from -= 2
 	}
 	right, left := i+1, from-1
-	for r.comparison(right) {
+	for r.isComparison(right) {
 		right++
 	}
-	for r.comparison(left) {
+	for r.isComparison(left) {
 		left--
 	}
 	switch {
@@ -97,25 +97,25 @@ func (r *rewriter) procedure(i int) {
 	default:
 		return
 	}
-	if !r.is(i+1, "::") {
+	if !r.isSymbol(i+1, "::") {
 		r.wrap(from, i, "to_regproc")
 	}
 }
 
-// comparison reports whether token i is a character of an operator that compares.
-func (r *rewriter) comparison(i int) bool {
-	return r.is(i, "=") || r.is(i, "!") || r.is(i, "<") || r.is(i, ">")
+// isComparison reports whether token i is a character of an operator that compares.
+func (r *rewriter) isComparison(i int) bool {
+	return r.isKind(i, sqltree.Symbol) && strings.Contains("=!<>", r.tokens[i].Text(r.sql))
 }
 
 // namesProcedure reports whether the operand of tokens from to last, or the one that ends
 // with them, is a text or the name of a procedure.
 func (r *rewriter) namesProcedure(from, last int) bool {
-	switch name := r.name(last); {
-	case r.is(last-1, "::"):
+	switch name := r.nameAt(last); {
+	case r.isSymbol(last-1, "::"):
 		return name != "oid" && !integers[name]
-	case r.kind(from, sqltree.String):
+	case r.isKind(from, sqltree.String):
 		return true
 	default:
-		return procedures[name] || r.word(from) == "cast"
+		return procedures[name] || r.keywordAt(from) == "cast"
 	}
 }

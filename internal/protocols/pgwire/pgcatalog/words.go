@@ -45,6 +45,8 @@ var (
 	notAlias = set("where join left right inner full cross natural on using group order having limit offset " +
 		"union except " +
 		"intersect with as and or window fetch for lateral")
+	// endsFrom are the words after which a comma separates no relations.
+	endsFrom = set("where on group order union")
 	// casts to these types become casts to DuckDB's.
 	typeNames = map[string]string{
 		"name": "VARCHAR", "char": `"char"`, "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "aclitem": "VARCHAR",
