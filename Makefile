@@ -55,5 +55,5 @@ bench:
 
 # Files that are generated from code; tests fail when they are stale.
 docs:
-	go test ./spicepod ./sqlapi ./internal/llm/chat/translation ./functions ./internal/kit/telemetry ./internal/data/datasets -run Docs -update
+	go test ./spicepod ./sqlapi ./internal/llm/chat/translation ./functions ./internal/kit/telemetry ./internal/runtime -run Docs -update
 	go test . -run Picture -update

@@ -392,55 +392,6 @@ func structs(s source, f func(name string, fields *ast.FieldList)) {
 	})
 }
 
-// schemesElsewhere are files that may have a text equal to a scheme of a kind of bodies: it is
-// something else there.
-var schemesElsewhere = map[string]string{
-	"internal/runtime/state.go": "a folder",
-	"spicepod/entry.go":         "the scheme of a URL",
-	"spicepod/sandbox.go":       "the runtime of a sandbox",
-}
-
-// TestBodyKindsAreKnownInTheirPackages: what reads, compiles, publishes and runs functions asks
-// for the properties of a kind of bodies, and does not know its schemes.
-func TestBodyKindsAreKnownInTheirPackages(t *testing.T) {
-	all, owners := sources(t), map[string]string{}
-	for _, s := range all {
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			if kv, ok := n.(*ast.KeyValueExpr); ok && strings.HasPrefix(s.pkg, "internal/bodies/") {
-				if key, ok := kv.Key.(*ast.Ident); ok && key.Name == "Schemes" {
-					texts(kv.Value, func(_ token.Pos, scheme string) { owners[scheme] = s.pkg })
-				}
-			}
-			return true
-		})
-	}
-	if owners["wasm"] == "" || owners["https"] == "" {
-		t.Fatalf("the schemes of the kinds: %v", owners)
-	}
-	groups := []string{"spicepod", "functions", "udf", "tools", "registry", "internal/bodies", "internal/runtime"}
-	for _, s := range all {
-		if schemesElsewhere[s.path] != "" || !slices.ContainsFunc(groups, func(g string) bool { return s.pkg == g || strings.HasPrefix(s.pkg, g+"/") }) {
-			continue
-		}
-		texts(s.file, func(at token.Pos, text string) {
-			if owner := owners[text]; owner != "" && owner != s.pkg {
-				t.Errorf("%s: %q is a scheme of %s; ask for a property of spicepod.BodyKind", s.fset.Position(at), text, owner)
-			}
-		})
-	}
-}
-
-// texts calls f for each text below a node.
-func texts(node ast.Node, f func(at token.Pos, text string)) {
-	ast.Inspect(node, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			text, _ := strconv.Unquote(lit.Value)
-			f(lit.Pos(), text)
-		}
-		return true
-	})
-}
-
 // mostFolders limits the folders at the top that have Go.
 const mostFolders = 12
 

@@ -159,7 +159,7 @@ type addition struct {
 // newAddition makes the addition of a source, and a table there or "". text is that of the
 // Spicepod if its file may not be there; else "".
 func newAddition(pod *spicepod.Pod, text string, args []string, f addFlags) (*addition, error) {
-	draft, err := datasets.NewDraft(args[0], args[1])
+	draft, err := datasets.NewDraft(runtime.Connectors, args[0], args[1])
 	if err != nil {
 		return nil, err
 	}

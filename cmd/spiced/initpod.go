@@ -11,6 +11,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
+	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
@@ -56,7 +57,7 @@ func podFrom(dir, folder string) (text string, names, left []string, err error) 
 			return "", nil, nil, err
 		}
 		format, served := fileformat.FormatOf(e.Name())
-		draft, err := datasets.NewDraft("file:"+e.Name(), "")
+		draft, err := datasets.NewDraft(runtime.Connectors, "file:"+e.Name(), "")
 		name := draft.Name
 		if err != nil || !e.Type().IsRegular() || !served || name == "" || strings.HasPrefix(e.Name(), ".") {
 			left = append(left, e.Name())

@@ -42,7 +42,7 @@ type database struct {
 func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Options, log *slog.Logger,
 	batch engine.BatchHandler, lost func(),
 ) (_ *database, err error) {
-	db := &database{log: log, roots: pod.DataRoots(), proxies: datasets.NewProxies(log)}
+	db := &database{log: log, roots: pod.DataRoots(), proxies: datasets.NewProxies(Connectors, log)}
 	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
 	defer func() {
 		if err != nil {
@@ -52,7 +52,11 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	roots := append([]string{state}, db.roots...)
 	o := engineOptions(pod)
 	o.Batch, o.Lost, o.Interrupted = batch, lost, db.proxies.Interrupt
-	roots = append(roots, datasets.Roots(pod)...)
+	for _, c := range Connectors.Used(pod) {
+		if c.Root != "" {
+			roots = append(roots, c.Root)
+		}
+	}
 	if err := db.useExtensions(ctx, pod, &o); err != nil {
 		return nil, err
 	}
@@ -83,7 +87,13 @@ const installTime = 2 * time.Minute
 // useExtensions adds the extensions that the datasets need, with what they read. One that
 // cannot be installed is missing: the datasets that need it report the error.
 func (db *database) useExtensions(ctx context.Context, pod *spicepod.Pod, o *engine.Options) (err error) {
-	for _, name := range extension.Needed(datasets.Extensions(pod)...) {
+	var needed []string
+	for _, c := range Connectors.Used(pod) {
+		if c.Extension != "" {
+			needed = append(needed, c.Extension)
+		}
+	}
+	for _, name := range extension.Needed(needed...) {
 		e := extension.Get(name, pod.Runtime.Extensions.Directory)
 		if e.Path == "" && pod.Runtime.Extensions.Install {
 			limited, cancel := context.WithTimeout(ctx, installTime)

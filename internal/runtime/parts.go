@@ -5,11 +5,27 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/exec"
 	"github.com/spiced-sql/spiced/internal/bodies/remote"
 	"github.com/spiced-sql/spiced/internal/bodies/wasm"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
+	"github.com/spiced-sql/spiced/internal/data/source/file"
+	"github.com/spiced-sql/spiced/internal/data/source/flightsql"
+	"github.com/spiced-sql/spiced/internal/data/source/github"
+	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/source/lake"
+	"github.com/spiced-sql/spiced/internal/data/source/mysql"
+	"github.com/spiced-sql/spiced/internal/data/source/objects"
+	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // bodyKinds are the kinds of bodies of functions that are not SQL.
 var bodyKinds = []body.Kind{exec.Kind, wasm.Kind, remote.Kind}
+
+// Connectors are the connectors of datasets and catalogs, in the order of docs/connectors.md.
+var Connectors = source.Kinds{
+	objects.Azure, file.Kind, https.Kind, duckdb.Kind, lake.Delta, duckdb.DuckLake, flightsql.Kind, github.Kind,
+	objects.GCS, lake.Iceberg, mysql.Kind, postgres.Kind, objects.S3, flightsql.Spice, duckdb.SQLite,
+}
 
 // Bodies are what functions may declare, for [spicepod.Load].
 var Bodies = func() (list []spicepod.BodyKind) {

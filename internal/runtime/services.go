@@ -112,7 +112,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 		return nil, err
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{
-		DB: s.db.DB, Proxies: s.db.proxies, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
+		DB: s.db.DB, Connectors: Connectors, Proxies: s.db.proxies, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
 		Files:    s.db.workers != nil,
 		InPlace:  opts.InPlace,
 		Progress: opts.Progress,

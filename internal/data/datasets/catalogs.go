@@ -33,7 +33,7 @@ const (
 // catalogs lists the catalogs of the Spicepod.
 type catalogs struct {
 	opts       Options
-	connectors map[string]connector
+	connectors map[string]source.Connector
 
 	mu     sync.Mutex
 	byName map[string]*catalog // those that the last Prepare found declared
@@ -101,13 +101,13 @@ func (cs *catalogs) list(ctx context.Context, c *catalog, every time.Duration,
 // ask returns the function that lists the tables of a catalog.
 func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*source.Listing, error), error) {
 	decl := pod.Catalogs[i]
-	name, target := catalogConnector(decl.From)
+	name, target := cs.opts.Connectors.CatalogOf(decl.From)
 	lister, ok := cs.connectors[name].(source.Lister)
 	if !ok {
 		var have []string
-		for _, k := range kinds {
-			if k.catalog != "" {
-				have = append(have, k.names[0])
+		for _, k := range cs.opts.Connectors {
+			if k.Catalog != "" {
+				have = append(have, k.Names[0])
 			}
 		}
 		shown := decl.From.String()
@@ -119,7 +119,7 @@ func (cs *catalogs) ask(pod *spicepod.Pod, i int) (func(context.Context) (*sourc
 	}
 	include, err := source.ParsePatterns(decl.Include)
 	if err == nil && decl.Access == spicepod.AccessReadWrite {
-		err = checkWritten(name, decl.Acceleration != nil && decl.Acceleration.Enabled)
+		err = checkWritten(cs.opts.Connectors.Of(name), name, decl.Acceleration != nil && decl.Acceleration.Enabled)
 	}
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (cs *catalogs) prepare(ctx context.Context, r Request) (out listed) {
 		}
 		for _, t := range c.listing.Tables {
 			out.tables = append(out.tables, t)
-			all = append(all, spicepod.CatalogTable{Catalog: i, Dataset: datasetOf(r.Pod.Catalogs[i], t)})
+			all = append(all, spicepod.CatalogTable{Catalog: i, Dataset: cs.datasetOf(r.Pod.Catalogs[i], t)})
 		}
 	}
 	out.pod, out.mentioned = r.Pod.WithTables(all), mentionedIn(r.Pod)
@@ -310,14 +310,14 @@ func (cs *catalogs) close() {
 }
 
 // datasetOf declares a table of a catalog.
-func datasetOf(c spicepod.Catalog, t source.ListedTable) spicepod.Dataset {
+func (cs *catalogs) datasetOf(c spicepod.Catalog, t source.ListedTable) spicepod.Dataset {
 	d := spicepod.Dataset{
 		From: spicepod.Text{Raw: t.From}, Name: quoted(c.Name) + "." + quoted(sqltree.Fold(t.Schema)) + "." + quoted(t.Name),
 		Access: c.Access, ReadyState: spicepod.ReadyOnLoad, Params: c.Params.With(c.DatasetParams).With(t.Params),
 		Metadata:     c.Metadata,
 		Acceleration: c.Acceleration,
 	}
-	if name, _ := catalogConnector(c.From); d.Acceleration == nil && kindOf(name).copied {
+	if name, _ := cs.opts.Connectors.CatalogOf(c.From); d.Acceleration == nil && cs.opts.Connectors.Of(name).Copied {
 		d.Acceleration = &spicepod.Acceleration{
 			Enabled: true, Engine: spicepod.EngineDuckDB, Mode: spicepod.ModeMemory, RefreshMode: spicepod.RefreshFull,
 			RefreshRetryEnabled: true, RefreshOnStartup: spicepod.RefreshAuto,
@@ -363,9 +363,9 @@ func mentionedIn(pod *spicepod.Pod) map[string]bool {
 }
 
 // unopened returns the version of a table of a catalog that is not opened.
-func (d *Dataset) unopened() *tables.Version {
+func (m *Manager) unopened(d *Dataset) *tables.Version {
 	v := tables.Unopened(d.listed.Columns, "")
-	v.Files = d.Acceleration == nil && d.from.Connector != "duckdb"
+	v.Files = d.Acceleration == nil && !m.kind(d).Locked
 	if c, ok := d.source.(source.Changer); ok && d.Acceleration == nil {
 		v.Changing = c.Changing()
 	}

@@ -73,7 +73,7 @@ func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset,
 		if err = cmp.Or(m.checkAcceleration(ctx, d), snapshotFault(pod, a)); err != nil {
 			return d, err
 		}
-	} else if kindOf(d.from.Connector).copied {
+	} else if m.kind(d).Copied {
 		return d, fault.New("", "set acceleration.enabled: true", "connector %s reads into an accelerated copy only",
 			d.from.Connector)
 	}
@@ -90,7 +90,7 @@ func (m *Manager) compile(ctx context.Context, in *listed, index int) (*Dataset,
 
 func (m *Manager) compileSource(pod *spicepod.Pod, d *Dataset) error {
 	var err error
-	if d.from, err = source.Parse(d.Declared.From, dirOf(pod, d.Path), m.served()); err != nil {
+	if d.from, err = m.opts.Connectors.Parse(d.Declared.From, dirOf(pod, d.Path)); err != nil {
 		return err
 	}
 	d.from.Within = pod.DependencyDir(d.Path)
@@ -148,11 +148,11 @@ func (m *Manager) checkAcceleration(ctx context.Context, d *Dataset) error {
 
 // checkAccess returns an error if access is read_write but the source cannot be
 // written, or writes would not be visible.
-func (d *Dataset) checkAccess() error {
+func (m *Manager) checkAccess(d *Dataset) error {
 	if d.Declared.Access != spicepod.AccessReadWrite {
 		return nil
 	}
-	if err := checkWritten(d.from.Connector, d.Acceleration != nil); err != nil {
+	if err := checkWritten(m.kind(d), d.from.Connector, d.Acceleration != nil); err != nil {
 		return err
 	}
 	for i, c := range d.Described {
@@ -165,10 +165,10 @@ func (d *Dataset) checkAccess() error {
 }
 
 // checkWritten is checkAccess for a connector.
-func checkWritten(connector string, accelerated bool) error {
+func checkWritten(kind *source.Kind, connector string, accelerated bool) error {
 	const readOnly = "leave access out, or "
 	switch {
-	case !kindOf(connector).written:
+	case !kind.Written:
 		return fault.New("access", readOnly+"keep the data in a DuckDB file (from: duckdb:file.db) or in PostgreSQL or MySQL",
 			"connector %s does not support writes", connector)
 	case accelerated:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
 	"github.com/spiced-sql/spiced/internal/data/source"
-	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -22,8 +21,8 @@ type Draft struct {
 // NewDraft makes a declaration of what a user has: a URL, a connection string, a path or a
 // `from`, and the table there or, where the source is one table, the name of the dataset.
 // The error is [spicepod.Problems].
-func NewDraft(text, more string) (Draft, error) {
-	d, err := newDraft(text, more)
+func NewDraft(kinds source.Kinds, text, more string) (Draft, error) {
+	d, err := newDraft(kinds, strings.TrimSpace(text), more)
 	if err != nil {
 		f := fault.Of(err)
 		return d, spicepod.Problems{{Message: f.Message, Hint: f.Hint}}
@@ -31,39 +30,29 @@ func NewDraft(text, more string) (Draft, error) {
 	return d, nil
 }
 
-func newDraft(text, more string) (d Draft, err error) {
-	text = strings.TrimSpace(text)
-	if rest, ok := strings.CutPrefix(text, "postgresql:"); ok {
-		text = "postgres:" + rest
-	} else if rest, ok := strings.CutPrefix(text, "mariadb:"); ok {
-		text = "mysql:" + rest
+func newDraft(kinds source.Kinds, text, more string) (d Draft, err error) {
+	name, rest, named := strings.Cut(text, ":")
+	if alias := kinds.Alias(name); named && alias != name {
+		name, text = alias, alias+":"+rest
 	}
-	name, _, ok := strings.Cut(text, ":")
-	switch {
-	case postgres.IsConnectionString(text):
-		name = "postgres"
-	case strings.HasPrefix(text, "spice.ai/"):
-		name = "spice.ai"
-	case !ok || strings.ContainsAny(name, "/."+string(filepath.Separator)) && name != "spice.ai":
-		name, text = "file", "file:"+text
+	kind := kinds.Of(strings.ToLower(name))
+	if i := slices.IndexFunc(kinds, func(k source.Kind) bool { return k.Drafts != nil && k.Drafts(text) }); i >= 0 {
+		kind = &kinds[i]
+	} else if !named || kind == nil && strings.ContainsAny(name, "/."+string(filepath.Separator)) {
+		kind = &kinds[slices.IndexFunc(kinds, func(k source.Kind) bool { return k.Paths })]
+		text = kind.Names[0] + ":" + text
 	}
-	name = strings.ToLower(name)
-	i := slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.names, name) })
-	if i < 0 {
-		var names []string
-		for _, k := range kinds {
-			names = append(names, k.names...)
-		}
-		slices.Sort(names)
-		_, err := source.Parse(spicepod.Text{Raw: name + ":"}, "", names)
+	if kind == nil {
+		_, err := kinds.Parse(spicepod.Text{Raw: name + ":"}, "")
 		return d, err
 	}
-	d = Draft{Copied: kinds[i].copied, params: kinds[i].params}
-	if kinds[i].draft != nil {
-		d.Draft, err = kinds[i].draft(text, more)
+	d = Draft{Copied: kind.Copied, params: kind.Params}
+	if kind.Draft != nil {
+		d.Draft, err = kind.Draft(text, more)
 		return d, err
 	}
-	d.From, d.Name = text, cmp.Or(more, source.NameOf(text[len(name)+1:]))
+	_, target, _ := strings.Cut(text, ":")
+	d.From, d.Name = text, cmp.Or(more, source.NameOf(target))
 	return d, nil
 }
 

@@ -97,7 +97,7 @@ func (m *Manager) load(ctx context.Context, d *Dataset, o refresh.Override) (*ta
 		v = &tables.Version{
 			Query: src.Query, Base: src.Base, Writer: src.Writer, ReadOnly: d.readOnly(src.ReadOnly), Written: src.Written,
 			Changing: src.Written || src.Changing,
-			Files:    d.from.Connector != "duckdb", Resources: src.Resources,
+			Files:    !m.kind(d).Locked, Resources: src.Resources,
 		}
 		if v.Writer != nil {
 			v.Base = engine.StandIn(d.Relation)
@@ -209,7 +209,7 @@ func (m *Manager) inPlace(ctx context.Context, d *Dataset, src *source.Opened) (
 		return nil, d.redacted(err)
 	}
 	return &tables.Version{
-		Query: query, Files: d.from.Connector != "duckdb", Resources: src.Resources,
+		Query: query, Files: !m.kind(d).Locked, Resources: src.Resources,
 		Columns: empty.Columns, Stats: tables.Stats{Rows: -1, Bytes: src.Bytes, Refreshed: m.opts.Clock.Now()},
 	}, nil
 }

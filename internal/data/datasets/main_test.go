@@ -17,6 +17,16 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/duckdb"
+	"github.com/spiced-sql/spiced/internal/data/source/file"
+	"github.com/spiced-sql/spiced/internal/data/source/flightsql"
+	"github.com/spiced-sql/spiced/internal/data/source/github"
+	"github.com/spiced-sql/spiced/internal/data/source/https"
+	"github.com/spiced-sql/spiced/internal/data/source/lake"
+	"github.com/spiced-sql/spiced/internal/data/source/mysql"
+	"github.com/spiced-sql/spiced/internal/data/source/objects"
+	"github.com/spiced-sql/spiced/internal/data/source/postgres"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -48,9 +58,15 @@ type world struct {
 	proxies    *Proxies
 }
 
+// connectors are those of internal/runtime/parts.go.
+var connectors = source.Kinds{
+	objects.Azure, file.Kind, https.Kind, duckdb.Kind, lake.Delta, duckdb.DuckLake, flightsql.Kind, github.Kind,
+	objects.GCS, lake.Iceberg, mysql.Kind, postgres.Kind, objects.S3, flightsql.Spice, duckdb.SQLite,
+}
+
 func newWorld(t *testing.T, extensions ...engine.Extension) *world {
 	t.Helper()
-	return newWorldWith(t, NewProxies(slog.New(slog.DiscardHandler)), extensions...)
+	return newWorldWith(t, NewProxies(connectors, slog.New(slog.DiscardHandler)), extensions...)
 }
 
 func newWorldWith(t *testing.T, proxies *Proxies, extensions ...engine.Extension) *world {
@@ -73,7 +89,8 @@ func (w *world) start(options ...func(*Options)) {
 	w.onPublish = func(_ context.Context, build func(*engine.Tx) error) error { return w.commit(build) }
 	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	opts := Options{
-		DB: w.db, Proxies: w.proxies, Roots: []string{w.dir}, StateDir: w.state, Log: slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
+		DB: w.db, Connectors: connectors, Proxies: w.proxies, Roots: []string{w.dir}, StateDir: w.state,
+		Log:   slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
 		Clock: w.clock,
 		Publish: func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
 			w.publish.Lock()

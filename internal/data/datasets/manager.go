@@ -2,7 +2,7 @@
 // their data across generations.
 //
 //	m, err := datasets.NewManager(datasets.Options{
-//		DB: db, Roots: roots, StateDir: dir, Log: log, Publish: publish, Retry: reload,
+//		DB: db, Connectors: kinds, Roots: roots, StateDir: dir, Log: log, Publish: publish, Retry: reload,
 //	})
 //	defer m.Close()
 //	p := m.Prepare(ctx, datasets.Request{Pod: pod}) // opens sources and loads copies
@@ -46,12 +46,13 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Options configures [NewManager]. DB, StateDir, Log, Publish and Retry are
+// Options configures [NewManager]. DB, Connectors, StateDir, Log, Publish and Retry are
 // required.
 type Options struct {
-	DB      *engine.DB
-	Proxies *Proxies // that DB has attached; nil: none
-	Roots   []string // absolute paths of folders that sources may be read from
+	DB         *engine.DB
+	Connectors source.Kinds
+	Proxies    *Proxies // that DB has attached; nil: none
+	Roots      []string // absolute paths of folders that sources may be read from
 	// StateDir has accelerated data and cached files. DuckDB must be allowed to
 	// access it, and no other process may use it.
 	StateDir string
@@ -96,7 +97,7 @@ const downloads = "http"
 // Prepare; the other methods are safe for concurrent use.
 type Manager struct {
 	opts       Options
-	connectors map[string]connector // by prefix of `from`
+	connectors map[string]source.Connector // by prefix of `from`
 	copies     *copies.Store
 	refreshes  *refresh.Scheduler
 	progress   *load.Reporter
@@ -115,7 +116,7 @@ type Manager struct {
 
 // NewManager opens the state directory.
 func NewManager(opts Options) (*Manager, error) {
-	opts.Proxies = cmp.Or(opts.Proxies, NewProxies(opts.Log))
+	opts.Proxies = cmp.Or(opts.Proxies, NewProxies(opts.Connectors, opts.Log))
 	opts.Clock, opts.Limits = cmp.Or[load.Clock](opts.Clock, load.Real{}), opts.Limits.withDefaults()
 	var err error
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
@@ -137,13 +138,10 @@ func NewManager(opts Options) (*Manager, error) {
 		return nil, err
 	}
 	objects := objectstore.New(opts.DB.Exec, opts.Log)
-	connectors, err := openConnectors(parts{
-		Options: opts, attacher: attacher, roots: roots, progress: progress,
-		objects: objects, cache: cache,
+	connectors := openConnectors(opts, source.Host{
+		DB: opts.DB, Log: opts.Log, Clock: opts.Clock, Progress: progress, Roots: roots, Attacher: attacher,
+		Objects: objects, Cache: cache, MaxDownload: opts.Limits.Download, MaxFiles: opts.Limits.Files,
 	})
-	if err != nil {
-		return nil, err
-	}
 	return &Manager{
 		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,
 		catalogs: &catalogs{opts: opts, connectors: connectors},
@@ -160,6 +158,22 @@ func NewManager(opts Options) (*Manager, error) {
 		checked: map[string]time.Time{}, watched: map[*Dataset]context.CancelFunc{},
 	}, nil
 }
+
+// openConnectors returns the connectors by the prefixes of `from`.
+func openConnectors(o Options, h source.Host) map[string]source.Connector {
+	all := map[string]source.Connector{}
+	for _, k := range o.Connectors {
+		h.Proxy = o.Proxies.of[k.Extension]
+		c := k.Open(h)
+		for _, name := range k.Names {
+			all[name] = c
+		}
+	}
+	return all
+}
+
+// kind returns the kind of the connector of a dataset.
+func (m *Manager) kind(d *Dataset) *source.Kind { return m.opts.Connectors.Of(d.from.Connector) }
 
 // Refreshes returns the scheduler of refreshes.
 func (m *Manager) Refreshes() *refresh.Scheduler { return m.refreshes }

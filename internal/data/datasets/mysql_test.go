@@ -18,7 +18,7 @@ import (
 // newMySQLWorld returns a world that can read MySQL servers.
 func newMySQLWorld(t *testing.T) *world {
 	t.Helper()
-	proxies := NewProxies(slog.New(slog.DiscardHandler))
+	proxies := NewProxies(connectors, slog.New(slog.DiscardHandler))
 	extension, err := proxies.Attach(exttest.Find(t, "mysql_scanner"))
 	if err != nil {
 		t.Fatal(err)

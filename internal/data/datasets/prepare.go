@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -39,19 +38,16 @@ type Prepared struct {
 
 // unset are the faults of references to variables that are not set, or that the
 // connector is not served, which no variable changes.
-func unset(pod *spicepod.Pod, i int, served []string) (faults []error) {
+func unset(pod *spicepod.Pod, i int, served source.Kinds) (faults []error) {
 	for _, u := range pod.Unset(fmt.Sprintf("datasets[%d]", i)) {
 		_, below, _ := strings.Cut(u.Path, ".")
-		if _, err := source.Parse(pod.Datasets[i].From, "", served); err != nil && below != "from" {
+		if _, err := served.Parse(pod.Datasets[i].From, ""); err != nil && below != "from" {
 			return []error{err}
 		}
 		faults = append(faults, fault.At(below, u.Offset, u.Hint, "%s", u.Message))
 	}
 	return faults
 }
-
-// served are the names of the connectors.
-func (m *Manager) served() []string { return slices.Sorted(maps.Keys(m.connectors)) }
 
 // Prepare compiles the datasets of a Spicepod and begins the loads of those that
 // are new, failed, or may have changed at their sources. It reuses the data of
@@ -69,7 +65,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 	seen := map[string]int{}
 	var sources []source.Source
 	for i := range r.Pod.Datasets {
-		if faults[i] = unset(r.Pod, i, m.served()); len(faults[i]) > 0 {
+		if faults[i] = unset(r.Pod, i, m.opts.Connectors); len(faults[i]) > 0 {
 			continue
 		}
 		d, err := m.compile(ctx, &in, i)
@@ -77,7 +73,7 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 			err = d.listed.Fault()
 		}
 		if err == nil {
-			err = cmp.Or(m.checkUnique(r.Pod, d, i, seen), d.checkAccess())
+			err = cmp.Or(m.checkUnique(r.Pod, d, i, seen), m.checkAccess(d))
 		}
 		if err != nil {
 			f := fault.Of(err).Redacted(d.redact)
@@ -148,7 +144,7 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 	}
 	v := m.copies.Restore(ctx, &d.Table, d.Hash, func(v *tables.Version) error { return m.protect(ctx, d, v) })
 	if v == nil && before == nil && !d.eager {
-		d.Serve(d.unopened())
+		d.Serve(m.unopened(d))
 		return d, nil, nil
 	}
 	if v == nil {

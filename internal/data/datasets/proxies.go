@@ -4,35 +4,31 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
-
-// proxy is a server in this process that DuckDB attaches before it is locked, in place of
-// the servers of datasets.
-type proxy interface {
-	Extension(engine.Extension) engine.Extension // with what attaches the proxy
-	Interrupt(label string)                      // see [engine.Options.Interrupted]
-	Close()
-}
 
 // Proxies are the proxies that DuckDB attaches before it is locked. They must be made before
 // DuckDB is opened, and closed after it.
 type Proxies struct {
-	log *slog.Logger
-	of  map[string]proxy // by extension
+	log   *slog.Logger
+	kinds source.Kinds
+	of    map[string]source.Proxy // by extension
 }
 
 // NewProxies returns none: [Proxies.Attach] makes them.
-func NewProxies(log *slog.Logger) *Proxies { return &Proxies{log, map[string]proxy{}} }
+func NewProxies(kinds source.Kinds, log *slog.Logger) *Proxies {
+	return &Proxies{log, kinds, map[string]source.Proxy{}}
+}
 
 // Attach returns the extension with what attaches the proxy that it reads, if its connector
 // has one.
 func (p *Proxies) Attach(e engine.Extension) (engine.Extension, error) {
-	for _, k := range kinds {
-		if k.proxy == nil || k.extension != e.Name {
+	for _, k := range p.kinds {
+		if k.Proxy == nil || k.Extension != e.Name {
 			continue
 		}
-		made, err := k.proxy(p.log)
+		made, err := k.Proxy(p.log)
 		if err != nil {
 			return e, fmt.Errorf("make a socket for DuckDB: %w", err)
 		}

@@ -19,13 +19,13 @@ func TestReferencesAreNotPrinted(t *testing.T) {
 	w := newWorld(t)
 	w.file("a.csv", "a\n1\n")
 	var declared, froms []string
-	for _, k := range kinds {
-		name := k.names[0]
+	for _, k := range connectors {
+		name := k.Names[0]
 		from := targets[name]
 		if from == "" {
 			from = name + ":t"
 		}
-		for _, p := range k.params {
+		for _, p := range k.Params {
 			declared = append(declared, fmt.Sprintf("from: '%s', params: {%s: 'http://ada:${env:LEAK}@127.0.0.1:1/'}", from, p.Name))
 		}
 		froms = append(froms, fmt.Sprintf("from: '%s:${env:LEAK}.x.y.z'", name), fmt.Sprintf("from: '%s:http://x:${env:LEAK}@/'", name),

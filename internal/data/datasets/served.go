@@ -70,7 +70,7 @@ func (s *served) save(v *tables.Version, first bool) {
 	if s.dataset != nil && s.Acceleration != nil {
 		s.m.copies.Save(s.Table, s.dataset.Hash, v, first)
 		if s.Acceleration.Snapshots.Writes() {
-			s.m.snapshots.Write(s.dataset.snapshot(), v)
+			s.m.snapshots.Write(s.m.snapshot(s.dataset), v)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // snapshot returns what the snapshots of an accelerated dataset are of.
-func (d *Dataset) snapshot() snapshots.Target {
+func (m *Manager) snapshot(d *Dataset) snapshots.Target {
 	return snapshots.Target{
-		Table: &d.Table, Declaration: snapshots.Identity(d.Declared, kindOf(d.from.Connector).params), Time: d.time(),
+		Table: &d.Table, Declaration: snapshots.Identity(d.Declared, m.kind(d).Params), Time: d.time(),
 		Redact: func(err error) error { return d.redacted(err) },
 	}
 }
@@ -25,7 +25,7 @@ func (d *Dataset) fromSnapshot(ctx context.Context, m *Manager) (*tables.Version
 	if d.Acceleration == nil || m.opts.InPlace || serves {
 		return nil, nil
 	}
-	return m.snapshots.Load(ctx, d.snapshot(), func(v *tables.Version) error {
+	return m.snapshots.Load(ctx, m.snapshot(d), func(v *tables.Version) error {
 		return m.protect(ctx, d, v)
 	})
 }

@@ -31,6 +31,7 @@ func TestSecretParts(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
+	kinds := Kinds{{Names: []string{"file"}}, {Names: []string{"duckdb"}}, {Names: []string{"http", "https"}, URL: true}}
 	for raw, want := range map[string]From{
 		"file:a.csv":             {Connector: "file", Target: "a.csv"},
 		"FILE:a.csv":             {Connector: "file", Target: "a.csv"},
@@ -39,7 +40,7 @@ func TestParse(t *testing.T) {
 		"duckdb/main.t":          {Connector: "duckdb", Target: "main.t"},
 		"https://h:8/x.csv?a=b:": {Connector: "https", Target: "https://h:8/x.csv?a=b:"},
 	} {
-		got, err := Parse(spicepod.Text{Raw: raw}, "/dir", []string{"file", "duckdb", "http", "https"})
+		got, err := kinds.Parse(spicepod.Text{Raw: raw}, "/dir")
 		want.Dir, want.Shown = "/dir", raw
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v", raw, got, err)
@@ -73,4 +74,29 @@ func FuzzSplitName(f *testing.F) {
 			t.Errorf("%s: got %q, %v", QuoteName(want...), got, err)
 		}
 	})
+}
+
+// TestUsed: the connector of a dataset is found in each form of `from` that Parse takes.
+func TestUsed(t *testing.T) {
+	kinds := Kinds{
+		{Names: []string{"file"}},
+		{Names: []string{"sqlite"}},
+		{Names: []string{"postgres"}, Aliases: []string{"pg"}},
+		{Names: []string{"spice.ai"}},
+	}
+	for text, want := range map[string]string{
+		"datasets: [{name: t, from: 'sqlite:shop.db/orders'}]":                           "sqlite",
+		"datasets: [{name: t, from: SQLite/orders}, {name: u, from: spice.ai/orders}]":   "sqlite spice.ai",
+		"datasets: [{name: t, from: 'sqlite://shop.db'}, {name: u, from: 'file:a.csv'}]": "file sqlite",
+		"catalogs: [{name: c, from: pg}]":                                                "postgres",
+		"catalogs: [{name: c, from: 'postgres:shop'}]":                                   "postgres",
+	} {
+		var got []string
+		for _, k := range kinds.Used(podtest.Load(t, text+"\n")) {
+			got = append(got, k.Names...)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: got %q, want %s", text, got, want)
+		}
+	}
 }

@@ -1,14 +1,12 @@
 // Package source has what connectors share: the declaration of a dataset, which
 // a connector compiles to a [Source], and the data roots.
 //
-// A connector is a package below this one, listed in datasets/connectors.go under the
-// prefixes of `from` that it serves:
+// A connector is a package below this one with a value of [Kind], which has its name, its params
+// and how it is opened:
 //
-//	func New(db *engine.DB, roots source.Roots) *Connector
-//	func (c *Connector) Compile(d source.Declaration) (source.Source, error)
-//
-// Compile checks what can be checked without accessing the source. Its errors
-// may contain secrets, which package datasets redacts.
+//	connector := file.Kind.Open(source.Host{DB: db, Roots: roots, MaxFiles: 100_000})
+//	src, err := connector.Compile(declaration)
+//	opened, err := src.Open(ctx)
 package source
 
 import (
@@ -96,46 +94,30 @@ type From struct {
 	Within    string // of a dependency: the folder whose files it may read; else ""
 }
 
-// spiceAI is Spice's connector that is written spice.ai/path.
-const spiceAI = "spice.ai"
-
-// Parse parses `from`: connector:path, connector://path or connector/path, where
-// connectors are those that are served.
-func Parse(from spicepod.Text, dir string, connectors []string) (From, error) {
-	text := strings.TrimSpace(from.Reveal())
-	end := strings.IndexAny(text, ":/")
-	name := ""
-	if end > 0 {
-		name = strings.ToLower(text[:end])
-	}
-	served := slices.Contains(connectors, name)
-	if end <= 0 || text[end] == '/' && !served && name != spiceAI {
+// Parse parses `from` of a dataset: connector:path, connector://path or connector/path.
+func (all Kinds) Parse(from spicepod.Text, dir string) (From, error) {
+	name, separator, target := cut(from)
+	kind := all.Of(name)
+	switch {
+	case name == "" || separator == "" || separator == "/" && kind == nil:
 		return From{}, fault.New("from", "write connector:path, for example file:"+from.String(),
 			"%q does not name a connector", from.String())
-	}
-	if !served {
-		shown := name
+	case kind == nil:
+		shown, served := name, all.Names()
 		if from.Secret() {
 			shown = from.String()
 		}
-		hint := strings.TrimSpace(nearest.Hint(name, connectors, "") + " served: " + strings.Join(connectors, ", "))
+		hint := strings.TrimSpace(nearest.Hint(name, served, "") + " served: " + strings.Join(served, ", "))
 		return From{}, fault.New("from", hint, "connector %q is not served by this build", shown)
 	}
-	f := From{Connector: name, Shown: from.String(), Dir: dir}
-	if f.Remote() {
-		f.Target = text
-	} else {
-		f.Target = strings.TrimPrefix(text[end+1:], "//")
+	f := From{Connector: name, Target: target, Shown: from.String(), Dir: dir}
+	if kind.URL {
+		f.Target = strings.TrimSpace(from.Reveal())
 	}
-	if f.Target == "" || f.Remote() && !strings.HasPrefix(strings.ToLower(text), name+"://") {
+	if f.Target == "" || kind.URL && !strings.HasPrefix(strings.ToLower(f.Target), name+"://") {
 		return From{}, fault.New("from", "write "+name+":path", "%q has no path", from.String())
 	}
 	return f, nil
-}
-
-// Remote reports whether Target is a URL.
-func (f From) Remote() bool {
-	return slices.Contains([]string{"abfs", "abfss", "gs", "http", "https", "s3"}, f.Connector)
 }
 
 // SplitName returns the parts of a name of a table, which are separated by dots; each may

@@ -189,3 +189,7 @@ func (p *Proxy[S]) Server(id string) (server S, ok bool) {
 	}
 	return server, false
 }
+
+// DistinctNote is about a fault of the filters that extensions of DuckDB send to servers.
+const DistinctNote = "Conditions with `IS [NOT] DISTINCT FROM` within OR cannot be sent to the server, and fail: " +
+	"write `x = 5` for `x IS NOT DISTINCT FROM 5`, and `x <> 5 OR x IS NULL` for `x IS DISTINCT FROM 5`."

@@ -7,8 +7,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 )
 
-// Draft makes a declaration of connector:file and a table, or of connector:file/table.
-func Draft(text, table string) (source.Draft, error) {
+// draft makes a declaration of connector:file and a table, or of connector:file/table.
+func draft(text, table string) (source.Draft, error) {
 	d := source.Draft{From: text, Name: source.NameOf(text[strings.IndexByte(text, ':')+1:])}
 	if table != "" {
 		d.From = strings.TrimRight(text, "/") + "/" + table

@@ -9,7 +9,7 @@
 //
 // All sources of a Spicepod must be shared before one is opened:
 //
-//	connector := duckdb.New(db, attacher, roots)
+//	connector := duckdb.Kind.Open(source.Host{DB: db, Attacher: attacher, Roots: roots})
 //	src, err := connector.Compile(declaration)
 //	connector.Share(compiled)
 //	opened, err := src.Open(ctx)
@@ -39,13 +39,6 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Params are those of the connector.
-var Params = []spicepod.Param{
-	{Name: "open", Doc: "Path of the database; from names the table."},
-	{Name: "duckdb_open", Doc: "Another name of open."},
-	{Name: "table", Doc: "The table, if from is the path of the database."},
-}
-
 // Connector attaches files.
 type Connector struct {
 	kind
@@ -63,17 +56,26 @@ type kind struct {
 	params    []spicepod.Param // of which those before the last name the file
 }
 
-// New returns a connector for DuckDB files.
-func New(db *engine.DB, attacher *resource.Attacher, roots source.Roots) *Connector {
-	return newConnector(kind{name: "duckdb", params: Params}, db, attacher, roots)
-}
+var duckFile = kind{name: "duckdb", params: []spicepod.Param{
+	{Name: "open", Doc: "Path of the database; from names the table."},
+	{Name: "duckdb_open", Doc: "Another name of open."},
+	{Name: "table", Doc: "The table, if from is the path of the database."},
+}}
 
-func newConnector(k kind, db *engine.DB, attacher *resource.Attacher, roots source.Roots) *Connector {
-	f := &files{attacher: attacher, open: map[string]*resource.Database{}}
+var sqliteFile = kind{name: "sqlite", extension: "sqlite_scanner", params: []spicepod.Param{
+	{Name: "open", Doc: "Path of the database; from names the table."},
+	{Name: "sqlite_file", Doc: "Another name of open."},
+	{Name: "table", Doc: "The table, if from is the path of the database."},
+}}
+
+func (k kind) open(h source.Host) source.Connector { return k.connector(h) }
+
+func (k kind) connector(h source.Host) *Connector {
+	f := &files{attacher: h.Attacher, open: map[string]*resource.Database{}}
 	if k.extension != "" {
 		f.fileType = k.name
 	}
-	return &Connector{kind: k, db: db, roots: roots, files: f}
+	return &Connector{kind: k, db: h.DB, roots: h.Roots, files: f, objects: h.Objects}
 }
 
 // Share sets the sources of the Spicepod. A file that one of them writes is

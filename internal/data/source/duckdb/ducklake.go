@@ -14,27 +14,14 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// DuckLakeExtension is the extension of DuckDB that reads catalogs of DuckLake.
-const DuckLakeExtension = "ducklake"
-
 const lakeConnection = "ducklake_connection_string"
 
 // lakeStore are the names of the params of the store that has the data of a catalog.
 var lakeStore = objectstore.S3Names("ducklake_aws")
 
-// DuckLakeParams are the params of the connector for DuckLake.
-var DuckLakeParams = append([]spicepod.Param{
+var duckLake = kind{name: "ducklake", extension: "ducklake", params: append([]spicepod.Param{
 	{Name: lakeConnection, Doc: "The catalog: the path of a DuckDB file, or sqlite: and the path of a SQLite file."},
-}, lakeStore.Params()...)
-
-// NewDuckLake returns a connector for tables of DuckLake, which are read only.
-func NewDuckLake(db *engine.DB, attacher *resource.Attacher, roots source.Roots,
-	objects *objectstore.Proxy,
-) LakeConnector {
-	c := newConnector(kind{name: "ducklake", extension: DuckLakeExtension, params: DuckLakeParams}, db, attacher, roots)
-	c.objects = objects
-	return LakeConnector{c}
-}
+}, lakeStore.Params()...)}
 
 // findLake returns the table of a catalog.
 func (s *duckSource) findLake() (table, error) {
@@ -57,7 +44,7 @@ func (s *duckSource) findLake() (table, error) {
 			"catalogs at %s: are not served", scheme)
 	case isSQLite:
 		t.prefix = "sqlite:"
-		if err := source.NeedsExtension(s.db, SQLiteExtension); err != nil {
+		if err := source.NeedsExtension(s.db, sqliteFile.extension); err != nil {
 			return t, err
 		}
 	}

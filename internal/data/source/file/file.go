@@ -1,7 +1,7 @@
 // Package file is the connector for local files: a file, a folder or a glob in
 // the data roots.
 //
-//	connector := file.New(db, source.NewRoots(roots), 100_000)
+//	connector := file.Kind.Open(source.Host{DB: db, Roots: roots, MaxFiles: 100_000})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 package file
@@ -23,30 +23,21 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Params are those of the connector, in addition to the options of the file format.
-var Params = []spicepod.Param{{Name: "file_extension", Doc: "Extension of the files of a folder."}}
+// knownParams are those of the connector, in addition to the options of the file format.
+var knownParams = []spicepod.Param{{Name: "file_extension", Doc: "Extension of the files of a folder."}}
 
-// Connector opens local files.
-type Connector struct {
-	db    *engine.DB
-	roots source.Roots
-	limit int // of files in a dataset
-}
-
-// New returns a connector for files in the roots, at most limit in a dataset.
-func New(db *engine.DB, roots source.Roots, limit int) *Connector {
-	return &Connector{db, roots, limit}
-}
+// connector opens local files.
+type connector struct{ source.Host }
 
 type fileSource struct {
-	*Connector
+	*connector
 	d      source.Declaration
 	reader *fileformat.Reader
 }
 
 // Compile checks the params.
-func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	r, err := fileformat.Compile(d, d.From.Target, Params)
+func (c *connector) Compile(d source.Declaration) (source.Source, error) {
+	r, err := fileformat.Compile(d, d.From.Target, knownParams)
 	return &fileSource{c, d, r}, err
 }
 
@@ -56,13 +47,13 @@ func (s *fileSource) Open(ctx context.Context) (*source.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.reader.Open(ctx, s.db, found)
+	return s.reader.Open(ctx, s.DB, found)
 }
 
 // find returns the files of the path, all in the roots.
 func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	path := s.d.From.Absolute(s.d.From.Target)
-	if err := s.roots.CheckFrom(s.d.From, path); err != nil {
+	if err := s.Roots.CheckFrom(s.d.From, path); err != nil {
 		return fileformat.Files{}, err
 	}
 	info, err := os.Stat(path)
@@ -89,7 +80,8 @@ func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Files, error) {
 	out := fileformat.Files{Patterns: patterns}
 	for _, p := range patterns {
-		files, err := tables.Texts(ctx, s.db, fmt.Sprintf("SELECT file FROM glob(%s) LIMIT %d", engine.Literal(p), s.limit+1))
+		query := fmt.Sprintf("SELECT file FROM glob(%s) LIMIT %d", engine.Literal(p), s.MaxFiles+1)
+		files, err := tables.Texts(ctx, s.DB, query)
 		if err != nil {
 			return out, fault.FromDuckDB(err)
 		}
@@ -98,11 +90,11 @@ func (s *fileSource) glob(ctx context.Context, patterns []string) (fileformat.Fi
 	switch n := len(out.Found); {
 	case n == 0:
 		return out, fault.New("from", "", "no file matches %q", patterns[0]).Retryable()
-	case n > s.limit:
-		return out, fault.New("from", "name fewer files", "%q matches more than %d files", patterns[0], s.limit)
+	case n > s.MaxFiles:
+		return out, fault.New("from", "name fewer files", "%q matches more than %d files", patterns[0], s.MaxFiles)
 	}
 	for _, f := range out.Found {
-		if err := s.roots.CheckFrom(s.d.From, f); err != nil {
+		if err := s.Roots.CheckFrom(s.d.From, f); err != nil {
 			return out, err
 		}
 		if info, err := os.Stat(f); err == nil {

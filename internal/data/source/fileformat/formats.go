@@ -121,3 +121,6 @@ func detectDelimiter(s scan, describe func(scan) ([]engine.Column, error)) (scan
 	}
 	return s, detected, nil
 }
+
+// Note is about the options of formats, for the docs of connectors that read files.
+const Note = "And `file_format`, if the name does not show it, with the options of the format."

@@ -8,8 +8,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 )
 
-// Draft makes a declaration of a table and flightsql:https://user:password@host:port.
-func Draft(text, table string) (d source.Draft, err error) {
+// draft makes a declaration of a table and flightsql:https://user:password@host:port.
+func draft(text, table string) (d source.Draft, err error) {
 	const prefix, form = "flightsql:", "flightsql:https://host:port, or flightsql:http://host:port without TLS"
 	endpoint := text[len(prefix):]
 	switch {
@@ -24,9 +24,9 @@ func Draft(text, table string) (d source.Draft, err error) {
 	return d, setServer(&d, endpoint, form, "flightsql_")
 }
 
-// SpiceDraft makes a declaration of a dataset and spice.ai:https://host:port, or of
+// spiceDraft makes a declaration of a dataset and spice.ai:https://host:port, or of
 // spice.ai/dataset.
-func SpiceDraft(text, table string) (d source.Draft, err error) {
+func spiceDraft(text, table string) (d source.Draft, err error) {
 	const form = "spice.ai:https://host:port, or spice.ai:http://host:port without TLS"
 	end := strings.IndexAny(text, ":/")
 	endpoint := text[end+1:]

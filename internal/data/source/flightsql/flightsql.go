@@ -1,7 +1,7 @@
 // Package flightsql is the connector for tables of other Flight SQL servers, among them
 // other runtimes: their rows are read as Arrow record batches into a copy.
 //
-//	connector := flightsql.New(db)
+//	connector := flightsql.Kind.Open(source.Host{DB: db})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 //
@@ -31,8 +31,8 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Params are those of `flightsql:`.
-var Params = []spicepod.Param{
+// knownParams are those of `flightsql:`.
+var knownParams = []spicepod.Param{
 	{
 		Name: "flightsql_endpoint",
 		Doc:  "URL of the server: `https://host:port` or `grpc+tls://host:port`, or `http://host:port` without TLS.",
@@ -46,8 +46,8 @@ var Params = []spicepod.Param{
 	},
 }
 
-// SpiceParams are those of `spice.ai:`.
-var SpiceParams = []spicepod.Param{
+// spiceParams are those of `spice.ai:`.
+var spiceParams = []spicepod.Param{
 	{Name: "spiceai_api_key", Secret: true, Doc: "A key of the other runtime, or of Spice.ai."},
 	{Name: "spiceai_token", Secret: true, Doc: "Another name of spiceai_api_key."},
 	{
@@ -70,12 +70,6 @@ type Connector struct {
 	spice bool
 }
 
-// New returns a connector for `flightsql:`.
-func New(db *engine.DB) *Connector { return &Connector{db: db} }
-
-// NewSpice returns a connector for `spice.ai:`.
-func NewSpice(db *engine.DB) *Connector { return &Connector{db: db, spice: true} }
-
 type flightSource struct {
 	*Connector
 	server
@@ -85,11 +79,11 @@ type flightSource struct {
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	s := &flightSource{Connector: c}
-	params, what := Params, "a dataset from flightsql"
+	known, what := knownParams, "a dataset from flightsql"
 	if c.spice {
-		params, what = SpiceParams, "a dataset from spice.ai"
+		known, what = spiceParams, "a dataset from spice.ai"
 	}
-	if err := d.Params.CheckKnown(what, spicepod.ParamNames(params)); err != nil {
+	if err := d.Params.CheckKnown(what, spicepod.ParamNames(known)); err != nil {
 		return nil, err
 	}
 	compile := s.compile

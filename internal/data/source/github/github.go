@@ -2,7 +2,7 @@
 // requests, commits, stargazers and files. A load asks GitHub's API for all rows, and
 // gathers them in a file of the cache.
 //
-//	connector := github.New(github.Options{DB: db, Cache: cache, …})
+//	connector := github.Kind.Open(source.Host{DB: db, Cache: cache, …})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 //
@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
@@ -37,8 +36,8 @@ const (
 	maxBody  = 64 << 20 // bytes of an answer
 )
 
-// Params are those of the connector.
-var Params = []spicepod.Param{
+// knownParams are those of the connector.
+var knownParams = []spicepod.Param{
 	{Name: "github_token", Secret: true, Doc: "A personal access token that may read the repository."},
 	{
 		Name: "github_endpoint",
@@ -64,20 +63,8 @@ var Params = []spicepod.Param{
 	{Name: "max_retries", Type: spicepod.ParamInt, Doc: "How often a failed request is retried. Default: 3."},
 }
 
-// Options configures [New]. All fields are required.
-type Options struct {
-	DB       *engine.DB
-	Cache    *fetch.Cache
-	MaxBytes int64 // of a table
-	Clock    load.Clock
-	Progress *load.Reporter
-}
-
 // Connector reads tables of GitHub.
-type Connector struct{ Options }
-
-// New returns a connector.
-func New(o Options) *Connector { return &Connector{o} }
+type Connector struct{ source.Host }
 
 // repo is a table of a repository.
 type repo struct {
@@ -101,7 +88,7 @@ var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 // Compile checks the path and the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	r := &repo{Connector: c, d: d}
-	if err := d.Params.CheckKnown("a dataset from github", spicepod.ParamNames(Params)); err != nil {
+	if err := d.Params.CheckKnown("a dataset from github", spicepod.ParamNames(knownParams)); err != nil {
 		return nil, err
 	}
 	if err := r.parse(d.From); err != nil {
@@ -218,7 +205,7 @@ func (r *repo) Open(ctx context.Context) (*source.Opened, error) {
 	file, err := r.Cache.Update(ctx, key, r.d.From.Shown, func(*fetch.Entry) (*fetch.Entry, error) {
 		step := r.Progress.Start(r.d.Name, "fetch", -1)
 		defer step.End()
-		rows, err := r.Cache.Rows(key, r.MaxBytes, step)
+		rows, err := r.Cache.Rows(key, r.MaxDownload, step)
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +249,8 @@ func (r *repo) client(accept string) *fetch.Client {
 			"Authorization": {"Bearer " + r.token}, "Accept": {accept}, "User-Agent": {"spiced"},
 			"X-Github-Api-Version": {"2022-11-28"},
 		},
-		Timeout: r.timeout, Retries: fetch.Retries{Attempts: r.attempts}, MaxBody: min(maxBody, r.MaxBytes), Clock: r.Clock,
-		Pace: &fetch.Pace{}, Check: r.check,
+		Timeout: r.timeout, Retries: fetch.Retries{Attempts: r.attempts}, MaxBody: min(maxBody, r.MaxDownload),
+		Clock: r.Clock,
+		Pace:  &fetch.Pace{}, Check: r.check,
 	}
 }

@@ -11,9 +11,9 @@ import (
 // secretKeys matches keys of queries whose values are often secret.
 var secretKeys = regexp.MustCompile(`(?i)key|token|secret|password|passwd|pwd|auth|credential|^sig$|signature`)
 
-// Draft makes a declaration of a URL. A password, and parts of the query that may be
+// draft makes a declaration of a URL. A password, and parts of the query that may be
 // secret, are kept out of `from`.
-func Draft(text, name string) (d source.Draft, err error) {
+func draft(text, name string) (d source.Draft, err error) {
 	u, err := source.ParseURL(text, "https://host/file.parquet")
 	if err != nil {
 		return d, err

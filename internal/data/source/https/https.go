@@ -2,7 +2,7 @@
 // cached and updated by conditional requests (ETag, Last-Modified); the pages of an API
 // are gathered in a file of the cache. The cached file is read while the server fails.
 //
-//	connector := https.New(https.Options{DB: db, Cache: cache, …})
+//	connector := https.Kind.Open(source.Host{DB: db, Cache: cache, …})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 package https
@@ -20,13 +20,11 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
 	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
 	"github.com/spiced-sql/spiced/internal/kit/httpx"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -42,8 +40,8 @@ const (
 	pagesAge = time.Minute
 )
 
-// Params are those of the connector, in addition to the options of the file format.
-var Params = append([]spicepod.Param{
+// knownParams are those of the connector, in addition to the options of the file format.
+var knownParams = append([]spicepod.Param{
 	{Name: "http_username", Doc: "User of basic authentication."},
 	{Name: "http_password", Secret: true, Doc: "Password of basic authentication."},
 	{
@@ -69,24 +67,12 @@ var Params = append([]spicepod.Param{
 	},
 }, slices.Concat(transportParams, oauthParams, pageParams, requestParams)...)
 
-// Options configures [New]. All fields are required.
-type Options struct {
-	DB          *engine.DB
-	Cache       *fetch.Cache
-	MaxDownload int64 // bytes of a file
-	Clock       load.Clock
-	Progress    *load.Reporter
-}
-
 // Connector downloads files into a cache.
 type Connector struct {
-	Options
+	source.Host
 	pace   fetch.Pace
 	tokens tokenSources
 }
-
-// New returns a connector.
-func New(o Options) *Connector { return &Connector{Options: o} }
 
 type httpSource struct {
 	*Connector
@@ -115,7 +101,7 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 	case s.enabled():
 		s.reader, err = s.rowsReader()
 	default:
-		s.reader, err = fileformat.Compile(d, urlPath(d.From.Target), Params)
+		s.reader, err = fileformat.Compile(d, urlPath(d.From.Target), knownParams)
 	}
 	return s, err
 }
@@ -134,7 +120,7 @@ func (s *httpSource) rowsReader() (*fileformat.Reader, error) {
 	}
 	d.Params = maps.Clone(d.Params)
 	delete(d.Params, "file_format")
-	return fileformat.Compile(d, "rows"+fetch.RowsExtension, Params)
+	return fileformat.Compile(d, "rows"+fetch.RowsExtension, knownParams)
 }
 
 // Open updates the cached file.

@@ -182,7 +182,7 @@ func (s *httpSource) compileRequests(a *asking) (source.Source, error) {
 		return nil, err
 	}
 	known := []string{"file_format"}
-	for _, p := range Params {
+	for _, p := range knownParams {
 		known = append(known, p.Name)
 	}
 	if err := s.d.Params.CheckKnown("a dataset whose statements choose the requests", known); err != nil {

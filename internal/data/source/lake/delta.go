@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
@@ -21,17 +20,6 @@ var (
 	deltaNames = objectstore.S3Names("delta_lake_aws")
 	deltaAzure = objectstore.AzurePrefix("delta_lake_azure_storage")
 )
-
-// DeltaExtension is the extension of DuckDB for Delta Lake.
-const DeltaExtension = "delta"
-
-// DeltaParams are the params of the connector for Delta Lake.
-var DeltaParams = deltaFormat.params
-
-// NewDelta returns a connector for tables of Delta Lake.
-func NewDelta(db *engine.DB, proxy *objectstore.Proxy, roots source.Roots) *Connector {
-	return &Connector{&deltaFormat, db, proxy, roots}
-}
 
 // fileColumn has the file of a row. A table cannot have a column of that name: DuckDB
 // refuses it.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
-	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -28,17 +27,6 @@ var (
 	icebergNames = objectstore.S3Names("iceberg_s3")
 	icebergAzure = objectstore.AzurePrefix("iceberg_azure_storage")
 )
-
-// IcebergExtension is the extension of DuckDB for Iceberg.
-const IcebergExtension = "iceberg"
-
-// IcebergParams are the params of the connector for Iceberg.
-var IcebergParams = icebergFormat.params
-
-// NewIceberg returns a connector for tables of Iceberg.
-func NewIceberg(db *engine.DB, proxy *objectstore.Proxy, roots source.Roots) *Connector {
-	return &Connector{&icebergFormat, db, proxy, roots}
-}
 
 // icebergRows reads a table. The paths in its files are those of its writer, of which
 // DuckDB only uses the part in the folder of the table.

@@ -3,7 +3,7 @@
 // read them through the proxy of package objectstore: what the files of a table name is in its folder, or
 // is not read.
 //
-//	connector := lake.NewDelta(db, proxy, roots)
+//	connector := lake.Delta.Open(source.Host{DB: db, Objects: proxy, Roots: roots})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 package lake
@@ -45,6 +45,8 @@ type Connector struct {
 	proxy *objectstore.Proxy
 	roots source.Roots
 }
+
+func (f *format) open(h source.Host) source.Connector { return &Connector{f, h.DB, h.Objects, h.Roots} }
 
 // lakeSource is a table.
 type lakeSource struct {

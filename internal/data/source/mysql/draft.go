@@ -15,5 +15,5 @@ var database = source.Database{
 	Hint:    "; the options are " + strings.Join(slices.Sorted(maps.Keys(urlOptions)), ", "),
 }
 
-// Draft makes a declaration of a table and mysql://user:password@host:port/database.
-func Draft(text, table string) (source.Draft, error) { return database.Draft(text, table) }
+// draft makes a declaration of a table and mysql://user:password@host:port/database.
+func draft(text, table string) (source.Draft, error) { return database.Draft(text, table) }

@@ -35,7 +35,7 @@ var _ source.Lister = (*Connector)(nil)
 // List returns the tables of a database, which the target names, or the params; or of all
 // databases of the server.
 func (c *Connector) List(ctx context.Context, d source.Declaration, o source.ListOptions) (*source.Listing, error) {
-	if err := d.Params.CheckKnown("a catalog from mysql", spicepod.ParamNames(Params)); err != nil {
+	if err := d.Params.CheckKnown("a catalog from mysql", spicepod.ParamNames(knownParams)); err != nil {
 		return nil, err
 	}
 	s := &mysqlSource{Connector: c}
@@ -50,7 +50,7 @@ func (c *Connector) List(ctx context.Context, d source.Declaration, o source.Lis
 	case d.From.Target != "":
 		database = d.From.Target
 	}
-	if err := source.NeedsExtension(s.db, Extension); err != nil {
+	if err := source.NeedsExtension(s.db, extension); err != nil {
 		return nil, err
 	}
 	server, held, err := s.register()

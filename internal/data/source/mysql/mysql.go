@@ -3,7 +3,7 @@
 // statement to the server.
 //
 //	proxy, err := mysql.NewProxy(log) // DuckDB opens with proxy.Extension(…)
-//	connector := mysql.New(db, proxy)
+//	connector := mysql.Kind.Open(source.Host{DB: db, Proxy: proxy})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 //
@@ -32,11 +32,11 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Extension is the extension of DuckDB that the connector needs.
-const Extension = "mysql_scanner"
+// extension is the extension of DuckDB that the connector needs.
+const extension = "mysql_scanner"
 
-// Params are those of the connector.
-var Params = []spicepod.Param{
+// knownParams are those of the connector.
+var knownParams = []spicepod.Param{
 	{Name: "mysql_host", Doc: "Host of the server, or the path of its socket. Default: localhost."},
 	{Name: "mysql_tcp_port", Type: spicepod.ParamInt, Doc: "Port of the server. Default: 3306."},
 	{Name: "mysql_db", Doc: "The database, unless from names it."},
@@ -76,11 +76,8 @@ var past = time.Unix(1, 0)
 type Connector struct {
 	dbproxy.Written
 	db    *engine.DB
-	proxy *Proxy
+	proxy *Proxy // nil: DuckDB has not attached it
 }
-
-// New returns a connector. The proxy is nil if DuckDB has not attached it.
-func New(db *engine.DB, proxy *Proxy) *Connector { return &Connector{db: db, proxy: proxy} }
 
 type mysqlSource struct {
 	*Connector
@@ -105,7 +102,7 @@ func (s *mysqlSource) Changing() bool { return s.Changes(s.id) }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if err := d.Params.CheckKnown("a dataset from mysql", spicepod.ParamNames(Params)); err != nil {
+	if err := d.Params.CheckKnown("a dataset from mysql", spicepod.ParamNames(knownParams)); err != nil {
 		return nil, err
 	}
 	parts, err := source.SplitName(d.From.Target)
@@ -162,7 +159,7 @@ func (v values) key(param string) string {
 // read reads the params.
 func read(params spicepod.Params) (v values, err error) {
 	v = values{of: map[string]string{}, string: params.Has("mysql_connection_string")}
-	for _, p := range Params {
+	for _, p := range knownParams {
 		if !params.Has(p.Name) || p.Name == "mysql_pool_max" {
 			continue
 		}
@@ -254,7 +251,7 @@ func defaultMode(host string) string {
 
 // Open looks the table up.
 func (s *mysqlSource) Open(ctx context.Context) (*source.Opened, error) {
-	if err := source.NeedsExtension(s.db, Extension); err != nil {
+	if err := source.NeedsExtension(s.db, extension); err != nil {
 		return nil, err
 	}
 	server, held, err := s.register()

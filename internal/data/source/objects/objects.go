@@ -1,7 +1,7 @@
 // Package objects is the connectors for objects in S3, in stores with its API, in Google
 // Cloud Storage and in Azure Storage, which DuckDB's extension httpfs reads through a proxy.
 //
-//	connector := objects.NewS3(db, proxy, 100_000)
+//	connector := objects.S3.Open(source.Host{DB: db, Objects: proxy, MaxFiles: 100_000})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 package objects
@@ -36,17 +36,17 @@ type place struct {
 }
 
 var (
-	s3Kind = newKind("s3", objectstore.Names{
+	s3 = newKind("s3", objectstore.Names{
 		Endpoint: "s3_endpoint", Region: "s3_region", Auth: "s3_auth", Key: "s3_key", Secret: "s3_secret",
 		Token: "s3_session_token", AllowHTTP: "allow_http",
 		IAM: true, Permissions: objectstore.S3Permissions,
 	})
-	gcsKind = newKind("gs", objectstore.Names{
+	gcs = newKind("gs", objectstore.Names{
 		Endpoint: "gcs_endpoint", Auth: "gcs_auth", Key: "gcs_key", Secret: "gcs_secret", AllowHTTP: "allow_http",
 		Default:     "https://storage.googleapis.com",
 		Permissions: "permit storage.objects.list and storage.objects.get to the account of the key",
 	})
-	azureKind = kind{withExtension(objectstore.AzureParams()), locateAzure}
+	azure = kind{withExtension(objectstore.AzureParams()), locateAzure}
 )
 
 func newKind(scheme string, names objectstore.Names) kind {
@@ -79,14 +79,6 @@ func withExtension(params []spicepod.Param) []spicepod.Param {
 	return append(params, spicepod.Param{Name: "file_extension", Doc: "Extension of the files of a folder."})
 }
 
-// Params are those of the connectors for S3, Google Cloud Storage and Azure Storage, in addition to
-// the options of the file format.
-var (
-	S3Params    = s3Kind.params
-	GCSParams   = gcsKind.params
-	AzureParams = azureKind.params
-)
-
 // Connector reads objects.
 type Connector struct {
 	kind
@@ -95,22 +87,7 @@ type Connector struct {
 	limit int // of objects in a dataset
 }
 
-// NewS3 returns a connector for datasets of at most limit objects in S3.
-func NewS3(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
-	return &Connector{s3Kind, db, proxy, limit}
-}
-
-// NewGCS returns a connector for datasets of at most limit objects in Google Cloud
-// Storage, of which it uses the API for clients of S3, with HMAC keys:
-// https://cloud.google.com/storage/docs/interoperability.
-func NewGCS(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
-	return &Connector{gcsKind, db, proxy, limit}
-}
-
-// NewAzure returns a connector for datasets of at most limit objects in Azure Storage.
-func NewAzure(db *engine.DB, proxy *objectstore.Proxy, limit int) *Connector {
-	return &Connector{azureKind, db, proxy, limit}
-}
+func (k kind) open(h source.Host) source.Connector { return &Connector{k, h.DB, h.Objects, h.MaxFiles} }
 
 type objectSource struct {
 	*Connector

@@ -38,14 +38,14 @@ var _ source.Lister = (*Connector)(nil)
 // List returns the tables of a database, which the target names, or the params. Partitions
 // are read through their table.
 func (c *Connector) List(ctx context.Context, d source.Declaration, o source.ListOptions) (*source.Listing, error) {
-	if err := d.Params.CheckKnown("a catalog from postgres", spicepod.ParamNames(Params)); err != nil {
+	if err := d.Params.CheckKnown("a catalog from postgres", spicepod.ParamNames(knownParams)); err != nil {
 		return nil, err
 	}
 	s := &pgSource{Connector: c}
 	if err := s.configure(d, d.From.Target); err != nil {
 		return nil, err
 	}
-	if err := source.NeedsExtension(s.db, Extension); err != nil {
+	if err := source.NeedsExtension(s.db, extension); err != nil {
 		return nil, err
 	}
 	server, held, err := s.serve()

@@ -2,8 +2,7 @@
 // DuckDB's extension postgres_scanner reads: it sends the columns and the conditions of a
 // statement to the server, and reads large tables in parallel.
 //
-//	connector := postgres.New(db, log)
-//	defer connector.Close()
+//	connector := postgres.Kind.Open(source.Host{DB: db, Log: log})
 //	src, err := connector.Compile(declaration)
 //	opened, err := src.Open(ctx)
 //
@@ -36,11 +35,11 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Extension is the extension of DuckDB that the connector needs.
-const Extension = "postgres_scanner"
+// extension is the extension of DuckDB that the connector needs.
+const extension = "postgres_scanner"
 
-// Params are those of the connector.
-var Params = []spicepod.Param{
+// knownParams are those of the connector.
+var knownParams = []spicepod.Param{
 	{Name: "pg_host", Doc: "Host of the server, or the folder of its socket. Default: localhost."},
 	{Name: "pg_port", Type: spicepod.ParamInt, Doc: "Port of the server. Default: 5432."},
 	{Name: "pg_db", Doc: "The database. Default: the one that from names, else the user's name."},
@@ -76,9 +75,6 @@ type Connector struct {
 	proxy *proxy // nil until a source is opened
 }
 
-// New returns a connector.
-func New(db *engine.DB, log *slog.Logger) *Connector { return &Connector{db: db, log: log} }
-
 // Close ends all connections.
 func (c *Connector) Close() {
 	c.mu.Lock()
@@ -111,7 +107,7 @@ func (s *pgSource) Changing() bool { return s.Changes(s.id) }
 
 // Compile checks the params.
 func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
-	if err := d.Params.CheckKnown("a dataset from postgres", spicepod.ParamNames(Params)); err != nil {
+	if err := d.Params.CheckKnown("a dataset from postgres", spicepod.ParamNames(knownParams)); err != nil {
 		return nil, err
 	}
 	s := &pgSource{Connector: c, write: d.Write, listed: d.Listed}
@@ -199,7 +195,7 @@ func connectionString(d source.Declaration, database string) (string, error) {
 		return "", err
 	}
 	if d.Params.Has("pg_connection_string") {
-		for _, p := range Params {
+		for _, p := range knownParams {
 			if strings.HasPrefix(p.Name, "pg_") && p.Name != "pg_connection_string" && d.Params.Has(p.Name) {
 				return "", fault.OfKey("params."+p.Name, "write it into pg_connection_string",
 					"pg_connection_string has all of the connection")
@@ -257,7 +253,7 @@ func defaultMode(host string) string {
 
 // Open looks the table up.
 func (s *pgSource) Open(ctx context.Context) (*source.Opened, error) {
-	if err := source.NeedsExtension(s.db, Extension); err != nil {
+	if err := source.NeedsExtension(s.db, extension); err != nil {
 		return nil, err
 	}
 	server, held, err := s.serve()

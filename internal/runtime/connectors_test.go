@@ -1,4 +1,4 @@
-package datasets
+package runtime
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 
 const connectorsHead = `# Connectors
 
-<!-- Written by internal/data/datasets/docs_test.go. Do not edit: change the params
-     of the connectors and run: make docs -->
+<!-- Written by internal/runtime/connectors_test.go. Do not edit: change the file
+     kind.go of the connector and run: make docs -->
 
 ` + "`from: connector:path`" + ` of a dataset names where its rows are; ` + "`params`" + ` has what the connector
 needs. Values may contain ` + "`${env:NAME}` and `${secrets:name}`" + `. With ` + "`acceleration: {}`" + ` the rows are
@@ -42,24 +42,24 @@ named in ` + "`spiced.load_errors`" + ` and the rest is served.
 func TestDocsOfConnectors(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(connectorsHead)
-	for _, k := range kinds {
-		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", strings.Join(k.names, "`, `"), k.from, k.about)
+	for _, k := range Connectors {
+		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", strings.Join(k.Names, "`, `"), k.From, k.About)
 	}
 	page.WriteString(connectorsTail)
-	for _, k := range kinds {
-		fmt.Fprintf(&page, "\n## %s\n\n", strings.Join(k.names, ", "))
-		if k.extension != "" {
-			fmt.Fprintf(&page, "Extension of DuckDB: `%s`.\n\n", k.extension)
+	for _, k := range Connectors {
+		fmt.Fprintf(&page, "\n## %s\n\n", strings.Join(k.Names, ", "))
+		if k.Extension != "" {
+			fmt.Fprintf(&page, "Extension of DuckDB: `%s`.\n\n", k.Extension)
 		}
 		page.WriteString("| param | type | |\n|---|---|---|\n")
-		for _, p := range k.params {
+		for _, p := range k.Params {
 			about := p.Doc
 			if p.Secret {
 				about += " Use a reference."
 			}
 			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", p.Name, p.Type, about)
 		}
-		fmt.Fprintf(&page, "\n%s\n", k.note)
+		fmt.Fprintf(&page, "\n%s\n", k.Note)
 	}
 	page.WriteString("\n## Formats of files\n\nOptions are those of DuckDB's `read_csv`, `read_json` and `read_parquet`, by DuckDB's name or by Spice's, " +
 		"each also with the prefix of the format. A CSV file has a header unless `header: false` says otherwise, and its delimiter is a comma, or what " +
@@ -82,5 +82,5 @@ func TestDocsOfConnectors(t *testing.T) {
 			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, others, f.Options[name])
 		}
 	}
-	golden.Equal(t, "../../../docs/connectors.md", page.String())
+	golden.Equal(t, "../../docs/connectors.md", page.String())
 }
