@@ -53,80 +53,108 @@ type callSite struct {
 	function *Function
 }
 
-// judgeText is judge without what depends on approvals. The verdict is cached for callers
-// who may name every relation, unless it reads stored results, which h then holds.
+// judge judges one text. It has what all of its steps need: the connection that parses, the
+// catalog, the request and the names that its caller may use, and the stored results that the
+// statement reads, which it holds.
+type judge struct {
+	db    *DB
+	c     *conn
+	cat   *Catalog
+	req   Request
+	names Names
+	held  *held
+}
+
+// judgeText returns the verdict on the request's statement under cat, without what depends on
+// approvals. h then holds the stored results that the statement reads.
+//
+// A verdict that is cached serves every caller who may name every relation. It must therefore
+// depend on the text, the catalog and the kinds of the parameters alone: a verdict on a statement
+// with restricted names, stored results or hidden functions is made for its request. What reaches
+// DuckDB is never the caller's text: it is composed of parts that were judged, and the offsets of
+// the verdict and of errors are mapped back to that text.
 func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request, h *held) (*verdict, error) {
 	hides := cat.hides(ctx, &req)
-	sql, names, input := req.SQL, cat.namesFor(req, hides), req.Input != nil
-	if v := cat.verdictFor(sql, &req); req.Allow == nil && v != nil && (req.Write || !v.write) && v.input == input &&
-		!v.callsHidden(hides) {
+	sharable := req.Allow == nil
+	if v := cat.verdictFor(req.SQL, &req); sharable && v != nil && v.serves(&req) && !v.callsHidden(hides) {
 		return v, nil
 	}
-	tokens, err := db.checkText(sql)
+	tokens, err := db.checkText(req.SQL)
 	if err != nil {
 		return nil, err
 	}
-	explain, start, err := explainPrefix(sql, tokens)
+	explain, start, err := explainPrefix(req.SQL, tokens)
 	if err != nil {
 		return nil, err
 	}
-	text, relocate, err := db.prepareText(c, names, sql, tokens, start)
+	g := &judge{db, c, cat, req, cat.namesFor(req, hides), h}
+	text, relocate, err := db.prepareText(c, g.names, req.SQL, tokens, start)
 	if err != nil {
 		return nil, err
 	}
-	if explain == "" && dml.Begins(sql, tokens) {
-		v, err := (&writeJudge{db, c, cat, req, names, h}).judge(ctx, text)
-		if err != nil {
-			return nil, moveError(err, sql, relocate)
-		}
-		v = v.moved(relocate)
-		v.input = input
-		if req.Allow == nil && len(h.tables) == 0 && !v.hidden {
-			cat.cache(sql, v)
-		}
-		return v, nil
+	var v *verdict
+	if explain == "" && dml.Begins(req.SQL, tokens) {
+		v, err = g.change(ctx, text)
+	} else {
+		v, err = g.query(ctx, text, explain)
 	}
-	st, edits, wrote, err := db.examine(ctx, c, names, text, inStatement, req.given(), h)
 	if err != nil {
-		return nil, moveError(err, sql, relocate)
+		return nil, moveError(err, req.SQL, relocate)
 	}
-	if req.Allow != nil && len(st.Shows) > 0 {
+	if explain != "" && v.traits.Protected {
+		return nil, NewError(errcode.Refused, "run the statement itself",
+			"EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(req.SQL,
+			tokens[0].Start)
+	}
+	v = v.moved(relocate)
+	v.input = req.Input != nil
+	if sharable && len(h.tables) == 0 && !v.hidden {
+		cat.cache(req.SQL, v)
+	}
+	return v, nil
+}
+
+// serves reports whether a cached verdict is one on the request, too.
+func (v *verdict) serves(req *Request) bool {
+	return (req.Write || !v.write) && v.input == (req.Input != nil)
+}
+
+// query judges a text that only reads, without the prefix EXPLAIN that it has, or "". Offsets in
+// the verdict and in errors are offsets in text.
+func (g *judge) query(ctx context.Context, text, explain string) (*verdict, error) {
+	given := g.req.given()
+	st, edits, wrote, err := g.db.examine(ctx, g.c, g.names, text, inStatement, given, g.held)
+	if err != nil {
+		return nil, err
+	}
+	if g.req.Allow != nil && len(st.Shows) > 0 {
 		return nil, NewError(errcode.Refused, "query the tables by name",
 			"SHOW TABLES is refused to callers who may not read every table")
 	}
-	st, hidden := withoutHidden(st, names)
+	st, hidden := withoutHidden(st, g.names)
+	edited, origin := sqltree.Apply(text, edits)
+	input := g.req.Input
 	v := &verdict{
-		hidden: hidden, over: st.Over.Moved(relocate),
-		traits: db.traits(text, st, cat), alone: (wrote.alone || input && req.Input.Alone) && explain == "", input: input,
-		parameters: parameters{wrote.params, req.given().kinds(wrote.params), wrote.types},
+		text: explain + edited, explain: explain,
+		origin: func(offset int) int { return origin(max(offset-len(explain), 0)) },
+		called: callsOf(st, g.cat, unmoved), hidden: hidden, over: st.Over,
+		traits: g.db.traits(text, st, g.cat), alone: (wrote.alone || input != nil && input.Alone) && explain == "",
+		parameters: parameters{wrote.params, given.kinds(wrote.params), wrote.types},
 	}
-	if v.traits.Protected && explain != "" {
-		return nil, NewError(errcode.Refused, "run the statement itself",
-			"EXPLAIN is refused for tables with a row filter or a column mask: a plan reveals hidden rows").at(sql,
-			tokens[0].Start)
-	}
-	v.traits.Volatile = v.traits.Volatile || len(h.tables) > 0 || explain != "" // ANALYZE returns times
-	var origin func(int) int
-	text, origin = sqltree.Apply(text, edits)
-	v.text, v.explain = explain+text, explain // only judged text
-	v.origin = func(offset int) int { return relocate(origin(max(offset-len(explain), 0))) }
-	v.called = callsOf(st, cat, relocate)
+	v.traits.Volatile = v.traits.Volatile || len(g.held.tables) > 0 || explain != "" // ANALYZE returns times
 	if v.callsConditional() || len(v.gated) > 0 {
 		v.traits.Caller, v.traits.Volatile = true, true // not to be cached
 	}
-	if len(st.Shows) == 0 && !input {
-		v.workerNeeds = workerNeeds{cat.dependencies(st), cat.conditions(st), explain == "" && len(text) <= maxLookUp &&
-			cat.readsHere(st)}
+	if len(st.Shows) == 0 && input == nil {
+		here := explain == "" && len(edited) <= maxLookUp && g.cat.readsHere(st)
+		v.workerNeeds = workerNeeds{g.cat.dependencies(st), g.cat.conditions(st), here}
 	}
-	if cat.contents.Open != nil {
-		v.waits = cat.waits(st)
+	if g.cat.contents.Open != nil {
+		v.waits = g.cat.waits(st)
 	}
-	if f := cat.contents.Failed; f != nil && v.traits.Files {
-		relations, functions := cat.named(st)
-		v.failed = func(e *Error) *Error { return f(relations, functions, e) }
-	}
-	if req.Allow == nil && len(h.tables) == 0 && !hidden {
-		cat.cache(sql, v)
+	if failed := g.cat.contents.Failed; failed != nil && v.traits.Files {
+		relations, functions := g.cat.named(st)
+		v.failed = func(e *Error) *Error { return failed(relations, functions, e) }
 	}
 	return v, nil
 }

@@ -86,10 +86,7 @@ func (v *verdict) callsHidden(hides func(string) bool) bool {
 
 // hide adds the edit that renames a call of a hidden function.
 func (r *rewriter) hide(c sqltree.Call) error {
-	if r.tokens == nil {
-		r.tokens = sqltree.Scan(r.text)
-	}
-	site, ok := sqltree.Locate(r.text, r.tokens, c)
+	site, ok := sqltree.Locate(r.text, r.scanned(), c)
 	name := -1
 	for i, t := range r.tokens {
 		if ok && t.End <= site.Open.Start {

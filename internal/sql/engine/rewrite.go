@@ -10,6 +10,17 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
+// DuckDB binds a call of a declared function, which is a macro, by putting the texts of the
+// arguments into its body. The rewriter edits the calls so that they behave as calls of built-in
+// functions: a literal and a parameter get the cast that DuckDB gives them for its own functions,
+// an argument that changes with each evaluation is evaluated once, a table argument is a name that
+// the body can read, and defaults are written out.
+//
+// An edit replaces what the parse tree calls a part of a call, at the position where sqltree.Locate
+// finds it in the text. Edits never overlap partly: one inside another belongs to a subquery that
+// moves to the front of the statement. The edited text is parsed and judged again ([DB.verify]):
+// it names the tables, direct forms and macros that are collected here, and no others.
+
 // rewriter collects the edits of one text.
 type rewriter struct {
 	db     *DB
@@ -47,36 +58,48 @@ func (db *DB) rewrite(text string, st *sqltree.Statement, names Names, in usage)
 		}
 	}
 	for _, c := range st.Calls {
-		f := declared(c, names)
-		if hiddenCall(c, names) {
-			if err := r.hide(c); err != nil {
-				return nil, written{}, err
-			}
-			continue
-		}
-		if f == nil {
-			if readsTable(c) {
-				if err := r.reader(c); err != nil {
-					return nil, written{}, err
-				}
-			}
-			continue
-		}
-		if err := r.call(asFunction(c), f); err != nil {
+		if err := r.call(c); err != nil {
 			return nil, written{}, err
 		}
 	}
 	if len(r.hoists) > 0 {
-		r.numberParams()
+		r.edits = append(r.edits, numberedParams(r.text, r.tokens)...) // a subquery takes its parameters along
 	}
 	r.sort()
 	r.hoist()
 	return r.edits, r.written, nil
 }
 
-// call adds the edits of one call and its arguments. A call that is a column by
-// itself keeps its text as the column's name.
-func (r *rewriter) call(c sqltree.Call, f *Function) error {
+// scanned returns the tokens of the text, which most texts do not need.
+func (r *rewriter) scanned() []sqltree.Token {
+	if r.tokens == nil {
+		r.tokens = sqltree.Scan(r.text)
+	}
+	return r.tokens
+}
+
+// insert adds an edit that replaces nothing.
+func (r *rewriter) insert(at int, text string) {
+	r.edits = append(r.edits, sqltree.Edit{Span: sqltree.Span{Start: at, End: at}, New: text})
+}
+
+// call adds the edits of one call.
+func (r *rewriter) call(c sqltree.Call) error {
+	f := declared(c, r.names)
+	switch {
+	case hiddenCall(c, r.names):
+		return r.hide(c)
+	case f != nil:
+		return r.functionCall(asFunction(c), f)
+	case readsTable(c):
+		return r.reader(c)
+	}
+	return nil
+}
+
+// functionCall adds the edits of a call of a declared function and its arguments. A call that is a
+// column by itself keeps its text as the column's name.
+func (r *rewriter) functionCall(c sqltree.Call, f *Function) error {
 	r.typeParams(c, f)
 	once, err := r.once(c, f)
 	if err != nil {
@@ -84,14 +107,11 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	}
 	direct := r.in != inBody && f.Constant != "" && r.constant(c, f)
 	omitted := omittedArgs(c, f)
-	if !once && !direct && !c.Field && len(omitted) == 0 && !slices.ContainsFunc(c.Args, needsEdit) &&
-		!slices.ContainsFunc(f.Args, isTable) {
+	whole := once || direct || c.Field || len(omitted) > 0
+	if !whole && !slices.ContainsFunc(c.Args, needsEdit) && !slices.ContainsFunc(f.Args, isTable) {
 		return nil
 	}
-	if r.tokens == nil {
-		r.tokens = sqltree.Scan(r.text)
-	}
-	site, ok := sqltree.Locate(r.text, r.tokens, c)
+	site, ok := sqltree.Locate(r.text, r.scanned(), c)
 	if !ok {
 		return NewError(errcode.Refused, fmt.Sprintf("write it as %s(…)", f.Name),
 			"this form of a call of %s is not supported", f.Name).
@@ -112,16 +132,13 @@ func (r *rewriter) call(c sqltree.Call, f *Function) error {
 	case direct && r.callDirect(c, f, site):
 		return nil
 	}
-	whole := site.Whole()
+	span := site.Whole()
 	if c.Field { // DuckDB loses the name of the field when it expands a macro in a correlated subquery
-		r.edits = append(r.edits,
-			sqltree.Edit{Span: sqltree.Span{Start: whole.Start, End: whole.Start}, New: "coalesce("},
-			sqltree.Edit{Span: sqltree.Span{Start: whole.End, End: whole.End}, New: ")"})
+		r.insert(span.Start, "coalesce(")
+		r.insert(span.End, ")")
 	}
 	if c.Entry && len(r.edits) > before {
-		r.edits = append(r.edits, sqltree.Edit{
-			Span: sqltree.Span{Start: whole.End, End: whole.End}, New: " AS " + Identifier(r.text[whole.Start:whole.End]),
-		})
+		r.insert(span.End, " AS "+Identifier(r.text[span.Start:span.End]))
 	}
 	return nil
 }
@@ -167,11 +184,8 @@ func (r *rewriter) addDefaults(c sqltree.Call, omitted []FunctionArg, site sqltr
 // qualify writes the schema of a relation that the statement takes from main, or from another
 // catalog than the runtime's own.
 func (r *rewriter) qualify(ref sqltree.Relation) error {
-	if r.tokens == nil {
-		r.tokens = sqltree.Scan(r.text)
-	}
 	relation, _ := r.names.Relation(ref.Catalog, ref.Schema, ref.Name)
-	span, ok := sqltree.LocateRelation(r.text, r.tokens, ref)
+	span, ok := sqltree.LocateRelation(r.text, r.scanned(), ref)
 	if !ok {
 		return NewError(errcode.Refused, "write FROM "+ref.Name, "this form of the name of table %q is not supported",
 			ref.Name).at(r.text, ref.Offset)
@@ -180,17 +194,15 @@ func (r *rewriter) qualify(ref sqltree.Relation) error {
 	return nil
 }
 
-// reader writes the name of the table that one of tableReaders reads.
+// reader writes the name of the table that one of tableReaders reads. It may not be that of a CTE,
+// which a macro of DuckDB might not see.
 func (r *rewriter) reader(c sqltree.Call) error {
-	if r.tokens == nil {
-		r.tokens = sqltree.Scan(r.text)
+	site, ok := sqltree.Locate(r.text, r.scanned(), c)
+	if ok && len(c.Args) > 0 && c.Args[0].Name == "" && !c.Args[0].CTE {
+		return r.tableArg(c.Args[0], readTable, site.Args[0])
 	}
-	site, ok := sqltree.Locate(r.text, r.tokens, c)
-	if !ok || len(c.Args) == 0 || c.Args[0].Name != "" || c.Args[0].CTE { // a macro of DuckDB might not see the CTE
-		return NewError(errcode.Argument, fmt.Sprintf("write %s(t, …)", c.Name),
-			"the first argument of %s must be a declared table or a subquery", c.Name).at(r.text, c.Offset)
-	}
-	return r.tableArg(c.Args[0], readTable, site.Args[0])
+	return NewError(errcode.Argument, fmt.Sprintf("write %s(t, …)", c.Name),
+		"the first argument of %s must be a declared table or a subquery", c.Name).at(r.text, c.Offset)
 }
 
 // bindOnce makes a call evaluate each argument once per row: f(a, b) becomes
@@ -199,11 +211,8 @@ func (r *rewriter) reader(c sqltree.Call) error {
 func (r *rewriter) bindOnce(c sqltree.Call, f *Function, site sqltree.Site, omitted []FunctionArg) {
 	key := func(i int) string { return Literal(f.Args[position(c.Args[i], i, f)].Name) + ": " }
 	whole := site.Whole()
-	opening := sqltree.Edit{
-		Span: sqltree.Span{Start: whole.Start, End: site.Args[0].Start},
-		New:  "(list_transform([{" + key(0),
-	}
-	r.edits = append(r.edits, opening)
+	opening := sqltree.Span{Start: whole.Start, End: site.Args[0].Start}
+	r.edits = append(r.edits, sqltree.Edit{Span: opening, New: "(list_transform([{" + key(0)})
 	for i := 1; i < len(site.Args); i++ {
 		between := sqltree.Span{Start: site.Args[i-1].End, End: site.Args[i].Start}
 		r.edits = append(r.edits, sqltree.Edit{Span: between, New: ", " + key(i)})
@@ -228,23 +237,23 @@ const onceParam = "__spiced_once"
 // once reports whether the call must evaluate each argument once although the body
 // uses one more often: an argument changes with each evaluation, or it contains a
 // parameter in a statement of one row, where DuckDB would plan a repeated
-// parameter again at each execution.
+// parameter again at each execution. It is an error if the function cannot be called so.
 func (r *rewriter) once(c sqltree.Call, f *Function) (bool, error) {
-	random, param := false, false
-	for _, a := range c.Args {
-		param = param || a.Kind == sqltree.Parameter
-		random = random || slices.ContainsFunc(a.Calls, r.random)
+	random := slices.ContainsFunc(c.Args, func(a sqltree.Arg) bool { return slices.ContainsFunc(a.Calls, r.random) })
+	problem := ""
+	switch {
+	case f.NotOnce == "":
+	case random:
+		problem = "changes with each evaluation"
+	case slices.ContainsFunc(c.Args, r.overRows):
+		problem = "reads or returns several rows"
 	}
-	if random && f.NotOnce != "" {
+	if problem != "" {
 		return false, NewError(errcode.Argument,
 			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
-			"an argument of %s changes with each evaluation, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
+			"an argument of %s %s, and %s", f.Signature, problem, f.NotOnce).at(r.text, c.Offset)
 	}
-	if f.NotOnce != "" && slices.ContainsFunc(c.Args, r.overRows) {
-		return false, NewError(errcode.Argument,
-			fmt.Sprintf("compute it first: SELECT %s(v) FROM (SELECT … AS v FROM …)", f.Name),
-			"an argument of %s reads or returns several rows, and %s", f.Signature, f.NotOnce).at(r.text, c.Offset)
-	}
+	param := slices.ContainsFunc(c.Args, func(a sqltree.Arg) bool { return a.Kind == sqltree.Parameter })
 	return f.Once && (random || param && c.SingleRow), nil
 }
 
@@ -286,9 +295,8 @@ func (r *rewriter) arg(a sqltree.Arg, d FunctionArg, span sqltree.Span) error {
 		return r.tableArg(a, d, span)
 	}
 	if needsEdit(a) && (a.Kind != sqltree.IntegerLiteral || d.Numeric) {
-		r.edits = append(r.edits,
-			sqltree.Edit{Span: sqltree.Span{Start: span.Start, End: span.Start}, New: "CAST("},
-			sqltree.Edit{Span: sqltree.Span{Start: span.End, End: span.End}, New: " AS " + d.Type + ")"})
+		r.insert(span.Start, "CAST(")
+		r.insert(span.End, " AS "+d.Type+")")
 	}
 	return nil
 }
@@ -400,12 +408,6 @@ func (r *rewriter) hoist() {
 		}
 	}
 	r.edits = append([]sqltree.Edit{{Span: sqltree.Span{Start: at, End: at}, New: text}}, r.edits...)
-}
-
-// numberParams rewrites ? as $1, $2, …: a subquery that moves to the front takes
-// its parameters along.
-func (r *rewriter) numberParams() {
-	r.edits = append(r.edits, numberedParams(r.text, r.tokens)...)
 }
 
 // numberedParams returns the edits that rewrite ? as $1, $2, ….

@@ -79,25 +79,30 @@ func (r *rewriter) unname(c sqltree.Call, site sqltree.Site) {
 // isAlone reports whether the statement is SELECT, the call, and at most a label. It
 // returns the label, by default the text of the call, and its position after the call.
 func (r *rewriter) isAlone(c sqltree.Call, f *Function, site sqltree.Site) (label string, after sqltree.Span, ok bool) {
+	selectsOne := r.shape.Plain && !r.shape.From && r.shape.Columns == 1
+	if f.Alone == "" || r.in != inStatement || !selectsOne || c.Inner {
+		return "", after, false
+	}
 	whole := site.Whole()
-	if r.in != inStatement || f.Alone == "" || !r.shape.Plain || r.shape.From || r.shape.Columns != 1 || c.Inner ||
-		len(r.tokens) < 2 || !sqltree.Are(r.text, r.tokens, 0, "select") || r.tokens[1].Start != whole.Start {
+	if !sqltree.Are(r.text, r.tokens, 0, "select") || r.tokens[1].Start != whole.Start {
 		return "", after, false
 	}
 	rest := slices.DeleteFunc(slices.Clone(r.tokens), func(t sqltree.Token) bool { return t.Start < whole.End })
 	if n := len(rest); n > 0 && rest[n-1].Is(r.text, ";") {
 		rest = rest[:n-1]
 	}
+	if sqltree.Are(r.text, rest, 0, "as") && len(rest) == 2 {
+		rest = rest[1:]
+	}
 	after = sqltree.Span{Start: whole.End, End: whole.End}
-	if len(rest) == 0 {
+	switch {
+	case len(rest) == 0:
 		return Identifier(r.text[whole.Start:whole.End]), after, true
+	case len(rest) == 1 && rest[0].IsName():
+		after.End = rest[0].End
+		return Identifier(rest[0].Name(r.text)), after, true
 	}
-	last := rest[len(rest)-1]
-	if !last.IsName() || len(rest) > 2 || len(rest) == 2 && !sqltree.Are(r.text, rest, 0, "as") {
-		return "", after, false
-	}
-	after.End = last.End
-	return Identifier(last.Name(r.text)), after, true
+	return "", after, false
 }
 
 // directForm returns the function whose direct form an edited text calls, or nil.

@@ -62,68 +62,55 @@ func (db *DB) Remaining(text string) (query string, origin func(int) int, err er
 	return query, origin, fromDML(err, text)
 }
 
-// writeJudge judges the statements that change rows. It has what all of its steps need: the
-// connection that parses, the catalog, the request and the names that its caller may use, and
-// the stored results that the statement reads.
-type writeJudge struct {
-	db    *DB
-	c     *conn
-	cat   *Catalog
-	req   Request
-	names Names
-	held  *held
-}
-
-// judge is [DB.judgeText] for a text that changes rows. Offsets in the verdict and
-// in errors are offsets in text.
+// change judges a text that changes rows, as [judge.query] does one that reads.
 //
 // The parts of the statement are judged as parts of one SELECT over the table, so that they are
 // judged as any other query is, and DuckDB gets a text that is composed of them. A statement whose
 // parts run apart, because the table is not DuckDB's or a worker computes one of them, is judged
 // again with numbered parameters: ? would mean another value in each part.
-func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
+func (g *judge) change(ctx context.Context, text string) (*verdict, error) {
 	tokens := sqltree.Scan(text)
-	if !w.req.Write {
+	if !g.req.Write {
 		return nil, NewError(errcode.Refused, hintReader, "%s statements are refused",
 			strings.ToUpper(tokens[0].Text(text))).at(text, tokens[0].Start)
 	}
-	statement, err := dml.Parse(text, tokens, w.db.builtins.reserved)
+	statement, err := dml.Parse(text, tokens, g.db.builtins.reserved)
 	if err != nil {
 		return nil, fromDML(err, text)
 	}
 	ch := &change{Statement: statement}
-	table, err := ch.base(text, w.cat, w.names)
+	table, err := ch.base(text, g.cat, g.names)
 	if err != nil {
 		return nil, err
 	}
 	numbers := numberedParams(text, tokens)
-	if len(numbers) > 0 && w.cat.contents.Targets[ch.relation].Writer != nil {
-		return w.judgeNumbered(ctx, text, numbers)
+	if len(numbers) > 0 && g.cat.contents.Targets[ch.relation].Writer != nil {
+		return g.judgeNumbered(ctx, text, numbers)
 	}
-	if err := ch.checkColumns(w.c, w.cat, text, table); err != nil {
+	if err := ch.checkColumns(g.c, g.cat, text, table); err != nil {
 		return nil, err
 	}
 	query, parts := ch.Query(text, Qualified(ch.relation.Schema, ch.relation.Name))
-	judged := &judgedChange{Judged: dml.Judged{Text: text, Parts: parts}, names: w.names}
+	judged := &judgedChange{Judged: dml.Judged{Text: text, Parts: parts}, names: g.names}
 	relocate := func(offset int) int { return judged.Offset(offset, ch.Target.Offset) }
-	st, edits, wrote, err := w.db.examine(ctx, w.c, w.names, query, inPart, nil, w.held)
+	st, edits, wrote, err := g.db.examine(ctx, g.c, g.names, query, inPart, nil, g.held)
 	if err == nil {
-		err = w.checkExist(query, st)
+		err = g.checkExist(query, st)
 	}
 	if err == nil {
-		err = w.db.CheckCTEs(query, st, w.names)
+		err = g.db.CheckCTEs(query, st, g.names)
 	}
 	if err != nil {
 		return nil, moveError(err, text, relocate)
 	}
 	var ok bool
-	if judged.Edits, ok = sqltree.Merge(edits, ch.Unqualify(query, st, parts, ch.named(w.names))); !ok {
+	if judged.Edits, ok = sqltree.Merge(edits, ch.Unqualify(query, st, parts, ch.named(g.names))); !ok {
 		return nil, NewError(errcode.Refused, "name the columns without their table", "the statement is ambiguous").at(text,
 			ch.Target.Offset)
 	}
 	out := judged.assembler()
 	if len(numbers) > 0 && ch.costly(st, parts) {
-		return w.judgeNumbered(ctx, text, numbers)
+		return g.judgeNumbered(ctx, text, numbers)
 	}
 	if !ch.Compose(out, table) {
 		return nil, NewError(errcode.Argument, "compute it first, in a query that the statement reads",
@@ -131,26 +118,26 @@ func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 			at(text, ch.Target.Offset)
 	}
 	judged.tree = st
-	st, hidden := withoutHidden(st, w.names)
+	st, hidden := withoutHidden(st, g.names)
 	v := &verdict{
 		hidden: hidden, over: st.Over.Moved(relocate),
-		text: out.Text(), origin: out.Origin, traits: w.db.traits(query, st, w.cat),
-		called: callsOf(st, w.cat, relocate), write: true,
+		text: out.Text(), origin: out.Origin, traits: g.db.traits(query, st, g.cat),
+		called: callsOf(st, g.cat, relocate), write: true,
 		writeTarget: writeTarget{
 			target: ch.relation, database: databaseOf(table),
 			returning: ch.Returning != (sqltree.Span{}),
 		}, parameters: parameters{types: wrote.types},
 	}
 	v.traits.Volatile = true
-	if w.cat.contents.Open != nil {
-		v.waits = w.cat.waits(st)
+	if g.cat.contents.Open != nil {
+		v.waits = g.cat.waits(st)
 	}
-	if writer := w.cat.contents.Targets[ch.relation].Writer; writer != nil {
+	if writer := g.cat.contents.Targets[ch.relation].Writer; writer != nil {
 		judged.tree = st
-		v.outside, err = w.judgeForeign(ctx, ch, writer, judged)
+		v.outside, err = g.judgeForeign(ctx, ch, writer, judged)
 	}
 	if err == nil {
-		err = v.judgeSource(w.c, w.cat, ch, table, judged)
+		err = v.judgeSource(g.c, g.cat, ch, table, judged)
 	}
 	return v, err
 }
@@ -158,12 +145,12 @@ func (w *writeJudge) judge(ctx context.Context, text string) (*verdict, error) {
 // checkExist refuses calls of functions that do not exist. Elsewhere DuckDB reports them when it
 // binds the statement; of a write, parts are refused before that, because of what they might
 // compute.
-func (w *writeJudge) checkExist(query string, st *sqltree.Statement) error {
+func (g *judge) checkExist(query string, st *sqltree.Statement) error {
 	for _, call := range st.Calls {
 		switch {
-		case call.Table, isCtx(call), declared(call, w.names) != nil, w.db.builtins.Has(call.Name):
-		case hiddenCall(call, w.names), !w.c.finds(call):
-			e := NewError(errcode.NotFound, w.db.similarFunction(call.Name, w.names), "there is no function %q", call.Name)
+		case call.Table, isCtx(call), declared(call, g.names) != nil, g.db.builtins.Has(call.Name):
+		case hiddenCall(call, g.names), !g.c.finds(call):
+			e := NewError(errcode.NotFound, g.db.similarFunction(call.Name, g.names), "there is no function %q", call.Name)
 			e.Missing = ObjectFunction
 			return e.at(query, call.Offset)
 		}
@@ -288,9 +275,9 @@ type judgedChange struct {
 func (j *judgedChange) assembler() *dml.Assembler { return &dml.Assembler{Judged: &j.Judged} }
 
 // judgeNumbered judges a change with its parameters ? as $1, $2, …: its parts run apart.
-func (w *writeJudge) judgeNumbered(ctx context.Context, text string, numbers []sqltree.Edit) (*verdict, error) {
+func (g *judge) judgeNumbered(ctx context.Context, text string, numbers []sqltree.Edit) (*verdict, error) {
 	numbered, back := sqltree.Apply(text, numbers)
-	v, err := w.judge(ctx, numbered)
+	v, err := g.change(ctx, numbered)
 	if err != nil {
 		return nil, moveError(err, text, back)
 	}

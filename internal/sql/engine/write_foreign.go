@@ -34,7 +34,7 @@ const (
 )
 
 // judgeForeign returns how a judged change is done to the table of a writer.
-func (w *writeJudge) judgeForeign(ctx context.Context, ch *change, writer Writer, j *judgedChange) (*outside, error) {
+func (g *judge) judgeForeign(ctx context.Context, ch *change, writer Writer, j *judgedChange) (*outside, error) {
 	table := writer.Table()
 	o := &outside{
 		writer: writer, alias: ch.Alias,
@@ -50,14 +50,14 @@ func (w *writeJudge) judgeForeign(ctx context.Context, ch *change, writer Writer
 		if err := o.insert(ch, table, j); err != nil {
 			return nil, err
 		}
-		if err := w.judgeConflict(ctx, o, ch, table, j); err != nil {
+		if err := g.judgeConflict(ctx, o, ch, table, j); err != nil {
 			return nil, err
 		}
 	default:
 		if o.change.Key = table.key(); len(o.change.Key) == 0 {
 			return fail(hintNoKey, "table %q has no key by which rows can be changed", ch.relation.Name)
 		}
-		if at := w.db.randomCondition(ch, j); at >= 0 {
+		if at := g.db.randomCondition(ch, j); at >= 0 {
 			return nil, NewError(errcode.Refused, "select the keys first, and write them into WHERE",
 				"a condition that changes with each evaluation is refused for table %q, which is not DuckDB's",
 				ch.relation.Name).at(j.Text, at)

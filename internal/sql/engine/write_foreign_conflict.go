@@ -9,7 +9,7 @@ import (
 )
 
 // judgeConflict parses what ON CONFLICT does.
-func (w *writeJudge) judgeConflict(ctx context.Context, o *outside, ch *change, table *OutsideTable,
+func (g *judge) judgeConflict(ctx context.Context, o *outside, ch *change, table *OutsideTable,
 	j *judgedChange,
 ) error {
 	for _, t := range ch.Keys {
@@ -44,12 +44,12 @@ func (w *writeJudge) judgeConflict(ctx context.Context, o *outside, ch *change, 
 			return fromDML(err, j.Text)
 		}
 	}
-	return w.judgeConstants(ctx, o, p, table, j)
+	return g.judgeConstants(ctx, o, p, table, j)
 }
 
 // judgeConstants composes the query of the constants. They are parts of judged
 // expressions, and are judged again as what they are alone.
-func (w *writeJudge) judgeConstants(ctx context.Context, o *outside, p *dml.ExprParser, table *OutsideTable,
+func (g *judge) judgeConstants(ctx context.Context, o *outside, p *dml.ExprParser, table *OutsideTable,
 	j *judgedChange,
 ) error {
 	if len(p.Constants) == 0 {
@@ -64,7 +64,7 @@ func (w *writeJudge) judgeConstants(ctx context.Context, o *outside, p *dml.Expr
 	}
 	constants := &dml.Judged{Text: j.Text, Parts: parts}
 	var err error
-	_, constants.Edits, _, err = w.db.examine(ctx, w.c, j.names, query.String(), inPart, nil, w.held)
+	_, constants.Edits, _, err = g.db.examine(ctx, g.c, j.names, query.String(), inPart, nil, g.held)
 	if err != nil {
 		return moveError(err, j.Text, func(offset int) int { return constants.Offset(offset, p.Spans[0].Start) })
 	}
