@@ -11,15 +11,16 @@ import (
 	"testing"
 )
 
-// part is what a Spicepod declares and what comes in kinds. Each kind is a package-level variable
-// of its package, with its names.
+// part is what a Spicepod declares and what comes in kinds. Each kind is a variable of a package,
+// with its names.
 type part struct {
 	title  string
-	pkg    string   // below which the kinds are
+	pkg    string   // in or below which the kinds are
 	typ    string   // of the variable
 	names  []string // its fields that have names
 	common []string // names that are words of other things, too
 	lists  []string // files that name each kind
+	inFile bool     // a kind is known in its file, not in its package
 	// groups are the packages that ask for properties of a kind and must not know its names;
 	// elsewhere has their files that may have an equal text, with what it is there.
 	groups    []string
@@ -53,6 +54,11 @@ var parts = []part{
 			"spicepod/dataset.go":                       "the engine of a copy",
 		},
 	},
+	{
+		title: "model provider", pkg: "internal/llm/models", typ: "provider", names: []string{"name"}, inFile: true,
+		lists:  []string{"internal/llm/models/open.go"},
+		groups: []string{"spicepod", "internal/llm/models", "internal/llm/toolloop", "internal/runtime", "registry"},
+	},
 }
 
 // TestKindsAreKnownInTheirPackages: a kind is named in the lists of its part, and nowhere else.
@@ -63,8 +69,11 @@ func TestKindsAreKnownInTheirPackages(t *testing.T) {
 		for _, s := range sources(t) {
 			if strings.HasPrefix(s.pkg, p.pkg) {
 				for _, name := range p.kinds(s, owners) {
+					if !p.inFile {
+						name = path.Base(s.pkg) + "." + name
+					}
 					for _, list := range p.lists {
-						if text, err := os.ReadFile(list); err != nil || !strings.Contains(string(text), path.Base(s.pkg)+"."+name) {
+						if text, err := os.ReadFile(list); err != nil || !strings.Contains(string(text), name) {
 							t.Errorf("%s: %s does not list the %s %s", s.path, list, p.title, name)
 						}
 					}
@@ -80,7 +89,7 @@ func TestKindsAreKnownInTheirPackages(t *testing.T) {
 			}
 			texts(s.file, func(at token.Pos, text string) {
 				owner := owners[text]
-				if owner == "" || owner == s.pkg || slices.Contains(p.common, text) {
+				if owner == "" || owner == s.pkg || owner == s.path || slices.Contains(p.common, text) {
 					return
 				}
 				if used[s.path] = true; p.elsewhere[s.path] == "" {
@@ -108,29 +117,46 @@ func (p part) kinds(s source, owners map[string]string) (found []string) {
 			if len(spec.Values) != 1 {
 				continue
 			}
-			if lit, ok := spec.Values[0].(*ast.CompositeLit); !ok || typeName(lit.Type) != p.typ {
+			lit, ok := spec.Values[0].(*ast.CompositeLit)
+			if !ok || typeName(lit.Type) != p.typ {
 				continue
 			}
 			found = append(found, spec.Names[0].Name)
-			ast.Inspect(spec, func(n ast.Node) bool {
-				if kv, ok := n.(*ast.KeyValueExpr); ok {
-					if key, ok := kv.Key.(*ast.Ident); ok && slices.Contains(p.names, key.Name) {
-						texts(kv.Value, func(_ token.Pos, name string) { owners[name] = s.pkg })
+			for _, value := range fieldsOf(lit, p.names) {
+				texts(value, func(_ token.Pos, name string) {
+					if owners[name] = s.pkg; p.inFile {
+						owners[name] = s.path
 					}
-				}
-				return true
-			})
+				})
+			}
 		}
 	}
 	return found
 }
 
-// typeName returns the name of a type of another package, as source.Kind.
-func typeName(expr ast.Expr) string {
-	if sel, ok := expr.(*ast.SelectorExpr); ok {
-		if pkg, ok := sel.X.(*ast.Ident); ok {
-			return pkg.Name + "." + sel.Sel.Name
+// fieldsOf returns the values of fields of a struct, and of structs in it.
+func fieldsOf(lit *ast.CompositeLit, names []string) (values []ast.Expr) {
+	for _, e := range lit.Elts {
+		kv, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
 		}
+		if key, ok := kv.Key.(*ast.Ident); ok && slices.Contains(names, key.Name) {
+			values = append(values, kv.Value)
+		} else if inner, ok := kv.Value.(*ast.CompositeLit); ok {
+			values = append(values, fieldsOf(inner, names)...)
+		}
+	}
+	return values
+}
+
+// typeName returns the name of a type: kind, or source.Kind.
+func typeName(expr ast.Expr) string {
+	switch expr := expr.(type) {
+	case *ast.Ident:
+		return expr.Name
+	case *ast.SelectorExpr:
+		return typeName(expr.X) + "." + expr.Sel.Name
 	}
 	return ""
 }

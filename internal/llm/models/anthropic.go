@@ -8,33 +8,33 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/anthropic"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
-// anthropicAPI returns the provider `anthropic:<model>`,
+// anthropicAPI is the provider `anthropic:<model>`,
 // https://docs.claude.com/en/api/messages.
-func anthropicAPI() provider {
-	return provider{
-		name: "anthropic", example: "anthropic:claude-sonnet-4-5", endpoint: "https://api.anthropic.com",
-		routes: []string{"/messages"},
-		key:    "anthropic_api_key",
-		params: []spicepod.Param{
-			{Name: "anthropic_api_key", Secret: true, Doc: "Key, sent as X-Api-Key."},
-			{Name: "prompt_cache", Doc: "disabled leaves the marks for the prompt cache out."},
-		},
-		prefix: "anthropic_",
-		overrides: []override{
-			{name: "max_tokens", kind: spicepod.ParamInt},
-			{name: "temperature", kind: spicepod.ParamNumber},
-			{name: "top_p", kind: spicepod.ParamNumber},
-			{name: "top_k", kind: spicepod.ParamInt},
-			{name: "stop_sequences", kind: spicepod.ParamTexts},
-			{name: paramThinking, kind: spicepod.ParamObject},
-			{name: "output_config", kind: spicepod.ParamObject},
-			{name: "metadata", kind: spicepod.ParamObject},
-			{name: "service_tier", kind: spicepod.ParamText},
-		},
-		open: openAnthropic,
-	}
+var anthropicAPI = provider{
+	name: "anthropic", example: "anthropic:claude-sonnet-4-5", endpoint: "https://api.anthropic.com",
+	routes: []string{"/messages"},
+	key:    "anthropic_api_key",
+	params: []spicepod.Param{
+		{Name: "anthropic_api_key", Secret: true, Doc: "Key, sent as X-Api-Key."},
+		{Name: "prompt_cache", Doc: "disabled leaves the marks for the prompt cache out."},
+	},
+	prefix:  "anthropic_",
+	dialect: dialect.Anthropic,
+	overrides: []override{
+		{name: "max_tokens", kind: spicepod.ParamInt},
+		{name: "temperature", kind: spicepod.ParamNumber},
+		{name: "top_p", kind: spicepod.ParamNumber},
+		{name: "top_k", kind: spicepod.ParamInt},
+		{name: "stop_sequences", kind: spicepod.ParamTexts},
+		{name: paramThinking, kind: spicepod.ParamObject},
+		{name: "output_config", kind: spicepod.ParamObject},
+		{name: "metadata", kind: spicepod.ParamObject},
+		{name: "service_tier", kind: spicepod.ParamText},
+	},
+	open: openAnthropic,
 }
 
 // paramThinking is the field that enables thinking.

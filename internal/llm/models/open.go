@@ -8,6 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/chat/xmltools"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 	"github.com/spiced-sql/spiced/spicepod"
+	"github.com/spiced-sql/spiced/tools/dialect"
 )
 
 // provider is a provider, named before the colon of `from:`.
@@ -20,14 +21,16 @@ type provider struct {
 	params    []spicepod.Param // in addition to those of every model
 	prefix    string           // of params that are sent to the provider
 	responses bool             // it also has the Responses API, and so a search
+	formats   bool             // its answers can have the form of a schema
+	cacheKeys []string         // params for the prompt cache, which are sent as they are
+	dialect   dialect.Dialect  // of the schemas of tools
 	overrides []override
 	open      func(*entry, *settings) chat.Provider
 }
 
-// providers in the order of messages.
-func providers() []provider {
-	return []provider{openAI(), anthropicAPI()}
-}
+// providers in the order of messages. Each is known by name in its own file only; what differs
+// between them is a property.
+var providers = []provider{openAI, anthropicAPI}
 
 // common are the params of every model.
 var common = []spicepod.Param{
@@ -80,11 +83,10 @@ func (p provider) known() []spicepod.Param {
 
 // open parses an entry. A model with a problem is not served.
 func (e *entry) open() (*settings, *spicepod.Problem) {
-	all := providers()
 	served := spicepod.Providers{
 		Kind: "model", Others: compatible(), Hint: "; for other OpenAI-compatible servers, use openai: with params.endpoint",
 	}
-	for _, p := range all {
+	for _, p := range providers {
 		served.Examples = append(served.Examples, p.example)
 	}
 	name, id, problem := e.Provider(e.declared.From, served)
@@ -94,7 +96,7 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	if e.CheckReferences(); e.Fault() != nil {
 		return nil, e.Fault()
 	}
-	e.id, e.kind = id, all[slices.IndexFunc(all, func(p provider) bool { return p.name == name })]
+	e.id, e.kind = id, providers[slices.IndexFunc(providers, func(p provider) bool { return p.name == name })]
 	if e.Known("a model from "+name, e.kind.known()); e.Fault() != nil {
 		return nil, e.Fault()
 	}

@@ -76,11 +76,8 @@ func (e *entry) form(s *settings) {
 	s.defaults = e.overridden(s.responses)
 	s.dialect = e.dialect(s)
 	s.thinking = thinks(s.defaults[paramThinking])
-	s.formats = e.kind.name == "openai"
-	if e.kind.name != "openai" { // others have no cache keys
-		return
-	}
-	for _, key := range []string{"prompt_cache_key", "prompt_cache_retention"} {
+	s.formats = e.kind.formats
+	for _, key := range e.kind.cacheKeys {
 		if text := e.Text(key); text != "" {
 			s.defaults[key], _ = json.Marshal(text) // of text
 		}
@@ -103,10 +100,8 @@ func (e *entry) dialect(s *settings) dialect.Dialect {
 		return dialect.Subset
 	case s.xml:
 		return ""
-	case e.kind.name == "anthropic":
-		return dialect.Anthropic
 	}
-	return dialect.OpenAI
+	return e.kind.dialect
 }
 
 // wish parses the declared tools. `tools` takes precedence over the older name.
@@ -150,10 +145,10 @@ func (e *entry) images() int {
 // pdfs is the default of tool_result_pdfs. Servers that are compatible with OpenAI's API often
 // refuse files, and would then refuse every later request of the chat.
 func (e *entry) pdfs() int {
-	if own := e.kind.name == "anthropic" || e.kind.name == "openai"; own && !e.Params.Has("endpoint") {
-		return DefaultPDFs
+	if e.Params.Has("endpoint") {
+		return 0
 	}
-	return 0
+	return DefaultPDFs
 }
 
 // rounds parses tool_recursion_limit; 0 means that no call is made. The text of
