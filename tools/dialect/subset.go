@@ -308,24 +308,29 @@ func inferred(in map[string]any) string {
 	return ""
 }
 
-// values writes what lists values: enum has texts that are not empty, format two kinds.
+// formats are the values of format in the subset, by type.
+var formats = map[string][]string{
+	"string": {"date-time"}, "number": {"float", "double"}, "integer": {"int32", "int64"},
+}
+
+// values writes the keywords that restrict values. The subset has enum for texts that are not
+// empty, a few formats, and inclusive bounds: an exclusive one is written as inclusive, and
+// stays in the description.
 func (n *node) values(typ string) {
-	values, ok := n.in["enum"].([]any)
+	values, restricted := n.in["enum"].([]any)
 	if constant, there := n.in["const"]; there {
-		values, ok = []any{constant}, true
+		values, restricted = []any{constant}, true
 	}
-	fits := typ == "string" && !slices.ContainsFunc(values, func(v any) bool { text, _ := v.(string); return text == "" })
+	isEmpty := func(v any) bool { text, _ := v.(string); return text == "" }
 	switch {
-	case ok && fits:
+	case !restricted:
+	case typ == "string" && !slices.ContainsFunc(values, isEmpty):
 		n.out["enum"] = values
-	case ok:
+	default:
 		n.rest["enum"] = values
 	}
-	if format, ok := n.in["format"].(string); ok {
-		if typ == "string" && format == "date-time" || typ == "number" && (format == "float" || format == "double") ||
-			typ == "integer" && (format == "int32" || format == "int64") {
-			n.out["format"] = format
-		}
+	if format, _ := n.in["format"].(string); slices.Contains(formats[typ], format) {
+		n.out["format"] = format
 	}
 	for exclusive, inclusive := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
 		if bound, ok := n.in[exclusive]; ok {

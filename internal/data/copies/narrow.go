@@ -171,10 +171,15 @@ func exactConstant(t *engine.Type, v sqltree.Constant) string {
 // plainText reports whether a text is the same in each engine: without escapes, and not
 // one that some take for NULL or shorten.
 func plainText(v sqltree.Constant) bool {
-	return v.Kind == sqltree.StringLiteral && v.Cast == "" && v.Text != "" && len(v.Text) <= maxSentText &&
-		utf8.ValidString(v.Text) &&
-		!strings.Contains(v.Text, `\`) && strings.TrimSpace(v.Text) == v.Text &&
-		!strings.ContainsFunc(v.Text, unicode.IsControl)
+	switch text := v.Text; {
+	case v.Kind != sqltree.StringLiteral || v.Cast != "":
+		return false
+	case text == "" || len(text) > maxSentText || strings.TrimSpace(text) != text:
+		return false
+	default:
+		escaped := strings.Contains(text, `\`) || strings.ContainsFunc(text, unicode.IsControl)
+		return utf8.ValidString(text) && !escaped
+	}
 }
 
 // moments are types of times.

@@ -47,7 +47,10 @@ func OrderBy(ctx context.Context, db *engine.DB, t *tables.Table) (string, error
 	return strings.Join(keys, ", "), nil
 }
 
-// orderKey checks an expression, which reads columns of a row.
+// orderKey checks an expression of columns and returns it as a key of ORDER BY. text is a
+// stranger's: it must be one expression also where it is a part of another text. So it is
+// parsed in a query of its own, whose shape shows a text that goes on (a comma, a FROM, an
+// alias), and it ends with a line, so that a comment in it hides nothing.
 func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text string) (string, error) {
 	const before = "SELECT "
 	sql := before + text + "\nFROM " + engine.Identifier(t.Relation.Name)
@@ -56,12 +59,8 @@ func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 	if err != nil {
 		return "", fault.New("acceleration."+key, cmp.Or(engine.AsError(err).Hint, hint), "%q is not an expression", text)
 	}
-	if st.Shape.Plain && st.Shape.Columns == 1 && len(st.Calls) == 1 && len(st.Columns) == 1 {
-		c := st.Calls[0]
-		if name := sqltree.Fold(c.Name); (name == "bucket" || name == "truncate") && c.Entry && len(c.Args) == 2 &&
-			c.Args[0].Kind == sqltree.IntegerLiteral && c.Args[1].Kind == sqltree.ColumnRef {
-			return engine.Identifier(st.Columns[0].Parts[len(st.Columns[0].Parts)-1]), nil
-		}
+	if isTransform(st) {
+		return engine.Identifier(st.Columns[0].Parts[len(st.Columns[0].Parts)-1]), nil
 	}
 	_, needs, err := OwnQuery(ctx, db, t, key, sql)
 	if err != nil {
@@ -71,11 +70,24 @@ func orderKey(ctx context.Context, db *engine.DB, t *tables.Table, key, text str
 		}
 		return "", err
 	}
-	if s := st.Shape; needs == nil || !s.Plain || s.Columns != 1 || s.Alias || s.Star || st.Aggregate ||
-		len(st.Columns) == 0 {
+	s := st.Shape
+	single := s.Plain && s.Columns == 1 && !s.Alias && !s.Star
+	if needs == nil || !single || st.Aggregate || len(st.Columns) == 0 {
 		return "", fault.New("acceleration."+key, hint, "%q is not an expression of columns", text)
 	}
 	return "(" + text + "\n)", nil
+}
+
+// isTransform reports whether a statement selects bucket(n, column) or truncate(n, column).
+func isTransform(st *sqltree.Statement) bool {
+	if !st.Shape.Plain || st.Shape.Columns != 1 || len(st.Calls) != 1 || len(st.Columns) != 1 {
+		return false
+	}
+	c := st.Calls[0]
+	if name := sqltree.Fold(c.Name); name != "bucket" && name != "truncate" {
+		return false
+	}
+	return c.Entry && len(c.Args) == 2 && c.Args[0].Kind == sqltree.IntegerLiteral && c.Args[1].Kind == sqltree.ColumnRef
 }
 
 // ordered returns the query of rows in the order of partition_by.
