@@ -135,7 +135,11 @@ func (a *attempt) result(out tools.Output, err error) tools.Result {
 	return result
 }
 
-// try executes the steps of a call.
+// try makes the call once: name, availability, arguments, approval, the limit of the session,
+// the cache, the limits of the tool, the tool. The order matters to who calls: nothing is asked of
+// a user or counted for a call that cannot run, a cached result costs no slot, and a call that
+// gets no slot is not counted. Errors of the steps before the tool leave it untouched, so that run
+// may try again.
 func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 	if err := a.resolve(); err != nil {
 		return tools.Output{}, err
@@ -192,20 +196,24 @@ func (a *attempt) resolve() error {
 		a.entry = a.call.Own.entry
 		return nil
 	}
-	if a.entry = a.catalog.get(a.call.Name); a.call.Meta && a.registry.meta[a.call.Name] != nil {
+	meta := a.registry.meta[a.call.Name]
+	if a.entry = a.catalog.get(a.call.Name); a.call.Meta && meta != nil {
 		a.entry = nil
 	}
 	if a.entry == nil && !a.call.inner {
-		a.entry = a.registry.meta[a.call.Name]
+		a.entry = meta
 	}
-	if a.entry != nil && !a.isMeta() &&
-		(!a.call.judged && !a.catalog.sees(a.entry, a.call.Scope) || !a.call.Scope.MayCall(a.entry.def.Name)) {
-		a.entry = nil // as if it were not there
-	}
-	if a.entry == nil {
+	if a.entry == nil || !a.isMeta() && !a.mayCall() {
+		a.entry = nil // also of a tool that the caller may not know of
 		return a.catalog.notFound(a.call.Name, a.call.Scope)
 	}
 	return nil
+}
+
+// mayCall reports whether the caller sees the tool and its key may call it.
+func (a *attempt) mayCall() bool {
+	seen := a.call.judged || a.catalog.sees(a.entry, a.call.Scope)
+	return seen && a.call.Scope.MayCall(a.entry.def.Name)
 }
 
 // shownName limits the length of an unknown name in an error.

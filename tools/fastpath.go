@@ -101,29 +101,33 @@ func (q *fastPath) parts(s *jsonschema.Schema) *fastPath {
 // positives.
 func (q *fastPath) accepts(value any) bool { return q != nil && q.accept(value, MaxDepth) }
 
+// accept reports whether a value, with members and items in so many levels, is certainly
+// valid. A nil q is the schema of a member or item that has none: any scalar is valid.
 func (q *fastPath) accept(value any, depth int) bool {
-	switch v := value.(type) {
-	case map[string]any:
-		return depth > 0 && q.enum == nil && q.allows("object") && q.acceptMembers(v, depth-1)
-	case []any:
-		if depth == 0 || q.enum != nil || !q.allows("array") {
+	if q == nil {
+		return scalar(value)
+	}
+	if text, ok := value.(string); ok {
+		if q.enum != nil && !slices.Contains(q.enum, text) {
 			return false
 		}
-		for _, item := range v {
-			if q.items != nil && !q.items.accept(item, depth-1) || q.items == nil && !scalar(item) {
-				return false
-			}
-		}
-		return true
-	case string:
-		return q.allows("string") && (q.enum == nil || slices.Contains(q.enum, v)) &&
-			(q.pattern == nil || q.pattern.MatchString(v))
+		return q.allows("string") && (q.pattern == nil || q.pattern.MatchString(text))
+	}
+	if q.enum != nil { // of texts
+		return false
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return depth > 0 && q.allows("object") && q.acceptMembers(v, depth-1)
+	case []any:
+		rejected := func(item any) bool { return !q.items.accept(item, depth-1) }
+		return depth > 0 && q.allows("array") && !slices.ContainsFunc(v, rejected)
 	case json.Number:
-		return q.enum == nil && q.acceptNumber(v)
+		return q.acceptNumber(v)
 	case bool:
-		return q.enum == nil && q.allows("boolean")
+		return q.allows("boolean")
 	case nil:
-		return q.enum == nil && q.allows("null")
+		return q.allows("null")
 	}
 	return false
 }
@@ -136,7 +140,7 @@ func (q *fastPath) acceptMembers(object map[string]any, depth int) bool {
 	}
 	for name, member := range object {
 		p := q.properties[name]
-		if p == nil && (q.closed || !scalar(member)) || p != nil && !p.accept(member, depth) {
+		if p == nil && q.closed || !p.accept(member, depth) {
 			return false
 		}
 	}
@@ -146,7 +150,8 @@ func (q *fastPath) acceptMembers(object map[string]any, depth int) bool {
 // acceptNumber compares rounded numbers; rounding is monotonic, so only equal
 // numbers need the library.
 func (q *fastPath) acceptNumber(n json.Number) bool {
-	if !computable(n) || !q.allows("number") && (!q.allows("integer") || strings.ContainsAny(string(n), ".eE")) {
+	whole := !strings.ContainsAny(string(n), ".eE")
+	if !computable(n) || !q.allows("number") && !(whole && q.allows("integer")) {
 		return false
 	}
 	if q.min == nil && q.max == nil {
