@@ -101,15 +101,14 @@ func (x *exchange) send(ctx context.Context, message []byte) (sent []byte, id st
 }
 
 // receive takes a message of the server and returns what the SDK gets; nil: it is no message, or
-// answers nothing. An error without an id is of the request of, "" if that is unknown; then it is of
-// the only one that waits.
-func (x *exchange) receive(message []byte, of string) []byte {
+// answers nothing. An error without an id belongs to the given request; if that is "", to the only
+// one that waits.
+func (x *exchange) receive(message []byte, request string) []byte {
 	var m fields
 	if json.Unmarshal(message, &m) != nil || m == nil {
 		return nil
 	}
-	switch {
-	case m.has("method"):
+	if m.has("method") { // a request or notification of the server
 		protected, err := rpcid.Protect(message)
 		if err == nil {
 			_, err = jsonrpc.DecodeMessage(protected)
@@ -118,14 +117,17 @@ func (x *exchange) receive(message []byte, of string) []byte {
 			return nil
 		}
 		return protected
-	case m.has("error") && !m.has("id") && of == "":
-		if of = x.only(); of == "" {
-			x.note("an error that does not say which request failed: " + string(m["error"]))
-		}
-	case !m.has("error") || m.has("id"):
-		of = numberOf(m["id"])
 	}
-	return x.answer(m, of)
+	if m.has("id") || !m.has("error") {
+		return x.answer(m, numberOf(m["id"]))
+	}
+	if request == "" {
+		request = x.onlyWaiting()
+	}
+	if request == "" {
+		x.note("an error that does not say which request failed: " + string(m["error"]))
+	}
+	return x.answer(m, request)
 }
 
 // note keeps what the server wrote, for the requests that wait: if one of them gets no answer, its
@@ -138,8 +140,8 @@ func (x *exchange) note(remark string) {
 	}
 }
 
-// only is the id of the request that waits, "" if there is none, or several.
-func (x *exchange) only() string {
+// onlyWaiting is the id of the request that waits, "" if there is none, or several.
+func (x *exchange) onlyWaiting() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for id := range x.waiting {

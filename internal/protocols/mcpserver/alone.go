@@ -68,18 +68,24 @@ func headerText(value string) (string, bool) {
 }
 
 // announced reports whether the header and the _meta of a standalone request
-// have the required fields and nothing special.
+// have the required fields and nothing special: no progress, and no log of its own.
 func (m *message) announced(header http.Header) bool {
+	if header.Get(headerMethod) != m.method || header.Get(headerName) != m.params.text("name") {
+		return false
+	}
 	var meta params
+	if json.Unmarshal(m.params["_meta"], &meta) != nil || meta.text(mcp.MetaKeyProtocolVersion) != m.revision {
+		return false
+	}
 	var capabilities *mcp.ClientCapabilities
+	if json.Unmarshal(meta[mcp.MetaKeyClientCapabilities], &capabilities) != nil || capabilities == nil {
+		return false
+	}
 	var client *mcp.Implementation
-	return header.Get(headerMethod) == m.method && header.Get(headerName) == m.params.text("name") &&
-		json.Unmarshal(m.params["_meta"], &meta) == nil &&
-		meta.text(mcp.MetaKeyProtocolVersion) == m.revision &&
-		json.Unmarshal(meta[mcp.MetaKeyClientCapabilities], &capabilities) == nil && capabilities != nil &&
-		(meta[mcp.MetaKeyClientInfo] == nil || json.Unmarshal(meta[mcp.MetaKeyClientInfo], &client) == nil &&
-			client != nil) &&
-		meta["progressToken"] == nil && meta[metaLogLevel] == nil
+	if info := meta[mcp.MetaKeyClientInfo]; info != nil && (json.Unmarshal(info, &client) != nil || client == nil) {
+		return false
+	}
+	return meta["progressToken"] == nil && meta[metaLogLevel] == nil
 }
 
 // complete is a result that needs no further input from the client, which

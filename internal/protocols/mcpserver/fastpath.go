@@ -74,9 +74,12 @@ func (s *Server) fastPath(w http.ResponseWriter, r *http.Request, sess *session)
 // plainHeader reports whether the header has nothing special.
 func plainHeader(r *http.Request) bool {
 	accept, revision := r.Header.Get("Accept"), r.Header.Get(headerRevision)
-	return r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/json" &&
-		strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream") &&
-		(revision == "" || slices.Contains(revisions, revision)) && r.Header.Get("Last-Event-Id") == ""
+	if r.Method != http.MethodPost || r.Header.Get("Last-Event-Id") != "" {
+		return false
+	}
+	acceptsBoth := strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
+	return acceptsBoth && r.Header.Get("Content-Type") == "application/json" &&
+		(revision == "" || slices.Contains(revisions, revision))
 }
 
 // revisions are the supported protocol revisions.
@@ -116,7 +119,10 @@ func plain(body []byte, header http.Header) *message {
 	if m.alone() && !m.announced(header) {
 		return nil
 	}
-	return m.known(len(fields))
+	if !m.dispatched(len(fields)) {
+		return nil
+	}
+	return m
 }
 
 // fastParams are the parameters that dispatch reads, by method.
@@ -125,19 +131,22 @@ var fastParams = map[string][]string{
 	"tools/list": {"cursor", "_meta"},
 }
 
-// known returns the message if dispatch reads all fields, else nil.
-func (m *message) known(fields int) *message {
-	of := fastParams[m.method]
-	if of == nil || fields > 4 || m.method == "tools/call" && m.params.text("name") == "" {
-		return nil
+// dispatched reports whether dispatch reads all of a message: a method that it has, no
+// field next to jsonrpc, id, method and params, and no other param than those it reads.
+func (m *message) dispatched(fields int) bool {
+	read := fastParams[m.method]
+	if read == nil || fields > 4 || m.method == "tools/call" && m.params.text("name") == "" {
+		return false
 	}
 	for key, value := range m.params {
-		if !slices.Contains(of, key) || key == "cursor" && m.params.text(key) == "" ||
-			key == "_meta" && !m.alone() && special(value) {
-			return nil
+		switch {
+		case !slices.Contains(read, key),
+			key == "cursor" && m.params.text(key) == "",
+			key == "_meta" && !m.alone() && special(value):
+			return false
 		}
 	}
-	return m
+	return true
 }
 
 // special reports whether the protocol reads a request's _meta.
