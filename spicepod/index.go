@@ -71,13 +71,10 @@ func pathString(path []segment) string {
 	return string(b)
 }
 
+// plainKey reports whether a key needs no quotes in a path.
 func plainKey(key string) bool {
-	if key == "" {
-		return false
-	}
-	return !strings.ContainsFunc(key, func(r rune) bool {
-		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	})
+	const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return key != "" && strings.Trim(key, plainLetters) == ""
 }
 
 // parsePath parses a path written by pathString. It stops at a syntax error.

@@ -210,14 +210,16 @@ func codeOf(e *tools.Error) errcode.Code {
 // returns JSON, or rows or a struct with a field of that name.
 func (t *Tool) unwrap(raw []byte) []byte {
 	var members map[string]json.RawMessage
-	if t.result.Type.JSON || len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &members) != nil {
+	if t.result.Type.JSON || !bytes.HasPrefix(raw, []byte("{")) || json.Unmarshal(raw, &members) != nil {
 		return raw
 	}
-	if result, ok := members["result"]; ok && len(members) == 1 && !t.has("result") {
+	result, wrapped := members["result"]
+	switch text := members["text"]; {
+	case len(members) == 1 && wrapped && !t.has("result"):
 		return result
-	}
-	text, usage := members["text"], members["usage"]
-	if len(members) == 2 && len(text) > 0 && text[0] == '"' && len(usage) > 0 && usage[0] == '{' && !t.has("text") {
+	case len(members) != 2 || t.has("text"):
+		return raw
+	case bytes.HasPrefix(text, []byte(`"`)) && bytes.HasPrefix(members["usage"], []byte("{")):
 		return text
 	}
 	return raw
@@ -234,8 +236,8 @@ func (t *Tool) textual() bool {
 
 // asText returns a number or a boolean as a text, if the function returns one.
 func (t *Tool) asText(raw []byte) []byte {
-	if t.result.Type.ID == engine.Varchar && !t.result.Type.JSON && raw[0] != '"' && raw[0] != '{' && raw[0] != '[' &&
-		raw[0] != 'n' {
+	isText := t.result.Type.ID == engine.Varchar && !t.result.Type.JSON
+	if isText && !bytes.ContainsAny(raw[:1], `"{[n`) { // not a text, an object, a list or null
 		return format.AppendString(nil, raw)
 	}
 	return raw
