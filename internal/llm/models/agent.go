@@ -154,7 +154,7 @@ func (b *builder) openAgent(m, of *Model, e *spicepod.Entry) *spicepod.Problem {
 	}
 	slices.SortFunc(p.set, func(a, b *tools.Definition) int { return strings.Compare(a.Name, b.Name) })
 	p.set = slices.Compact(p.set)
-	if err := p.decide(s.wish, b.offer, names, b.opts.Embeddings); err != nil {
+	if err := p.chooseMode(s.wish, b.offer, names, b.opts.Embeddings); err != nil {
 		return e.Problem(".tools", "", "%s", err)
 	}
 	m.settings, m.provider, m.fingerprint = &s, of.provider, of.fingerprint

@@ -7,8 +7,6 @@ const (
 	// DefaultThreshold is the largest number of tools that `tools: auto` sends
 	// directly; Spice's AUTO_SEARCH_TOOL_THRESHOLD.
 	DefaultThreshold = 20
-	// DefaultRounds is the default tool_recursion_limit.
-	DefaultRounds = 10
 	// MaxRounds is the largest tool_recursion_limit.
 	MaxRounds = 1000
 	// MaxThreshold is the largest auto_threshold.

@@ -47,20 +47,20 @@ func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
 	if len(unknown) > 0 {
 		p.warn("tools", unknownTools(unknown, namesOf(o.catalog.All())), "")
 	}
-	if err := p.decide(w, o, names, set); err != nil {
+	if err := p.chooseMode(w, o, names, set); err != nil {
 		return nil, err
 	}
 	p.pin(w.pinned, o)
 	return p, nil
 }
 
-// decide chooses the mode. A search finds every tool of the catalog.
-func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) error {
+// chooseMode chooses the mode. A search finds every tool of the catalog.
+func (p *plan) chooseMode(w wish, o offer, names []string, set *embeddings.Set) error {
 	always, sometimes := slices.Contains(names, wordSearch), slices.Contains(names, wordAuto)
 	many := len(p.set) > w.threshold
 	switch {
 	case !w.declared:
-		p.is(ModeNone, "params.tools is not set")
+		p.setMode(ModeNone, "params.tools is not set")
 	case slices.Contains(names, wordPlanner):
 		return p.planned(w, o)
 	case always:
@@ -68,7 +68,7 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 		if err != nil {
 			return err
 		}
-		p.search(w, "tools: "+wordSearch, embedding)
+		p.setSearch(w, "tools: "+wordSearch, embedding)
 	case sometimes && many:
 		why := fmt.Sprintf("%s, more than %d", plural.Of(len(p.set), "tool"), w.threshold)
 		embedding, err := w.searchable(o, set)
@@ -79,14 +79,14 @@ func (p *plan) decide(w wish, o offer, names []string, set *embeddings.Set) erro
 		if !w.closed {
 			p.set = o.catalog.All() // a search costs the model nothing for the tools it does not find
 		}
-		p.search(w, why, embedding)
+		p.setSearch(w, why, embedding)
 	case sometimes:
-		p.is(ModeDirect, fmt.Sprintf("%s, no more than %d", plural.Of(len(p.set), "tool"), w.threshold))
+		p.setMode(ModeDirect, fmt.Sprintf("%s, no more than %d", plural.Of(len(p.set), "tool"), w.threshold))
 	default:
-		p.plain(w)
+		p.sendAll(w)
 	}
 	if len(p.set) == 0 && w.declared {
-		p.is(ModeNone, noTools(w))
+		p.setMode(ModeNone, noTools(w))
 		p.embedding = ""
 	}
 	return nil
@@ -99,20 +99,20 @@ func noTools(w wish) string {
 	return fmt.Sprintf("tools: %s has no tool", shown(w.text))
 }
 
-func (p *plan) is(mode Mode, reason string) { p.mode, p.reason = mode, reason }
+func (p *plan) setMode(mode Mode, reason string) { p.mode, p.reason = mode, reason }
 
-// search sets a mode with a search.
-func (p *plan) search(w wish, why, embedding string) {
+// setSearch sets a mode with a search.
+func (p *plan) setSearch(w wish, why, embedding string) {
 	mode := ModeRegistry
 	if w.native {
 		mode = ModeNative
 	}
 	if w.native && w.hosted {
-		p.is(mode, why+", and the provider searches")
+		p.setMode(mode, why+", and the provider searches")
 		return
 	}
 	p.embedding = embedding
-	p.is(mode, why+", and embedding model "+embedding)
+	p.setMode(mode, why+", and embedding model "+embedding)
 }
 
 // fallBack sends the tools of `tools: auto` directly, because they cannot be searched.
@@ -122,14 +122,14 @@ func (p *plan) fallBack(why string, err error, o offer) {
 	if errors.As(err, &reserved) {
 		text, hint = reserved.clause(), reserved.hint(o.catalog.Get(string(reserved)).Declared)
 	}
-	p.is(ModeDirect, why+", but: "+text)
+	p.setMode(ModeDirect, why+", but: "+text)
 	p.warn("tools", fmt.Sprintf("Unable to use searchable tool registry for tools: %s: %s. Falling back to direct "+
 		"tool definitions.", wordAuto, text), hint)
 }
 
-// plain sets the mode of a set that is never searched.
-func (p *plan) plain(w wish) {
-	p.is(ModeDirect, fmt.Sprintf("%s; tools: %s is sent unchanged", plural.Of(len(p.set), "tool"), shown(w.text)))
+// sendAll sets the mode of a set that is never searched.
+func (p *plan) sendAll(w wish) {
+	p.setMode(ModeDirect, fmt.Sprintf("%s; tools: %s is sent unchanged", plural.Of(len(p.set), "tool"), shown(w.text)))
 	if w.native && len(p.set) > 0 {
 		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s, which sends every tool", shown(w.text)),
 			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")

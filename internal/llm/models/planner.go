@@ -32,7 +32,7 @@ func (p *plan) planned(w wish, o offer) error {
 	}
 	switch {
 	case len(p.set) == 0:
-		p.is(ModeNone, noTools(w))
+		p.setMode(ModeNone, noTools(w))
 		return nil
 	case len(p.set) > MaxPlanned:
 		return fmt.Errorf("tools: %s puts the names of all tools into the prompt, at most %d; there are "+
@@ -42,7 +42,7 @@ func (p *plan) planned(w wish, o offer) error {
 		p.warn("tool_search", fmt.Sprintf("it has no effect with tools: %s", wordPlanner),
 			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
 	}
-	p.is(ModePlanner, fmt.Sprintf("%s by name and description, as tools: %s says", plural.Of(len(p.set), "tool"),
+	p.setMode(ModePlanner, fmt.Sprintf("%s by name and description, as tools: %s says", plural.Of(len(p.set), "tool"),
 		wordPlanner))
 	return nil
 }

@@ -156,7 +156,7 @@ func (e *entry) pdfs() int {
 func (e *entry) rounds() int {
 	const key = "tool_recursion_limit"
 	if !e.Params.Has(key) {
-		return DefaultRounds
+		return toolloop.DefaultRounds
 	}
 	n, err := strconv.Atoi(e.Text(key))
 	if err == nil && (n < 0 || n > MaxRounds) {
