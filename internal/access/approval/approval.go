@@ -84,8 +84,11 @@ type Limits struct {
 	PerPeer int           // of these, asked for by one key or, without keys, one address
 }
 
-// LimitsOf returns the limits of a Spicepod.
+// LimitsOf returns the limits of a Spicepod. An expiry of 0 is the default.
 func LimitsOf(t spicepod.RuntimeTools) Limits {
+	if t.ApprovalExpiry <= 0 {
+		t.ApprovalExpiry = spicepod.Defaults[spicepod.RuntimeTools]().ApprovalExpiry
+	}
 	return Limits{Expiry: t.ApprovalExpiry, Open: t.MaxApprovals, PerPeer: t.MaxApprovalsPerCaller}
 }
 

@@ -21,6 +21,4 @@ const (
 	maxJournal = 64 << 20
 	// maxFile is the size of a journal that is read: its last lines may exceed maxJournal.
 	maxFile = 2 * maxJournal
-	// defaultExpiry is the expiry of a Spicepod that says 0.
-	defaultExpiry = time.Hour
 )

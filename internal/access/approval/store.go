@@ -171,9 +171,7 @@ func (s *Store) Ask(ctx context.Context, c Call, l Limits) (Approval, error) {
 	if a, ok := s.of(key, now); ok { // another call has asked meanwhile
 		return a, nil
 	}
-	if s.prune(now); l.Expiry <= 0 {
-		l.Expiry = defaultExpiry
-	}
+	s.prune(now)
 	if err := s.room(e, l, now); err != nil {
 		return Approval{}, err
 	}
