@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"reflect"
+	"strings"
 
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -48,11 +49,12 @@ func ExampleNew() {
 
 func ExampleDerive() {
 	schema, err := tools.Derive(reflect.TypeFor[distanceIn]())
-	fmt.Println(string(schema), err)
-	// Output: {"additionalProperties":false,"properties":{"from":{"description":"IATA
-	// code.","maxLength":3,"minLength":3,"type":"string"},"to":{"description":"IATA
-	// code.","maxLength":3,"minLength":3,"type":"string"},"unit":{"default":"km","enum":["km","mi"],"type":"string"}},"required":["from","to"],"type":"object"}
-	// <nil>
+	fmt.Println(strings.ReplaceAll(string(schema), "},", "},\n"), err)
+	// Output:
+	// {"additionalProperties":false,"properties":{"from":{"description":"IATA code.","maxLength":3,"minLength":3,"type":"string"},
+	// "to":{"description":"IATA code.","maxLength":3,"minLength":3,"type":"string"},
+	// "unit":{"default":"km","enum":["km","mi"],"type":"string"}},
+	// "required":["from","to"],"type":"object"} <nil>
 }
 
 // Arguments are checked before a tool is called.
