@@ -23,6 +23,13 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
+// inSandbox is the declaration of a sandbox with one worker.
+func inSandbox(r spicepod.SandboxRuntime) spicepod.Sandbox {
+	limits := spicepod.Defaults[spicepod.SandboxLimits]()
+	limits.Workers = 1
+	return spicepod.Sandbox{Name: spicepod.DefaultSandbox, Runtime: r, Limits: limits}
+}
+
 // TestMain is a worker, if a variable of the environment is set.
 func TestMain(m *testing.M) {
 	if os.Getenv("SPICED_SANDBOX") != "" {
@@ -96,7 +103,7 @@ func TestFunctionsShareWorkers(t *testing.T) {
 	o := options(t)
 	code := "import sys, uuid\none = sys.__dict__.setdefault('one', uuid.uuid4().int % 2**62)\ndef a(x): return one\ndef b(x): return one\n"
 	pod := &spicepod.Pod{
-		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimePython, Limits: spicepod.SandboxLimits{Workers: 1}}},
+		Sandboxes: []spicepod.Sandbox{inSandbox(spicepod.RuntimePython)},
 		Functions: []spicepod.Function{function("a", code), function("b", code)},
 	}
 	a, err := made(t, o, pod, 0)
@@ -229,7 +236,7 @@ func TestDeclarations(t *testing.T) {
 		}, `"./run.sh" cannot be executed (run: chmod +x ./run.sh)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pod := &spicepod.Pod{Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimePython}}, Functions: []spicepod.Function{function("f", good)}}
+			pod := &spicepod.Pod{Sandboxes: []spicepod.Sandbox{inSandbox(spicepod.RuntimePython)}, Functions: []spicepod.Function{function("f", good)}}
 			c.change(pod)
 			_, err := made(t, options(t), pod, 0)
 			var problem spicepod.Problem
@@ -286,7 +293,7 @@ func TestArrowCommands(t *testing.T) {
 	script := fmt.Sprintf("#!/bin/sh\nread -r line\ncase $line in *bytes*) echo '{\"bytes\": %d}'; base64 -d <<X\n%s\nX\nesac\n", stream.Len(),
 		base64.StdEncoding.EncodeToString(stream.Bytes()))
 	pod := &spicepod.Pod{
-		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimeCommand}},
+		Sandboxes: []spicepod.Sandbox{inSandbox(spicepod.RuntimeCommand)},
 		Functions: []spicepod.Function{function("f", script)},
 	}
 	pod.Functions[0].Params = spicepod.Params{"format": spicepod.Text{Raw: "arrow"}}
@@ -303,7 +310,7 @@ func TestArrowCommands(t *testing.T) {
 func TestCommands(t *testing.T) {
 	script := "#!/bin/sh\nwhile read -r line; do echo '{\"values\": [1, null]}'; done\n"
 	pod := &spicepod.Pod{
-		Sandboxes: []spicepod.Sandbox{{Name: "default", Runtime: spicepod.RuntimeCommand}},
+		Sandboxes: []spicepod.Sandbox{inSandbox(spicepod.RuntimeCommand)},
 		Functions: []spicepod.Function{function("f", script)},
 	}
 	b, err := made(t, options(t), pod, 0)

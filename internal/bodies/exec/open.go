@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -78,8 +79,8 @@ func (m *draft) options() sandbox.Options {
 	e, limits := m.spec.Environment, m.sandbox.Limits
 	o := sandbox.Options{
 		Name: m.sandbox.Name, Command: sandbox.PythonCommand(e.Interpreter()), ReadOnly: e.ReadOnly(), Env: e.Variables(),
-		Memory: int64(limits.Memory), CPU: limits.CPU, Processes: limits.Processes, Workers: limits.Workers,
-		Output:  int64(limits.Output),
+		Memory: int64(limits.Memory), CPU: cmp.Or(limits.CPU, spicepod.Defaults[spicepod.SandboxLimits]().CPU),
+		Processes: limits.Processes, Workers: limits.Workers, Output: int64(limits.Output),
 		Network: m.sandbox.Network == spicepod.NetworkAll, Required: m.sandbox.Isolation != spicepod.IsolationBestEffort,
 		Shim: m.Shim, Metrics: m.Metrics, Log: m.Log, Load: m.Load,
 	}

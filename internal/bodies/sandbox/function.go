@@ -43,9 +43,6 @@ var numbers atomic.Uint32
 
 // NewFunction returns a function. The error is about its types.
 func NewFunction(d Declaration, output int64) (*Function, error) {
-	if output <= 0 {
-		output = defaultOutput
-	}
 	f := &Function{Name: d.Name, id: numbers.Add(1), typ: d.Returns, arrow: d.Arrow}
 	type argument struct {
 		Name string   `json:"name"`

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // TestMain is a worker, if a variable of the environment is set.
@@ -34,15 +36,24 @@ func options(t testing.TB) sandbox.Options {
 	if err != nil {
 		t.Skip(err)
 	}
-	return sandbox.Options{
+	return withLimits(sandbox.Options{
 		Name: "test", Command: sandbox.PythonCommand(python.Path), ReadOnly: python.ReadOnly, Shim: []string{os.Args[0]},
 		Workers: 1,
-	}
+	})
+}
+
+// withLimits returns options with the default limits of a Spicepod, where o has none.
+func withLimits(o sandbox.Options) sandbox.Options {
+	limits := spicepod.Defaults[spicepod.SandboxLimits]()
+	o.Memory, o.CPU = cmp.Or(o.Memory, int64(limits.Memory)), cmp.Or(o.CPU, limits.CPU)
+	o.Processes, o.Workers = cmp.Or(o.Processes, limits.Processes), cmp.Or(o.Workers, limits.Workers)
+	o.Output = cmp.Or(o.Output, int64(limits.Output))
+	return o
 }
 
 func newPool(t testing.TB, o sandbox.Options) *sandbox.Pool {
 	t.Helper()
-	p, err := sandbox.New(o)
+	p, err := sandbox.New(withLimits(o))
 	if err != nil {
 		t.Fatal(err)
 	}

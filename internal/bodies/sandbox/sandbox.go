@@ -21,7 +21,8 @@ import (
 	"time"
 )
 
-// Options are the settings of a pool.
+// Options are the settings of a pool. The limits must be set, except for Load: their defaults are
+// those of [spicepod.SandboxLimits].
 type Options struct {
 	Name     string   // of the sandbox, for messages and logs
 	Command  []string // the interpreter with its arguments, or the command
@@ -34,7 +35,7 @@ type Options struct {
 
 	Memory    int64         // bytes of a worker with its processes
 	CPU       time.Duration // processor time of a call
-	Load      time.Duration // until the code of a function is loaded
+	Load      time.Duration // until the code of a function is loaded; 0: 10 s
 	Processes int           // processes and threads of a worker
 	Workers   int           // that run at once
 	Output    int64         // bytes of the results of a call
@@ -56,34 +57,9 @@ const (
 	maxFileCount = 10_000           // in the scratch folder of a worker
 )
 
-// Defaults of the options.
-const (
-	defaultMemory    = 512 << 20
-	defaultCPU       = time.Minute
-	defaultLoad      = 10 * time.Second
-	defaultProcesses = 16
-	defaultWorkers   = 2
-	defaultOutput    = 64 << 20
-)
-
 func (o Options) withDefaults() Options {
-	if o.Memory <= 0 {
-		o.Memory = defaultMemory
-	}
-	if o.CPU <= 0 {
-		o.CPU = defaultCPU
-	}
 	if o.Load <= 0 {
-		o.Load = defaultLoad
-	}
-	if o.Processes <= 0 {
-		o.Processes = defaultProcesses
-	}
-	if o.Workers <= 0 {
-		o.Workers = defaultWorkers
-	}
-	if o.Output <= 0 {
-		o.Output = defaultOutput
+		o.Load = 10 * time.Second
 	}
 	if o.Metrics == nil {
 		o.Metrics = noMetrics{}
