@@ -170,7 +170,10 @@ func (f *Function) rendered(edits []edit) string {
 
 // findArguments finds where a body uses its arguments, and its outermost query.
 func (b *builder) findArguments() error {
-	if b.f.IsTable() || !b.f.body.subquery || len(b.f.Args) == 0 || len(b.p.st.Lambdas) > 0 || !b.onlyColumns() {
+	if b.f.IsTable() || !b.f.body.subquery || len(b.f.Args) == 0 {
+		return nil
+	}
+	if len(b.p.st.Lambdas) > 0 || !b.onlyColumns() {
 		return nil
 	}
 	edits := []edit{}
@@ -182,9 +185,7 @@ func (b *builder) findArguments() error {
 		if !ok || c.JSON {
 			return nil
 		}
-		span.Start -= b.p.start
-		span.End -= b.p.start
-		edits = append(edits, edit{Span: span, text: c.Parts[0], inner: c.Inner})
+		edits = append(edits, edit{Span: b.inBody(span.Start, span.End), text: c.Parts[0], inner: c.Inner})
 	}
 	b.f.body.args = edits
 	if w := b.words(); b.oneQuery() && w.is(1, "select") {
@@ -193,58 +194,47 @@ func (b *builder) findArguments() error {
 	return nil
 }
 
-// outer reads the query from token i to the bracket at end; nil if it has no WHERE, or if
+// outer reads the query from token first to the bracket at end; nil if it has no WHERE, or if
 // an argument is used in its FROM.
-func (w words) outer(i, end int) *outer {
-	clauses := w.clauses(i, end)
-	from, where := clauses["from"], clauses["where"]
-	if from == 0 || where < from || w.later(where, end, "union", "except", "intersect") ||
-		slices.ContainsFunc(w.tokens[from:where], w.matchesRows) ||
-		slices.ContainsFunc(w.tokens[from:where], w.isArgument) {
+func (w words) outer(first, end int) *outer {
+	s, ok := w.selection(first, end)
+	if !ok || w.has(s.where, end, "union", "except", "intersect") ||
+		slices.ContainsFunc(w.tokens[s.from:s.where], w.isArgument) {
 		return nil
 	}
-	o := &outer{columns: w.tokens[i].End - w.b.p.start, where: w.tokens[where].Start - w.b.p.start, joins: w.joins()}
-	o.each = o.joins && !w.ordered(i, end)
+	o := &outer{columns: w.span(first, first).End, where: w.span(s.where, s.where).Start, joins: w.joins()}
+	o.each = o.joins && !w.ordered(first, end)
 	return o
 }
 
-func (w words) isArgument(t sqltree.Token) bool {
-	return t.IsName() && w.b.argIndex(t.Name(w.b.p.text)) >= 0
-}
-
-// ordered reports whether which rows the query from token i to end returns depends on
+// ordered reports whether which rows the query from token first to end returns depends on
 // other rows.
-func (w words) ordered(i, end int) bool {
-	for at := i; at < end; at++ {
-		if w.is(at, "over", "qualify") || w.depth(i, at) == 0 &&
-			w.is(at, "distinct", "all", "group", "order", "having", "limit", "offset", "window", "fetch", "using") {
-			return true
-		}
-	}
-	return false
+func (w words) ordered(first, end int) bool {
+	return w.contains(first, end, "over", "qualify") || w.has(first, end,
+		"distinct", "all", "group", "order", "having", "limit", "offset", "window", "fetch", "using")
 }
 
 // joins reports whether the outermost query of a body can have another relation: it does not
 // refer to all columns, and neither groups by what it selects nor uses an argument in a
 // subquery, which would depend on rows.
 func (w words) joins() bool {
-	for i, t := range w.tokens {
+	for i := 1; i < len(w.tokens); i++ { // 0 is the bracket of the query itself
 		switch {
-		case t.Is(w.b.p.text, "*"):
-			if w.is(i-1, "(") && w.is(i-2, "count") && w.is(i+1, ")") {
-				continue
-			}
-			if before := w.tokens[i-1]; w.is(i-1, "(", ",", "select", "distinct", "all", ".", "struct_pack", "unpack") ||
-				!before.IsName() && before.Kind != sqltree.Number && !w.is(i-1, ")", "]") {
-				return false
-			}
-		case w.is(i, "columns", "exclude", "natural") || w.is(i, "all") && w.is(i-1, "by"):
+		case w.isStar(i), w.is(i, "columns", "exclude", "natural"), w.is(i-1, "by") && w.is(i, "all"):
 			return false
-		case i > 0 && w.is(i, "(") && i+1 < len(w.tokens) && queryWords[fold(w.tokens[i+1].Text(w.b.p.text))]:
-			if slices.ContainsFunc(w.tokens[i:w.closing(i)], w.isArgument) {
-				return false
-			}
+		case w.opensQuery(i) && slices.ContainsFunc(w.tokens[i:w.closing(i)], w.isArgument):
+			return false
 		}
 	}
 	return true
+}
+
+// isStar reports whether token i is * for all columns, and neither the operator, which follows a
+// value, nor that of count(*).
+func (w words) isStar(i int) bool {
+	if !w.is(i, "*") || w.is(i-2, "count") && w.is(i-1, "(") && w.is(i+1, ")") {
+		return false
+	}
+	value := w.isName(i-1) || w.isKind(i-1, sqltree.Number) || w.is(i-1, ")", "]")
+	return !value || w.is(i-1, "select", "distinct", "all", "struct_pack", "unpack")
 }

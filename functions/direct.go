@@ -14,9 +14,9 @@ import (
 // nothing and need no binding. DuckDB then pushes conditions such as key = argument into
 // the scan, which uses an index or skips data.
 //
-// Of a scalar function whose body is one query, it returns the rows of that query in one
+// For a scalar function whose body is one query, it returns the rows of that query in one
 // column: a statement that is only such a call runs it and checks the number of rows.
-// Of a table function, it is the body with arguments in place of args.a where that is
+// For a table function, it is the body with arguments in place of args.a where that is
 // compared, and of (SELECT a FROM args).
 
 // putInPlace decides whether the function gets the direct form.
@@ -28,12 +28,12 @@ func (b *builder) putInPlace() error {
 	case b.oneQuery() && b.onlyColumns():
 		b.f.body.inPlace = []edit{}
 	}
-	b.f.body.compact()
+	b.f.body.dropOverlapping()
 	return nil
 }
 
-// compact drops the direct form if its edits overlap the others, which none should.
-func (b *body) compact() {
+// dropOverlapping drops the direct form if its edits overlap the others, which none should.
+func (b *body) dropOverlapping() {
 	all := b.directEdits()
 	for i := 1; i < len(all); i++ {
 		if all[i].Start < all[i-1].End {
@@ -53,33 +53,7 @@ func (b *body) directEdits() []edit {
 // oneQuery reports whether the body is one query in parentheses.
 func (b *builder) oneQuery() bool {
 	w := b.words()
-	tokens := w.tokens
-	if len(tokens) < 3 || !tokens[0].Is(b.p.text, "(") || tokens[1].Kind != sqltree.Ident ||
-		!queryWords[fold(tokens[1].Text(b.p.text))] {
-		return false
-	}
-	return w.closing(0) == len(tokens)-1
-}
-
-// words are the tokens of a body.
-type words struct {
-	b      *builder
-	tokens []sqltree.Token
-}
-
-func (b *builder) words() words {
-	outside := func(t sqltree.Token) bool { return t.Start < b.p.start || t.End > b.p.start+b.p.length }
-	return words{b, slices.DeleteFunc(slices.Clone(b.p.tokens), outside)}
-}
-
-// closing returns the index of the bracket that closes the one at i, or -1.
-func (w words) closing(i int) int {
-	for depth := 0; i < len(w.tokens); i++ {
-		if depth += w.tokens[i].Nesting(w.b.p.text); depth == 0 {
-			return i
-		}
-	}
-	return -1
+	return w.opensQuery(0) && w.closing(0) == len(w.tokens)-1
 }
 
 // onlyColumns reports whether the names of arguments occur only as columns without a
@@ -96,9 +70,7 @@ func (b *builder) onlyColumns() bool {
 	})
 }
 
-// paddingJoins are joins that may return NULL for a column of args.
-var paddingJoins = map[string]bool{"left": true, "right": true, "full": true, "positional": true}
-
+// comparisons are the operators that compare an argument with a column.
 var comparisons = []string{"=", "==", "<", ">", "<=", ">=", "<>", "!="}
 
 // tableInPlace collects the edits that make the body of a table function its direct form: a column
@@ -114,54 +86,45 @@ func (b *builder) tableInPlace() {
 		return
 	}
 	w := b.words()
-	tokens := w.tokens
 	var edits []edit
-	for i := 0; i < len(tokens); i++ {
-		t := tokens[i]
-		if t.Kind == sqltree.Ident && paddingJoins[fold(t.Text(b.p.text))] && !w.is(i+1, "(") {
+	for i := 0; i < len(w.tokens); i++ {
+		switch {
+		case w.is(i, "left", "right", "full", "positional") && !w.is(i+1, "("):
 			return
-		}
-		if w.is(i, "(") {
+		case w.is(i, "("):
 			if inner, end := w.selectFromArgs(i); end > 0 {
 				edits, i = append(edits, inner...), end
 			}
-			continue
-		}
-		if !w.namesArgs(i) {
-			continue
-		}
-		column := w.is(i+1, ".") && !w.is(i-1, ".") && i+2 < len(tokens) && tokens[i+2].IsName()
-		if !column {
-			inFrom := w.is(i-1, "from", "join", ",") && !w.is(i+1, "(", ".")
-			cte := w.is(i+1, "as") && w.is(i+2, "(", "materialized", "not") // WITH …, args AS (
-			if !inFrom || cte {
-				return
+		case !w.namesArgs(i):
+		case w.is(i+1, ".") && w.isName(i+2) && !w.is(i-1, "."):
+			if arg := w.comparedArg(i); arg >= 0 {
+				edits = append(edits, edit{Span: w.span(i, i+2), text: directParam(arg)})
 			}
-			continue
+		case !w.readsArgs(i):
+			return
 		}
-		arg := b.argIndex(tokens[i+2].Name(b.p.text))
-		compared := w.is(i-1, comparisons...) || w.is(i+3, comparisons...)
-		member := w.is(i+3, ".", "[", "(") // the comparison is of a part of the argument
-		if arg >= 0 && compared && !member {
-			edits = append(edits, edit{Span: sqltree.Span{Start: t.Start, End: tokens[i+2].End}, text: directParam(arg)})
-		}
-	}
-	for i := range edits {
-		edits[i].Start -= b.p.start
-		edits[i].End -= b.p.start
 	}
 	b.f.body.inPlace = edits
 }
 
-// is reports whether token i is one of the words or symbols.
-func (w words) is(i int, words ...string) bool {
-	return i >= 0 && i < len(w.tokens) && (w.tokens[i].Kind == sqltree.Ident || w.tokens[i].Kind == sqltree.Symbol) &&
-		slices.Contains(words, fold(w.tokens[i].Text(w.b.p.text)))
+// namesArgs reports whether token i is the name args.
+func (w words) namesArgs(i int) bool { return w.isName(i) && fold(w.name(i)) == reservedTable }
+
+// readsArgs reports whether the name args at token i is the table in a FROM clause.
+func (w words) readsArgs(i int) bool {
+	if w.is(i+1, "as") && w.is(i+2, "(", "materialized", "not") { // WITH …, args AS (
+		return false
+	}
+	return w.is(i-1, "from", "join", ",") && !w.is(i+1, "(", ".")
 }
 
-// namesArgs reports whether token i is the name args.
-func (w words) namesArgs(i int) bool {
-	return w.tokens[i].IsName() && fold(w.tokens[i].Name(w.b.p.text)) == reservedTable
+// comparedArg returns the index of the argument if args.a at token i is compared, else -1.
+func (w words) comparedArg(i int) int {
+	compared := w.is(i-1, comparisons...) || w.is(i+3, comparisons...)
+	if member := w.is(i+3, ".", "[", "("); member || !compared { // the comparison is of a part of the argument
+		return -1
+	}
+	return w.b.argIndex(w.name(i + 2))
 }
 
 // directParam is the name of parameter i in the forms of a table function.
@@ -174,45 +137,54 @@ var beforeValue = append([]string{
 	"+", "-", "*", "/", "||",
 }, comparisons...)
 
-// selectFromArgs returns the edits for (SELECT … FROM args) at token i and the index of
-// its last token, or 0 if it is something else.
+// selectFromArgs returns the edits that make (SELECT … FROM args) at token i the expression that it
+// selects, and the index of its last token; 0 if it is something else. The expression must be one
+// value of arguments, which is the same wherever it is computed.
 func (w words) selectFromArgs(i int) (edits []edit, end int) {
 	end = w.closing(i)
-	if !w.is(i+1, "select") || end < i+5 || !w.is(end-2, "from") || !w.namesArgs(end-1) || !w.is(i-1, beforeValue...) {
+	if end < i+5 || !w.is(i-1, beforeValue...) {
 		return nil, 0
 	}
-	inner := w.tokens[i+2 : end-2]
-	sub, depth := words{w.b, inner}, 0
-	for j, t := range inner {
-		depth += t.Nesting(w.b.p.text)
-		if depth == 0 && sub.is(j, ",") || sub.is(j, "select", "from", "distinct", "as", "over", "filter") ||
-			j == 0 && sub.is(j, "*") {
-			return nil, 0
-		}
+	if !w.is(i+1, "select") || !w.is(end-2, "from") || !w.namesArgs(end-1) {
+		return nil, 0
 	}
-	span := sqltree.Span{Start: inner[0].Start, End: inner[len(inner)-1].End}
-	in := func(offset int) bool { return offset >= span.Start && offset < span.End }
+	first, last := i+2, end-2 // of the expression, before last
+	if w.is(first, "*") || w.has(first, last, ",") ||
+		w.contains(first, last, "select", "from", "distinct", "as", "over", "filter") {
+		return nil, 0
+	}
+	edits, ok := w.argumentsIn(w.tokens[first].Start, w.tokens[last-1].End)
+	if !ok {
+		return nil, 0
+	}
+	return append(edits, edit{Span: w.span(i+1, i+1)}, edit{Span: w.span(end-2, end-1)}), end
+}
+
+// argumentsIn returns the edits that write the parameters of the direct form for the columns from
+// offset start to end of the parsed text. It returns false if they are not all arguments, or if a
+// function that is called there may give another value in the direct form.
+func (w words) argumentsIn(start, end int) (edits []edit, ok bool) {
+	inside := func(offset int) bool { return offset >= start && offset < end }
+	builtins := w.b.c.db.Builtins()
 	for _, c := range w.b.p.st.Calls {
-		if in(c.Offset) && (w.b.c.done[fold(c.Name)] != nil || w.b.c.db.Builtins().Aggregate(c.Name) ||
-			w.b.c.db.Builtins().Random(c.Name) || fold(c.Name) == "unnest") {
-			return nil, 0
+		fixed := w.b.c.done[fold(c.Name)] == nil && fold(c.Name) != "unnest" &&
+			!builtins.Aggregate(c.Name) && !builtins.Random(c.Name)
+		if inside(c.Offset) && !fixed {
+			return nil, false
 		}
 	}
 	for _, c := range w.b.p.st.Columns {
-		if !in(c.Offset) {
+		if !inside(c.Offset) {
 			continue
 		}
-		name, ok := sqltree.LocateColumn(w.b.p.text, w.tokens, c)
-		at := w.b.argIndex(c.Parts[0])
-		if !ok || len(c.Parts) > 1 || at < 0 {
-			return nil, 0
+		name, found := sqltree.LocateColumn(w.b.p.text, w.tokens, c)
+		arg := w.b.argIndex(c.Parts[0])
+		if !found || len(c.Parts) > 1 || arg < 0 {
+			return nil, false
 		}
-		edits = append(edits, edit{Span: name, text: directParam(at)})
+		edits = append(edits, edit{Span: w.b.inBody(name.Start, name.End), text: directParam(arg)})
 	}
-	drop := func(from, to int) edit {
-		return edit{Span: sqltree.Span{Start: w.tokens[from].Start, End: w.tokens[to].End}}
-	}
-	return append(edits, drop(i+1, i+1), drop(end-2, end-1)), end
+	return edits, true
 }
 
 // byKey replaces relations from which the body reads only rows with some keys by the macros
@@ -265,11 +237,10 @@ func (f *Function) directForm(b *strings.Builder, t Target, s *statement) {
 		b.WriteString(text)
 	}
 	if !f.IsTable() {
-		value := "__spiced_value"
-		b.WriteString(f.params() + " AS TABLE SELECT CAST(" + value + " AS " + f.Returns.SQL() + ") AS " +
+		b.WriteString(f.params() + " AS TABLE SELECT CAST(" + bodyValue + " AS " + f.Returns.SQL() + ") AS " +
 			engine.AloneColumn + " FROM (\n")
 		write()
-		b.WriteString("\n) AS __spiced_body(" + value + ")")
+		b.WriteString("\n) AS __spiced_body(" + bodyValue + ")")
 		return
 	}
 	params := f.list(func(i int, a Arg) string { return directParam(i) + " " + a.Type.SQL() })

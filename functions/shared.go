@@ -15,8 +15,8 @@ import (
 //
 // and the body reads it in place of the table. DuckDB pushes the keys into the scan.
 
-// lookup is a relation of a body, in the outermost query of a subquery, of which only rows
-// with key = argument matter.
+// lookup is a relation in the outermost query of a subquery of a body. Only its rows with
+// key = argument matter.
 type lookup struct {
 	relation  sqltree.Span // in the body
 	condition sqltree.Span // key = argument, in the body
@@ -26,8 +26,8 @@ type lookup struct {
 	alias     string // to add; "" if the body has one
 }
 
-// Key returns the relation of which the body only reads rows with an equal column and
-// argument, the column as SQL, and the index of the argument; false if the body is no look-up.
+// Key returns the relation from which the body only reads rows with column = argument, the column
+// as SQL, and the index of the argument; false if the body is no look-up.
 func (f *Function) Key() (r engine.Relation, column string, arg int, ok bool) {
 	l := f.body.lookup
 	if l == nil {
@@ -60,15 +60,14 @@ func (f *Function) argIndex(name string) int {
 	return slices.IndexFunc(f.Args, func(a Arg) bool { return fold(a.Name) == fold(name) })
 }
 
-// findLookup looks for FROM t … WHERE key = argument.
+// findLookup looks for (SELECT … FROM t … WHERE key = argument).
 func (b *builder) findLookup() error {
 	if b.f.body.args == nil || !b.plainNames() {
 		return nil
 	}
 	w := b.words()
-	tokens := w.tokens
-	for i := 0; i < len(tokens) && b.f.body.lookup == nil; i++ {
-		if !w.is(i, "(") || i+1 == len(tokens) || !queryWords[fold(tokens[i+1].Text(b.p.text))] {
+	for i := 0; i < len(w.tokens) && b.f.body.lookup == nil; i++ {
+		if !w.opensQuery(i) {
 			continue
 		}
 		end := w.closing(i)
@@ -88,138 +87,116 @@ func (b *builder) plainNames() bool {
 	})
 }
 
-// lookupIn looks in the query from token i to the bracket at end.
-func (w words) lookupIn(i, end int) *lookup {
-	clauses := w.clauses(i, end)
-	from, where := clauses["from"], clauses["where"]
-	if from == 0 || where < from || slices.ContainsFunc(w.tokens[from:where], w.matchesRows) {
+// lookupIn returns the look-up of the SELECT from token first to before end, or nil. Rows with other
+// keys must not matter to it: the condition on the key is one that every row must meet, and the
+// relation is not on the side of a join that keeps rows which do not.
+func (w words) lookupIn(first, end int) *lookup {
+	s, ok := w.selection(first, end)
+	if !ok {
 		return nil
 	}
-	for at := where; at < end; at++ {
-		if w.depth(where, at) != 0 {
-			continue
-		}
-		if w.is(at, "or", "between", "case", "union", "except", "intersect") {
+	for at := range w.outermost(s.where, end) {
+		switch {
+		case w.is(at, "or", "between", "case", "union", "except", "intersect"):
 			return nil
+		case w.is(at, "where", "and"):
+			if l := w.lookupBy(s, at+1); l != nil {
+				return l
+			}
 		}
-		if !w.is(at, "where", "and") {
-			continue
-		}
-		table, key, arg, next := w.equality(at + 1)
-		if arg < 0 || next < end && !w.is(next, "and", "order", "group", "limit", "having", "qualify", "offset") ||
-			w.later(next, end, "or", "union", "except", "intersect", "sample") {
-			continue
-		}
-		if l := w.relationOf(from, where, table); l != nil {
-			l.key, l.arg = key, arg
-			l.condition = sqltree.Span{Start: w.tokens[at+1].Start - w.b.p.start, End: w.tokens[next-1].End - w.b.p.start}
+	}
+	return nil
+}
+
+// lookupBy returns the look-up by the condition at token i, if that is key = argument; else nil.
+func (w words) lookupBy(s selection, i int) *lookup {
+	column, arg, next := w.equality(i)
+	if next == 0 || w.has(next, s.end, "or", "union", "except", "intersect", "sample") {
+		return nil
+	}
+	if next < s.end && !w.is(next, "and", "order", "group", "limit", "having", "qualify", "offset") {
+		return nil
+	}
+	for at := range w.outermost(s.from+1, s.where) {
+		if l := w.relationAt(s, at, column.table); l != nil {
+			l.key, l.arg, l.condition = engine.Identifier(column.column), arg, w.span(i, next-1)
 			return l
 		}
 	}
 	return nil
 }
 
-// clauses returns the tokens of the words FROM and WHERE of a query.
-func (w words) clauses(i, end int) map[string]int {
-	found := map[string]int{}
-	for at := i; at < end; at++ {
-		for _, word := range []string{"from", "where"} {
-			if w.is(at, word) && w.depth(i, at) == 0 && found[word] == 0 && !w.is(at-1, "distinct") {
-				found[word] = at
-			}
-		}
-	}
-	return found
+// operand is column or table.column, and the index of the argument that it may mean, or -1.
+type operand struct {
+	table, column string
+	arg           int
 }
 
-// matchesRows reports whether a join matches rows by their order, in which rows with other
-// keys matter.
-func (w words) matchesRows(t sqltree.Token) bool {
-	return t.Kind == sqltree.Ident && slices.Contains([]string{"asof", "positional"}, fold(t.Text(w.b.p.text)))
+// equality reads column = argument, or the reverse, at token i, and the token after it, which is 0
+// if it is something else.
+func (w words) equality(i int) (column operand, arg, next int) {
+	left, next := w.operand(i)
+	if next == 0 || !w.is(next, "=", "==") {
+		return column, -1, 0
+	}
+	right, next := w.operand(next + 1)
+	switch {
+	case next == 0:
+	case left.arg < 0 && right.arg >= 0:
+		return left, right.arg, next
+	case right.arg < 0 && left.arg >= 0:
+		return right, left.arg, next
+	}
+	return column, -1, 0
 }
 
-// depth is the number of brackets that are open at token at, of those after from.
-func (w words) depth(from, at int) int {
-	n := 0
-	for _, t := range w.tokens[from:at] {
-		n += t.Nesting(w.b.p.text)
+// operand reads column or table.column at token i; next is 0 if something else is there.
+func (w words) operand(i int) (o operand, next int) {
+	switch {
+	case !w.isName(i):
+		return o, 0
+	case w.is(i+1, ".") && w.isName(i+2):
+		o, next = operand{w.name(i), w.name(i + 2), -1}, i+3
+	default:
+		o, next = operand{"", w.name(i), w.b.argIndex(w.name(i))}, i+1
 	}
-	return n
+	if w.is(next, ".", "(", "[", "::") || w.isKind(next, sqltree.String) {
+		return o, 0
+	}
+	return o, next
 }
 
-// later reports whether one of the words follows in a query.
-func (w words) later(from, end int, of ...string) bool {
-	for at := from; at < end; at++ {
-		if w.is(at, of...) && w.depth(from, at) == 0 {
-			return true
-		}
+// relationAt returns the relation at token i of a FROM clause, if columns of table, by its name or
+// alias, are its columns; nil otherwise. No table means the only relation of the clause. A right or
+// full join, before or after it, would keep rows of another relation for which it has none.
+func (w words) relationAt(s selection, i int, table string) *lookup {
+	edits := w.b.f.body.edits
+	start := w.span(i, i).Start
+	at := slices.IndexFunc(edits, func(e edit) bool { return e.relation != nil && !e.literal && e.Start == start })
+	if at < 0 || !w.is(i-1, "from", "join", ",") {
+		return nil
 	}
-	return false
-}
-
-// equality reads column = argument, or the reverse, at token i. arg is -1 if it is
-// something else; next is the token after it.
-func (w words) equality(i int) (table, key string, arg, next int) {
-	t1, k1, n1 := w.name(i)
-	if n1 == 0 || !w.is(n1, "=", "==") {
-		return "", "", -1, 0
+	last := slices.IndexFunc(w.tokens, func(t sqltree.Token) bool { return t.End-w.b.p.start == edits[at].End })
+	if last < i || last >= s.where {
+		return nil
 	}
-	t2, k2, n2 := w.name(n1 + 1)
-	if n2 == 0 {
-		return "", "", -1, 0
+	alias, next := w.name(last), last+1
+	l := &lookup{relation: edits[at].Span, alias: " AS " + engine.Identifier(alias)}
+	if w.is(next, "as") {
+		next++
 	}
-	if a := w.b.argIndex(k2); t2 == "" && a >= 0 && (t1 != "" || w.b.argIndex(k1) < 0) {
-		return t1, engine.Identifier(k1), a, n2
+	if next < s.where && w.isName(next) && !w.is(next, "join", "inner", "left", "right", "full", "cross",
+		"natural", "on", "using", "asof", "semi", "anti", "positional") {
+		alias, l.alias, next = w.name(next), "", next+1
 	}
-	if a := w.b.argIndex(k1); t1 == "" && a >= 0 && (t2 != "" || w.b.argIndex(k2) < 0) {
-		return t2, engine.Identifier(k2), a, n2
+	only := i == s.from+1 && next == s.where
+	named := fold(table) == fold(alias)
+	switch {
+	case only && (named || table == ""):
+	case named && w.is(next, "join", "inner", "left", "cross", ",", "on", "where"):
+	default:
+		return nil
 	}
-	return "", "", -1, 0
-}
-
-// name reads column or table.column at token i; next is 0 if something else is there.
-func (w words) name(i int) (table, column string, next int) {
-	if i >= len(w.tokens) || !w.tokens[i].IsName() {
-		return "", "", 0
-	}
-	column, next = w.tokens[i].Name(w.b.p.text), i+1
-	if w.is(next, ".") && next+1 < len(w.tokens) && w.tokens[next+1].IsName() {
-		table, column, next = column, w.tokens[next+1].Name(w.b.p.text), next+2
-	}
-	if w.is(next, ".", "(", "[", "::") || next < len(w.tokens) && w.tokens[next].Kind == sqltree.String {
-		return "", "", 0
-	}
-	return table, column, next
-}
-
-// relationOf finds the relation of that name, or alias, between FROM and WHERE; any name
-// means the only one.
-func (w words) relationOf(from, where int, table string) *lookup {
-	for _, e := range w.b.f.body.edits {
-		if e.relation == nil || e.literal {
-			continue
-		}
-		i := slices.IndexFunc(w.tokens, func(t sqltree.Token) bool { return t.Start-w.b.p.start == e.Start })
-		last := slices.IndexFunc(w.tokens, func(t sqltree.Token) bool { return t.End-w.b.p.start == e.End })
-		if i <= from || last < i || last >= where || w.depth(from, i) != 0 || !w.is(i-1, "from", "join", ",") {
-			continue
-		}
-		alias, next := w.tokens[last].Name(w.b.p.text), last+1
-		l := &lookup{relation: e.Span, alias: " AS " + engine.Identifier(alias)}
-		if w.is(next, "as") {
-			next++
-		}
-		if next < where && w.tokens[next].IsName() && !w.is(next, "join", "inner", "left", "right", "full", "cross",
-			"natural", "on", "using", "asof", "semi", "anti", "positional") {
-			alias, l.alias, next = w.tokens[next].Name(w.b.p.text), "", next+1
-		}
-		alone := i == from+1 && next == where
-		if table == "" && !alone || table != "" && fold(table) != fold(alias) ||
-			!alone && !w.is(next, "join", "inner", "left", "cross", ",", "on", "where") {
-			continue
-		}
-		l.name = engine.Identifier(alias)
-		return l
-	}
-	return nil
+	l.name = engine.Identifier(alias)
+	return l
 }
