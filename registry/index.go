@@ -63,7 +63,6 @@ func newIndexes(dir string, log *slog.Logger, metrics *telemetry.Metrics) *index
 	}
 }
 
-// get returns the index of a view of c.
 func (x *indexes) get(ctx context.Context, c *Catalog, v *View) (*index, error) {
 	all, err := x.built(ctx, x.slots, c.hash, min(c.Len(), maxIndexedTools), func() *index { return x.build(c) })
 	if err != nil || v.key == "" {

@@ -33,7 +33,6 @@ func (r *Registry) holder(who caller.Caller) string {
 // of them.
 const unknownTool = "(unknown)"
 
-// record records a call.
 func (r *Registry) record(c Call, id string, began time.Time, result *tools.Result, a *attempt) {
 	latency := r.opts.Now().Sub(began)
 	tool, code := unknownTool, ""

@@ -112,7 +112,6 @@ func approvalFault(err error) error {
 	return newError(code, e.Hint, "%s", e.Message)
 }
 
-// approvalRoutes are the routes of approvals.
 func approvalRoutes(h *approvalsHandler) []route {
 	const example = `{"id":"apr_k3…","tool":"refund","arguments":{"order":7},"status":"pending","asked_by":"support","expires_at":"2026-05-06T13:00:00Z","asked_at":"2026-05-06T12:00:00Z","risk":"write","checksum":"9f3c2a7711aa04de"}`
 	id := param{"id", "path", "the approval_id of the error approval_required", text}

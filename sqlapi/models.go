@@ -100,7 +100,6 @@ func anthropicLine(m models.Info) anthropicModel {
 	return anthropicModel{Type: "model", ID: m.Name, DisplayName: m.Name, CreatedAt: time.Unix(0, 0).UTC()}
 }
 
-// listModels lists the models.
 func (c *chatHandler) listModels(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	view, err := c.modelView(w, r)
 	if err != nil {
@@ -132,7 +131,6 @@ type agentList struct {
 	Agents []models.AgentInfo `json:"agents" doc:"In the order of their declarations."`
 }
 
-// listAgents lists the agents.
 func (c *chatHandler) listAgents(w http.ResponseWriter, _ *http.Request, who caller.Caller) error {
 	if c.chats == nil {
 		return newError(codeNotServed, "", "agents are not served here")

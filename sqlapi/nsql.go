@@ -107,7 +107,6 @@ type questionBody struct {
 	Stream bool   `json:"stream,omitempty" doc:"Ignored: rows are always streamed."`
 }
 
-// readNSQL reads a question.
 func (n *nsqlHandler) readNSQL(w http.ResponseWriter, r *http.Request, who caller.Caller) (q questionBody, err error) {
 	body, err := n.sql.bodies.read(w, r, maxSmallBody)
 	if err != nil {

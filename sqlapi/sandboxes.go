@@ -83,7 +83,6 @@ func (h *sandboxesHandler) get(w http.ResponseWriter, r *http.Request, who calle
 	return writeJSON(w, http.StatusOK, s)
 }
 
-// named returns the sandbox of a name.
 func (h *sandboxesHandler) named(name string, who caller.Caller) (Sandbox, error) {
 	if h.sandboxes == nil {
 		return Sandbox{}, newError(codeNotServed, "", "sandboxes are not served here")
@@ -134,7 +133,6 @@ func (h *sandboxesHandler) keep(r *http.Request, who caller.Caller) (func(*tools
 	}, nil
 }
 
-// sandboxRoutes are the routes of sandboxes.
 func sandboxRoutes(h *sandboxesHandler) []route {
 	name := param{"name", "path", "the sandbox", text}
 	const example = `{"name":"analytics","runtime":"python","dependencies":["numpy","pandas"],"secrets":["ANALYTICS_TOKEN","DB_URL"],"checksum":"9f2c…","built":true,"functions":["analyze_behavior"],"isolation":"required","isolated":true,"layers":["Landlock 6","seccomp","resource limits","user, network, IPC and UTS namespaces","PID namespace"],"network":"none"}`

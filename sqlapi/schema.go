@@ -145,7 +145,6 @@ func anyOf(forms ...any) schema.Schema { return schema.Schema{"anyOf": forms} }
 
 func listOf(items schema.Schema) schema.Schema { return schema.Schema{"type": "array", "items": items} }
 
-// ref refers to a schema of [schemas].
 func ref(name string) schema.Schema {
 	return schema.Schema{"$ref": "#/components/schemas/" + name}
 }

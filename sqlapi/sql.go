@@ -81,7 +81,6 @@ func (s *sqlHandler) statement(w http.ResponseWriter, r *http.Request, req query
 	return nil
 }
 
-// send writes the rows.
 func send(w http.ResponseWriter, rows *query.Rows, form format.Writer) error {
 	s := &stream{w: w, form: form}
 	defer s.stop()

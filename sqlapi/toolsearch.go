@@ -29,7 +29,6 @@ type toolsFound struct {
 	Why *registry.Why `json:"why,omitempty"`
 }
 
-// searchBody searches by a body.
 func (t *toolsHandler) searchBody(w http.ResponseWriter, r *http.Request, who caller.Caller) error {
 	body, err := t.bodies.read(w, r, maxSmallBody)
 	if err != nil {

@@ -39,7 +39,6 @@ func (f *sandboxFlags) register(cmd *cobra.Command, lists bool) {
 	}
 }
 
-// check checks the flags.
 func (f *sandboxFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"dir", "state-dir"} {
 		if f.url != "" && cmd.Flags().Changed(name) {
@@ -346,7 +345,6 @@ func writeSandboxes(w io.Writer, list []sqlapi.Sandbox) error {
 	return t.Flush()
 }
 
-// writeSandbox writes one sandbox.
 func writeSandbox(w io.Writer, s sqlapi.Sandbox) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(key, value string) {

@@ -220,7 +220,6 @@ func (f *Function) computeBatch(ctx context.Context, args *engine.Chunk, rows []
 	return parts, nil
 }
 
-// callBody calls the body for one batch.
 func (f *Function) callBody(ctx context.Context, batch arrow.RecordBatch) (values arrow.Array, err error) {
 	if f.slots != nil {
 		select {

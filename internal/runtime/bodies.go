@@ -49,7 +49,6 @@ func makeBodies(ctx context.Context, b *build) {
 	}
 }
 
-// makeBody makes the body of one function.
 func makeBody(ctx context.Context, b *build, f *functions.Function) error {
 	code, spec := f.Code(), bodies.SpecOf(f, b.pod)
 	if e, own := b.environments.Of(f.Name); own != nil {

@@ -220,7 +220,6 @@ func (b *build) compileViews(ctx context.Context) {
 	}
 }
 
-// generation returns the generation of the build.
 func (b *build) generation() *Generation {
 	return &Generation{
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,

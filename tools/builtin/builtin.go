@@ -110,7 +110,6 @@ func checkDomain(name string) error {
 	return unknown("domain of built-in tools", name, slices.Sorted(maps.Keys(domains)))
 }
 
-// unknown is the error for an unknown name.
 func unknown(what, name string, known []string) error {
 	return fmt.Errorf("there is no %s %q%s; known here: %s", what, name, nearest.Clause(name, known),
 		strings.Join(known, ", "))

@@ -69,7 +69,6 @@ type lineage struct {
 	UsedBy    []string `json:"used_by,omitempty"` // functions
 }
 
-// newDescribeFunction returns the tool that describes a function.
 func newDescribeFunction(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "describe_function",

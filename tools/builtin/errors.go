@@ -22,7 +22,6 @@ func SQLError(err error) *tools.Error {
 	return out
 }
 
-// unknownColumn is the error for an unknown column.
 func unknownColumn(message, name string, known []string) *tools.Error {
 	return tools.NewError(errcode.InvalidArguments, message, "the columns are "+listed(known)).Suggest(name, known)
 }

@@ -17,7 +17,6 @@ type listedDataset struct {
 	Metadata    map[string]any `json:"metadata"`
 }
 
-// newListDatasets returns the tool that lists the datasets.
 func newListDatasets(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: "list_datasets",

@@ -44,7 +44,6 @@ func newSampleDistinctColumns(env Env, c custom) (tools.Tool, error) {
 	})
 }
 
-// pick returns the named columns, or all columns of the dataset.
 func pick(d Dataset, names []string) ([]Column, error) {
 	if len(names) == 0 {
 		return d.Columns, nil

@@ -136,7 +136,6 @@ func alternativesOf(in map[string]any) []any {
 	return slices.DeleteFunc(alternatives, func(v any) bool { return v == nil })
 }
 
-// typesOf returns the types of values.
 func typesOf(values []any) []any {
 	var list []any
 	for _, name := range types {

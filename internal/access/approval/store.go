@@ -53,7 +53,6 @@ type entry struct {
 
 func (e *entry) size() int { return len(e.Arguments) + len(e.Plan) + len(e.Note) }
 
-// at returns the status at a time.
 func (e *entry) at(now time.Time) Status {
 	if (e.Status == Pending || e.Status == Approved) && !now.Before(e.ExpiresAt) {
 		return Expired

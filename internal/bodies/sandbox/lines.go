@@ -132,7 +132,6 @@ func (w *worker) readReply(id int64) (reply lineReply, stream []byte, err error)
 	return reply, stream, nil
 }
 
-// lineValues returns the values of a line.
 func (w *worker) lineValues(f *Function, text []byte, rows int) (values arrow.Array, err error) {
 	defer func() {
 		if v := recover(); v != nil {

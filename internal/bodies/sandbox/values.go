@@ -15,7 +15,6 @@ import (
 
 var allocator = memory.NewGoAllocator()
 
-// decode returns the values of a reply.
 func decode(reply []byte, t *typeSpec, dt arrow.DataType, rows int) (values arrow.Array, err error) {
 	defer func() {
 		if v := recover(); v != nil { // of the decoder of JSON

@@ -71,7 +71,6 @@ var endNames = map[int]string{
 
 func (w *worker) reason() int { return int(w.cause.Load()) }
 
-// start starts a worker.
 func (p *Pool) start(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -251,7 +250,6 @@ func (w *worker) ensure(f *Function) error {
 	return nil
 }
 
-// call calls a function on a batch.
 func (w *worker) call(f *Function, batch arrow.RecordBatch) (arrow.Array, error) {
 	if w.pool.o.Lines {
 		values, err := w.callLines(f, batch)

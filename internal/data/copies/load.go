@@ -250,7 +250,6 @@ func (l *run) checkAppend(ctx context.Context) error {
 	return nil
 }
 
-// columns returns the columns of a query.
 func (l *run) columns(ctx context.Context, query string) (columns []engine.Column, err error) {
 	err = l.stage.Run(ctx, func() (err error) {
 		columns, err = l.stage.Describe(query)

@@ -151,7 +151,6 @@ func (s *Store) Last(ctx context.Context, t *tables.Table) *tables.Version {
 	return v
 }
 
-// manifest returns the manifest of a table.
 func (s *Store) manifest(t *tables.Table) (k manifest, ok bool) {
 	err := disk.ReadJSON(s.manifestPath(t), &k)
 	return k, err == nil && k.File == filepath.Base(k.File)

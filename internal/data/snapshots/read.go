@@ -94,7 +94,6 @@ func list(ctx context.Context, folder objectstore.Area) ([]string, error) {
 	return finished(objects), nil
 }
 
-// load loads one snapshot.
 func (s *Snapshots) load(ctx context.Context, t Target, folder objectstore.Area, name string) (*tables.Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()

@@ -289,7 +289,6 @@ func (ix *Index) has(term int32, doc int) bool {
 	return found
 }
 
-// list answers a ListAll query.
 func (ix *Index) list(q Query) Answer {
 	var a Answer
 	for _, doc := range ix.byName {

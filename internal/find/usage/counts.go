@@ -60,7 +60,6 @@ func (c *Counts) numbers() [11]*int64 {
 	}
 }
 
-// add adds one call.
 func (c *Counts) add(call *Call) {
 	c.span(call.At, call.At, call.Latency, call.Latency)
 	c.Calls++

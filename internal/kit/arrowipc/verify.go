@@ -160,7 +160,6 @@ func (v *verifier) follow(at int) int {
 	return to
 }
 
-// field is field i of a table.
 func (v *verifier) field(table, i int) int {
 	vtable := table - int(int32(v.uint32(table)))
 	if 4+2*i >= v.uint16(vtable) { // as readers have it, also where only half of it is there

@@ -45,7 +45,6 @@ func (r *Request) Wait(ctx context.Context) (*Slot, error) {
 	}
 }
 
-// principal returns the principal of that name.
 func (q *Queue) principal(name string, weight int) *principal {
 	p, ok := q.principals[name]
 	if !ok {

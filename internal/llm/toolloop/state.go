@@ -337,7 +337,6 @@ func (a *answer) verdict() (again bool, reason chat.Reason) {
 // defiant reports whether the model called tools of the runtime where it may call none.
 func (a *answer) defiant() bool { return a.barred && a.own > 0 }
 
-// message returns the answer as a message of the chat.
 func (a *answer) message() chat.Message {
 	a.script.close()
 	return chat.Message{Role: chat.RoleAssistant, Parts: a.script.parts}

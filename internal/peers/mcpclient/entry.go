@@ -65,7 +65,6 @@ func (t *target) kind() string {
 	return "MCP server"
 }
 
-// keyParam is the param with the key.
 func (t *target) keyParam() string {
 	if t.peer {
 		return paramKey

@@ -132,12 +132,10 @@ func errorIn(text []byte) fields {
 	return m
 }
 
-// failure is a response with an error for the request of an id.
 func (w *web) failure(r *http.Request, id string, err error) *http.Response {
 	return message(r, w.exchange.fail(id, err))
 }
 
-// message is a response with a message.
 func message(r *http.Request, text []byte) *http.Response {
 	if r.Method == http.MethodGet {
 		text = fmt.Appendf(nil, "data: %s\n\n", text)

@@ -242,7 +242,6 @@ func (r *valueReader) nested(a arrow.Array, i, depth int) (any, error) {
 	return nil, fmt.Errorf("values of Arrow type %s are not supported", a.DataType())
 }
 
-// list has the values [from, to) of an array.
 func (r *valueReader) list(a arrow.Array, from, to int64, depth int) ([]any, error) {
 	if to-from > int64(maxParams-r.count) {
 		return nil, fmt.Errorf("more than %d values", maxParams)

@@ -58,7 +58,6 @@ var (
 		"the transaction has ended: its COMMIT failed")
 )
 
-// add adds a transaction.
 func (t *transactionTable) add(tx *transaction) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -57,7 +57,6 @@ func (s *Server) known(name string, scope tools.Scope) bool {
 	return registry.Reserved(name) || s.opts.Registry.Current().View(scope).Get(name) != nil
 }
 
-// callScope is the scope of a call.
 func callScope(sess *session, req *mcp.CallToolRequest) tools.Scope {
 	scope := sess.scope
 	if info := req.ClientInfo(); scope.Agent == "" && info != nil {

@@ -95,7 +95,6 @@ func (s *store) free(name string) error {
 	return nil
 }
 
-// addPortal stores a portal of that size.
 func (s *store) addPortal(p *portal, size int) error {
 	p.size = size
 	if err := s.add(size); err != nil {

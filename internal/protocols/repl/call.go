@@ -134,7 +134,6 @@ func newToolClient(o CallOptions) (*toolClient, error) {
 	return &toolClient{o, c, c.base.String() + "/tools"}, nil
 }
 
-// definition is that of the tool.
 func (c *toolClient) definition(ctx context.Context) (*tools.Definition, error) {
 	body, err := c.describe(ctx)
 	if err != nil {

@@ -215,7 +215,6 @@ func (l list) withComments(which string, most int) list {
 	return l
 }
 
-// row returns the columns of a node.
 func row(columns []column, node any, fixed map[string]any) map[string]any {
 	out := make(map[string]any, len(columns))
 	for _, c := range columns {

@@ -319,7 +319,6 @@ func (g *paging) pages(base *url.URL) *pages {
 	return &pages{paging: g, base: base, number: 1, seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
 }
 
-// first returns the URL of the first page.
 func (p *pages) first() *url.URL {
 	if p.Query == "" {
 		return p.base

@@ -318,7 +318,6 @@ func (s *requestSource) store(ctx context.Context, f *source.Fetched) (*fetch.En
 	return entry, err
 }
 
-// request writes the rows of a request.
 func (s *requestSource) request(ctx context.Context, f *source.Fetched, rows *fetch.Rows) error {
 	down, err := s.newDownload()
 	if err != nil {

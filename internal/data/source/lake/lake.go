@@ -103,7 +103,6 @@ func (s *lakeSource) compileAzure() error {
 	return s.setFolder(strings.TrimRight(key, "/"))
 }
 
-// setFolder sets the folder of a key.
 func (s *lakeSource) setFolder(key string) error {
 	if !objectstore.CleanKey(key) || strings.Contains(key, "//") {
 		return fault.New("from", "write the folder itself", "a part of a key must not be empty, . or ..")

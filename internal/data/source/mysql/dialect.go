@@ -125,7 +125,6 @@ var numbers = []engine.TypeID{
 // numeral matches a number as DuckDB writes it.
 var numeral = regexp.MustCompile(`^-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?$`)
 
-// literal writes a value of the column.
 func (c *targetColumn) literal(value *string) string {
 	switch {
 	case value == nil:
@@ -161,7 +160,6 @@ func (c *targetColumn) compared(value string) string {
 
 func (t *target) table() string { return identifier(t.schema) + "." + identifier(t.name) }
 
-// column returns the column of a name.
 func (t *target) column(name string) *targetColumn {
 	return &t.columns[slices.IndexFunc(t.columns, func(c targetColumn) bool { return c.name == name })]
 }

@@ -156,7 +156,6 @@ func (v values) key(param string) string {
 	return "params." + param
 }
 
-// read reads the params.
 func read(params spicepod.Params) (v values, err error) {
 	v = values{of: map[string]string{}, string: params.Has("mysql_connection_string")}
 	for _, p := range knownParams {

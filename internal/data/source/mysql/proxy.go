@@ -162,7 +162,6 @@ func (r *relation) create() string {
 	return "CREATE SCHEMA " + engine.Identifier(attached) + "." + engine.Identifier(r.name)
 }
 
-// relate returns the relation of a table.
 func (p *Proxy) relate(s *server, t *table) (*relation, error) {
 	key := fmt.Sprintf("%q %q %#v", s.id, t.from(""), t.columns)
 	p.mu.Lock()

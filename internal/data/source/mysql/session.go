@@ -408,7 +408,6 @@ func (s *session) forward(u *use, sql string) error {
 	return s.client.write(packets...)
 }
 
-// is reports whether the session has the label.
 func (s *session) is(label string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

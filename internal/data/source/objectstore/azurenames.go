@@ -48,7 +48,6 @@ func (n AzureNames) rename(text string) string {
 	return text
 }
 
-// fault returns an error with these names.
 func (n AzureNames) fault(err error) *fault.Fault {
 	f := *fault.Of(err)
 	f.Path, f.Message, f.Hint = n.rename(f.Path), n.rename(f.Message), n.rename(f.Hint)

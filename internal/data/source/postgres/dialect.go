@@ -199,7 +199,6 @@ func (s *statement) param(text string) string {
 
 func (s *statement) printf(format string, args ...any) { fmt.Fprintf(&s.sql, format, args...) }
 
-// column returns the column of a name.
 func (t *target) column(name string) *targetColumn {
 	return &t.columns[slices.IndexFunc(t.columns, func(c targetColumn) bool { return c.name == name })]
 }
@@ -277,7 +276,6 @@ func (t *target) isKey(column string) bool {
 		slices.ContainsFunc(t.Unique, func(u []string) bool { return slices.Contains(u, column) })
 }
 
-// statement returns the statement that changes rows.
 func (t *target) statement(r *engine.RowChange) *statement {
 	s := &statement{}
 	switch r.Verb {

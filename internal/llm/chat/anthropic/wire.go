@@ -43,7 +43,6 @@ func reasonOf(stop string) chat.Reason {
 	return chat.ReasonStop
 }
 
-// stopReason returns the stop_reason of a reason.
 func stopReason(r chat.Reason) string {
 	switch r {
 	case chat.ReasonCalls:

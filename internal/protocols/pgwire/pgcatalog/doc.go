@@ -85,7 +85,6 @@ func Setup() []string {
 		statements(baseViews()), statements(macros), statements(catalogViews()))
 }
 
-// statements returns the statements that make the objects.
 func statements[T interface{ sql() string }](objects []T) []string {
 	list := make([]string, len(objects))
 	for i, o := range objects {

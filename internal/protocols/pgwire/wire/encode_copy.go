@@ -124,7 +124,6 @@ func (to *copying) appendHeader(buf []byte) []byte {
 	return append(buf, '\n')
 }
 
-// appendRow appends a row.
 func (to *copying) appendRow(buf []byte, r *Rows, i int) []byte {
 	if to.Format == CopyBinary {
 		buf = append(buf, to.head...)
