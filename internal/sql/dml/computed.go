@@ -2,7 +2,6 @@ package dml
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -74,14 +73,24 @@ func (s *Statement) CheckWholeRows(text, table string, columns []string, tree *s
 		part := text[span.Start:span.End]
 		tokens := sqltree.Scan(part)
 		for i, t := range tokens {
-			star := t.Is(part, "*") && i > 0 &&
-				(tokens[i-1].Is(part, "(") && !(i > 1 && sqltree.Are(part, tokens, i-2, "count")) || tokens[i-1].Is(part, ","))
-			if star || sqltree.Are(part, tokens, i, "columns") && i+1 < len(tokens) && tokens[i+1].Is(part, "(") {
+			if wholeRow(part, tokens, i) {
 				return refuse(span.Start + t.Start)
 			}
 		}
 	}
 	return nil
+}
+
+// wholeRow reports whether token i is COLUMNS(…), or * for all columns, which follows a bracket,
+// other than in count(*), or a comma.
+func wholeRow(text string, tokens []sqltree.Token, i int) bool {
+	switch {
+	case !tokens[i].Is(text, "*"):
+		return sqltree.Are(text, tokens, i, "columns", "(")
+	case sqltree.Are(text, tokens, i-1, "("):
+		return !sqltree.Are(text, tokens, i-2, "count")
+	}
+	return sqltree.Are(text, tokens, i-1, ",")
 }
 
 // ValueRows returns the values of each row of an INSERT … VALUES (…), …; nil if its rows are another
@@ -94,22 +103,20 @@ func (s *Statement) ValueRows(text string) (rows [][]sqltree.Span) {
 	}
 	var row []sqltree.Span
 	depth, start := 0, 0
-	for i, t := range tokens[1:] {
-		symbol := t.Kind == sqltree.Symbol
-		switch word := t.Text(part); {
-		case depth == 0 && (!symbol || word != "(" && (word != "," || !tokens[i].Is(part, ")"))):
+	for i, t := range tokens[1:] { // tokens[i] is the one before t
+		outside := depth == 0
+		depth += t.Nesting(part)
+		switch {
+		case outside && t.Is(part, "("):
+			row, start = nil, t.End
+		case outside && t.Is(part, ",") && tokens[i].Is(part, ")"):
+		case outside:
 			return nil
-		case symbol && strings.Contains("([{", word):
-			if depth++; depth == 1 {
-				row, start = nil, t.End
-			}
-		case symbol && depth == 1 && (word == "," || word == ")"):
+		case depth == 0, depth == 1 && t.Is(part, ","):
 			row = append(row, sqltree.Span{Start: s.Rows.Start + start, End: s.Rows.Start + tokens[i].End})
-			if start = t.End; word == ")" {
-				rows, depth = append(rows, row), 0
+			if start = t.End; depth == 0 {
+				rows = append(rows, row)
 			}
-		case symbol && strings.Contains(")]}", word):
-			depth--
 		}
 	}
 	return rows

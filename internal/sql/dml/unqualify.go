@@ -18,49 +18,58 @@ func (s *Statement) Unqualify(query string, tree *sqltree.Statement, parts []Par
 	returned := func(offset int) bool {
 		return slices.ContainsFunc(parts, func(p Part) bool { return p.Span == s.Returning && p.Has(offset) })
 	}
-	// qualifier returns the edit that shortens the path that begins at token i, if the changed
-	// table is its first names: in RETURNING all of them go, elsewhere the last one stays.
-	qualifier := func(i int) (e sqltree.Edit, ok bool) {
-		var path []string
-		for at := i; at+2 < len(tokens) && tokens[at].IsName() && tokens[at+1].Is(query, ".") && len(path) < 3; at += 2 {
-			path = append(path, tokens[at].Name(query))
-		}
-		remove := 0 // how many names
-		if len(path) > 0 && sqltree.Fold(path[0]) == sqltree.Fold(s.Alias) {
-			if returned(tokens[i].Start) {
-				remove = 1
-			}
-		} else if target != nil {
-			for n := len(path); n > 1 && remove == 0; n-- {
-				if !target(path[:n]) {
-					continue
-				}
-				if remove = n - 1; returned(tokens[i].Start) {
-					remove = n
-				}
-			}
-		}
-		return sqltree.Edit{Span: sqltree.Span{Start: tokens[i].Start, End: tokens[i+2*remove].Start}}, remove > 0
-	}
 	var edits []sqltree.Edit
+	shorten := func(i int) {
+		start := tokens[i].Start
+		if n := s.qualifier(pathAt(query, tokens, i), target, returned(start)); n > 0 {
+			edits = append(edits, sqltree.Edit{Span: sqltree.Span{Start: start, End: tokens[i+2*n].Start}})
+		}
+	}
 	for _, c := range tree.Columns {
 		first, found := slices.BinarySearchFunc(tokens, c.Offset, func(t sqltree.Token, offset int) int {
 			return t.Start - offset
 		})
-		if !found {
-			continue
-		}
-		if e, ok := qualifier(first); ok && (!c.Inner || returned(c.Offset)) {
-			edits = append(edits, e)
+		if found && (!c.Inner || returned(c.Offset)) {
+			shorten(first)
 		}
 	}
-	for i := range tokens { // orders.* is no column of the tree
-		if i+2 < len(tokens) && tokens[i].IsName() && tokens[i+1].Is(query, ".") && tokens[i+2].Is(query, "*") &&
-			returned(tokens[i].Start) {
-			if e, ok := qualifier(i); ok {
-				edits = append(edits, e)
-			}
+	for i, t := range tokens { // orders.* is no column of the tree
+		if t.IsName() && sqltree.Are(query, tokens, i+1, ".", "*") && returned(t.Start) {
+			shorten(i)
 		}
 	}
 	return edits
+}
+
+// pathAt returns the names that qualify the one that ends the path at token i, at most three.
+func pathAt(query string, tokens []sqltree.Token, i int) (path []string) {
+	for ; i+2 < len(tokens) && len(path) < 3; i += 2 {
+		if !tokens[i].IsName() || !tokens[i+1].Is(query, ".") {
+			break
+		}
+		path = append(path, tokens[i].Name(query))
+	}
+	return path
+}
+
+// qualifier returns how many names at the beginning of a path are to go, if they mean the changed
+// table: in RETURNING all of them, elsewhere all but the last.
+func (s *Statement) qualifier(path []string, target func(path []string) bool, returned bool) int {
+	n := 0
+	switch {
+	case len(path) == 0:
+		return 0
+	case sqltree.Fold(path[0]) == sqltree.Fold(s.Alias):
+		n = 1
+	case target != nil:
+		for n = len(path); n > 1 && !target(path[:n]); n-- {
+		}
+		if n == 1 {
+			return 0
+		}
+	}
+	if !returned {
+		n--
+	}
+	return n
 }

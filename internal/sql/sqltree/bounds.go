@@ -70,9 +70,8 @@ func (b *bounds) exceed(n node, hint, format string, args ...any) {
 
 // query walks a query node and returns its width.
 func (b *bounds) query(n node, ctes widths) width {
-	for _, e := range n.child("cte_map").list("map") {
-		m, _ := e.(map[string]any)
-		ctes = b.cte(ctes, node(m).str("key"), node(m).child("value").child("query").child("node"))
+	for _, e := range n.ctes() {
+		ctes = b.cte(ctes, e.str("key"), e.child("value").child("query").child("node"))
 	}
 	out := width{tables: 1}
 	switch n.str("type") {

@@ -27,7 +27,7 @@ var distances = map[string]bool{
 
 // call bounds the constants of a call.
 func (b *bounds) call(n node) {
-	name, args := Fold(n.str("function_name")), arguments(n)
+	name, args := Fold(n.str("function_name")), n.nodes("children")
 	switch {
 	case name == "range" || name == "generate_series":
 		if count := elements(args); count > mostElements {
@@ -66,16 +66,6 @@ func (b *bounds) within(n, text node, most float64, hint, what string) {
 	}
 }
 
-func arguments(n node) []node {
-	list := n.list("children")
-	args := make([]node, len(list))
-	for i, e := range list {
-		m, _ := e.(map[string]any)
-		args[i] = m
-	}
-	return args
-}
-
 // built returns how many bytes a text has at least that constants give.
 func built(n node) float64 {
 	switch n.str("class") {
@@ -85,7 +75,7 @@ func built(n node) float64 {
 	case "CAST":
 		return built(n.child("child"))
 	case "FUNCTION":
-		return builtBy(Fold(n.str("function_name")), arguments(n))
+		return builtBy(Fold(n.str("function_name")), n.nodes("children"))
 	}
 	return 0
 }
@@ -154,7 +144,7 @@ func numeric(n node) (float64, bool) {
 	case "CAST":
 		return numeric(n.child("child"))
 	case "FUNCTION":
-		args := arguments(n)
+		args := n.nodes("children")
 		x, ok := numberAt(args, 0)
 		if !ok {
 			return 0, false

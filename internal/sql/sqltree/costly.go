@@ -22,7 +22,7 @@ func IsPattern(name string) bool { return patterns[name] }
 
 // patternParam returns [Costly.Pattern] of a call.
 func patternParam(n node, what string) string {
-	args := arguments(n)
+	args := n.nodes("children")
 	if what == "regexp_replace" || !patterns[what] || len(args) < 2 || args[1].str("class") != "PARAMETER" {
 		return ""
 	}
@@ -90,7 +90,7 @@ func wordSet(list string) map[string]bool {
 // says.
 func Sized(name string) bool { _, ok := sized[Fold(name)]; return ok }
 
-// BoundedCalls returns DuckDB's functions of which every call is bounded, sorted.
+// BoundedCalls returns DuckDB's functions whose calls are all bounded, sorted.
 func BoundedCalls() []string { return slices.Sorted(maps.Keys(bounded)) }
 
 // mostCostly is how many costly parts of a statement are listed with their places.
@@ -127,7 +127,7 @@ func costly(n node) (what string, ok bool) {
 	switch n.str("class") {
 	case "FUNCTION":
 		name := Fold(n.str("function_name"))
-		return name, !boundedCall(name, arguments(n))
+		return name, !boundedCall(name, n.nodes("children"))
 	case "CAST":
 		for _, id := range []string{"VARIANT", "BIGNUM"} {
 			if hasType(n["cast_type"], id) {
@@ -152,8 +152,7 @@ func costly(n node) (what string, ok bool) {
 // than reading it.
 func lookUp(n node) bool {
 	from, where := n.child("from_table"), n.child("where_clause")
-	if where == nil || from.str("type") != "BASE_TABLE" || from["sample"] != nil || from["at_clause"] != nil ||
-		len(from.list("column_name_alias")) > 0 {
+	if where == nil || !from.isTable() || from["at_clause"] != nil {
 		return false
 	}
 	plain := node(maps.Clone(n))
@@ -162,10 +161,8 @@ func lookUp(n node) bool {
 	if !shapeOf(plain).Plain {
 		return false
 	}
-	for _, e := range n.list("modifiers") {
-		m, _ := e.(map[string]any)
-		if limit := node(m); limit.str("type") != "LIMIT_MODIFIER" || !compares(limit["limit"]) ||
-			!compares(limit["offset"]) {
+	for _, m := range n.nodes("modifiers") {
+		if m.str("type") != "LIMIT_MODIFIER" || !compares(m["limit"]) || !compares(m["offset"]) {
 			return false
 		}
 	}
@@ -179,12 +176,11 @@ func compares(v any) bool {
 	case []any:
 		return !slices.ContainsFunc(v, func(e any) bool { return !compares(e) })
 	case map[string]any:
-		switch node(v).str("class") {
+		switch n := node(v); n.str("class") {
 		case "COLUMN_REF", "CONSTANT", "PARAMETER":
 			return true
 		case "STAR":
-			columns, _ := v["columns"].(bool)
-			return !columns && v["expr"] == nil && len(node(v).list("replace_list")) == 0
+			return !n.flag("columns") && n.lacks("expr", "replace_list")
 		case "COMPARISON", "CONJUNCTION", "BETWEEN":
 		case "OPERATOR":
 			if !slices.Contains([]string{

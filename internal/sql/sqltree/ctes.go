@@ -76,7 +76,7 @@ type InlineOptions struct {
 	Volatile func(Call) bool
 	// Inner says that the text becomes a subquery of other statements.
 	Inner bool
-	// Whole says that the text is a statement, outside of which there is no query.
+	// Whole says that the text is a statement, not a part of another query.
 	Whole bool
 	// Inputs is the end of a part of the text whose CTEs are kept. Input reports whether one of
 	// them may use outer columns.
@@ -431,12 +431,15 @@ func (in *inliner) markNested() {
 // be written in place of their names.
 func (in *inliner) markMaybe() {
 	for _, c := range in.ctes {
-		if c.correlated || c.input || c.recursive || !c.nested || !c.outer() || !in.Whole && c.depth < 2 {
+		if c.correlated || c.input || c.recursive || !c.nested {
 			continue
 		}
-		c.maybe = in.uses(c, func(col Column) bool { return len(col.Parts) == 1 }) &&
-			!in.uses(c, func(col Column) bool { return len(col.Parts) == 1 && in.captured(c, col) })
-		c.maybe = c.maybe && in.check(c) == nil
+		if !c.outer() || !in.Whole && c.depth < 2 {
+			continue
+		}
+		plain := in.uses(c, func(col Column) bool { return len(col.Parts) == 1 })
+		captured := in.uses(c, func(col Column) bool { return len(col.Parts) == 1 && in.captured(c, col) })
+		c.maybe = plain && !captured && in.check(c) == nil
 	}
 }
 

@@ -40,7 +40,7 @@ type fromTable struct {
 // are those of w.st from index first on. Rows that do not meet such a condition change
 // nothing: it is a conjunct of WHERE, and no join or sample before it counts rows.
 func (w *walker) equalities(n node, sc scope, first int) {
-	if n["where_clause"] == nil || len(sc.lambda) > 0 || n["sample"] != nil || first == len(w.st.Relations) {
+	if n["where_clause"] == nil || n["sample"] != nil || len(sc.lambda) > 0 {
 		return
 	}
 	refs, ok := fromTables(n.child("from_table"), nil)
@@ -53,8 +53,7 @@ func (w *walker) equalities(n node, sc scope, first int) {
 	}
 	conditions := conjuncts(n.child("where_clause"), nil)
 	for _, r := range refs {
-		if r.str("type") != "BASE_TABLE" || r.node["sample"] != nil || len(r.list("column_name_alias")) > 0 ||
-			names[r.name] > 1 {
+		if !r.isTable() || names[r.name] > 1 {
 			continue
 		}
 		for i := first; i < len(w.st.Relations); i++ {
@@ -104,14 +103,13 @@ func conjuncts(n node, all []node) []node {
 	if n.str("class") != "CONJUNCTION" || n.str("type") != "CONJUNCTION_AND" {
 		return append(all, n)
 	}
-	for _, e := range n.list("children") {
-		m, _ := e.(map[string]any)
-		all = conjuncts(m, all)
+	for _, part := range n.nodes("children") {
+		all = conjuncts(part, all)
 	}
 	return all
 }
 
-// cases returns the alternatives of a condition, of which each row meets all of one. There
+// cases returns the alternatives of a condition: each row meets all conditions of one of them. There
 // is one without conditions if they are too many.
 func cases(n node, table string, only bool) [][]Equality {
 	kind := n.str("type")
@@ -119,9 +117,8 @@ func cases(n node, table string, only bool) [][]Equality {
 		return [][]Equality{equalTo([]node{n}, table, only)}
 	}
 	var all [][]Equality
-	for i, e := range n.list("children") {
-		m, _ := e.(map[string]any)
-		these := cases(m, table, only)
+	for i, part := range n.nodes("children") {
+		these := cases(part, table, only)
 		switch {
 		case i == 0:
 			all = these
@@ -152,12 +149,12 @@ func both(a, b [][]Equality) (all [][]Equality) {
 func equalTo(conditions []node, table string, only bool) []Equality {
 	var out []Equality
 	for _, c := range conditions {
-		var operands []any
+		var operands []node
 		switch {
 		case c.str("class") == "COMPARISON" && c.str("type") == "COMPARE_EQUAL":
-			operands = []any{c["left"], c["right"]}
+			operands = []node{c.child("left"), c.child("right")}
 		case c.str("class") == "OPERATOR" && c.str("type") == "COMPARE_IN":
-			operands = c.list("children")
+			operands = c.nodes("children")
 		}
 		if len(operands) < 2 || len(operands) > maxEqual+1 {
 			continue
@@ -166,7 +163,7 @@ func equalTo(conditions []node, table string, only bool) []Equality {
 			out = append(out, e)
 		}
 		if c.str("class") == "COMPARISON" {
-			if e, ok := equality([]any{operands[1], operands[0]}, table, only); ok {
+			if e, ok := equality([]node{operands[1], operands[0]}, table, only); ok {
 				out = append(out, e)
 			}
 		}
@@ -175,22 +172,26 @@ func equalTo(conditions []node, table string, only bool) []Equality {
 }
 
 // equality reads a column and constants.
-func equality(operands []any, table string, only bool) (Equality, bool) {
-	m, _ := operands[0].(map[string]any)
-	column := node(m)
-	parts := strs(column.list("column_names"))
-	if column.str("class") != "COLUMN_REF" || len(parts) != 2 && !(only && len(parts) == 1) ||
-		len(parts) == 2 && Fold(parts[0]) != table {
-		return Equality{}, false
+func equality(operands []node, table string, only bool) (e Equality, ok bool) {
+	column := operands[0]
+	switch parts := strs(column.list("column_names")); {
+	case column.str("class") != "COLUMN_REF":
+		return e, false
+	case len(parts) == 1 && only:
+		e.Column = parts[0]
+	case len(parts) == 2 && Fold(parts[0]) == table:
+		e.Column, e.Table = parts[1], true
+	default:
+		return e, false
 	}
-	e := Equality{Column: parts[len(parts)-1], Table: len(parts) == 2}
 	for _, o := range operands[1:] {
-		m, _ := o.(map[string]any)
-		value, ok := constant(m)
-		if !ok || len(e.Values) > 0 && (value.Kind != e.Values[0].Kind || value.Cast != e.Values[0].Cast) {
+		value, ok := constant(o)
+		if !ok {
 			return Equality{}, false
 		}
-		e.Values = append(e.Values, value)
+		if e.Values = append(e.Values, value); value.Kind != e.Values[0].Kind || value.Cast != e.Values[0].Cast {
+			return Equality{}, false
+		}
 	}
 	return e, true
 }
@@ -205,9 +206,10 @@ func constant(n node) (Constant, bool) {
 		return Constant{Kind: ColumnRef, Parts: parts}, len(parts) > 0
 	case "CAST":
 		inner, ok := constant(n.child("child"))
-		try, _ := n["try_cast"].(bool)
+		ok = ok && inner.Kind != ColumnRef
+		twice := n.child("child").str("class") == "CAST"
 		inner.Cast = n.child("cast_type").str("id")
-		return inner, ok && !try && n.child("child").str("class") != "CAST" && inner.Kind != ColumnRef
+		return inner, ok && !twice && !n.flag("try_cast")
 	case "CONSTANT":
 		switch value := n.child("value"); value["value"].(type) {
 		case string:
@@ -227,13 +229,14 @@ func constant(n node) (Constant, bool) {
 
 // joined reads a || b and concat(a, b).
 func joined(n node) (c Constant, ok bool) {
-	name := Fold(n.str("function_name"))
-	if name != "||" && name != "concat" || n.str("schema") != "" && Fold(n.str("schema")) != "main" || n["filter"] != nil {
+	name, schema := Fold(n.str("function_name")), Fold(n.str("schema"))
+	if name != "||" && name != "concat" || n["filter"] != nil {
 		return c, false
 	}
-	for _, child := range n.list("children") {
-		m, _ := child.(map[string]any)
-		part := node(m)
+	if schema != "" && schema != "main" {
+		return c, false
+	}
+	for _, part := range n.nodes("children") {
 		if part.str("class") == "CAST" && part.child("cast_type").str("id") == "VARCHAR" {
 			part = part.child("child")
 		}
@@ -250,13 +253,13 @@ func joined(n node) (c Constant, ok bool) {
 func scalar(n node) (Constant, bool) {
 	query := n.child("subquery").child("node")
 	shape, from := shapeOf(query), query.child("from_table")
-	if n.str("subquery_type") != "SCALAR" || !shape.Plain || shape.Columns != 1 || from.str("type") != "BASE_TABLE" ||
-		from["sample"] != nil || from.str("schema_name") != "" || from.str("alias") != "" ||
-		len(from.list("column_name_alias")) > 0 {
+	if n.str("subquery_type") != "SCALAR" || !shape.Plain || shape.Columns != 1 {
 		return Constant{}, false
 	}
-	m, _ := query.list("select_list")[0].(map[string]any)
-	column := node(m)
+	if !from.isTable() || from.str("schema_name") != "" || from.str("alias") != "" {
+		return Constant{}, false
+	}
+	column := query.nodes("select_list")[0]
 	parts := strs(column.list("column_names"))
 	return Constant{Kind: ColumnRef, Parts: append([]string{from.str("table_name")}, parts...)},
 		column.str("class") == "COLUMN_REF" && len(parts) == 1

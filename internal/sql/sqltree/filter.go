@@ -33,40 +33,46 @@ var mirrored = map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">"
 // filterOf returns the filter of a query node, or nil if it is not a SELECT from one table.
 func filterOf(n node) *Filter {
 	from := n.child("from_table")
-	if n.str("type") != "SELECT_NODE" || from.str("type") != "BASE_TABLE" || len(n.child("cte_map").list("map")) > 0 ||
-		from["sample"] != nil || n["sample"] != nil || len(from.list("column_name_alias")) > 0 || from["at_clause"] != nil {
+	if n.str("type") != "SELECT_NODE" || len(n.ctes()) > 0 || n["sample"] != nil {
 		return nil
 	}
-	f := &Filter{Whole: true, Plain: n["having"] == nil && n["qualify"] == nil && len(n.list("group_expressions")) == 0 &&
+	if !from.isTable() || from["at_clause"] != nil {
+		return nil
+	}
+	f := &Filter{Whole: true, Plain: n.lacks("having", "qualify", "group_expressions") &&
 		n.str("aggregate_handling") == "STANDARD_HANDLING" && plainList(n)}
 	if where := n.child("where_clause"); where != nil {
 		f.Where, f.Whole = condition(where)
 	}
-	for i, e := range n.list("modifiers") {
-		m, _ := e.(map[string]any)
-		limit := node(m)
-		count, ok := constant(limit.child("limit"))
-		if i == 0 && f.Plain && limit.str("type") == "LIMIT_MODIFIER" && limit["offset"] == nil && ok &&
-			count.Kind == IntegerLiteral && count.Cast == "" {
-			f.Limit, _ = strconv.ParseInt(count.Text, 10, 64)
+	for _, modifier := range n.nodes("modifiers") {
+		if f.Plain { // there was no modifier before
+			f.Limit = limitOf(modifier)
 		}
 		f.Plain = false
 	}
 	return f
 }
 
+// limitOf returns the number of rows of a LIMIT that is a literal, without OFFSET; else 0.
+func limitOf(modifier node) (rows int64) {
+	count, ok := constant(modifier.child("limit"))
+	if !ok || modifier.str("type") != "LIMIT_MODIFIER" || modifier["offset"] != nil {
+		return 0
+	}
+	if count.Kind == IntegerLiteral && count.Cast == "" {
+		rows, _ = strconv.ParseInt(count.Text, 10, 64)
+	}
+	return rows
+}
+
 // plainList reports whether the select list has columns under their own names only.
 func plainList(n node) bool {
-	for _, e := range n.list("select_list") {
-		m, _ := e.(map[string]any)
-		entry := node(m)
-		columns, _ := entry["columns"].(bool)
-		switch {
+	for _, entry := range n.nodes("select_list") {
+		switch class := entry.str("class"); {
 		case entry.str("alias") != "":
 			return false
-		case entry.str("class") == "COLUMN_REF" && len(entry.list("column_names")) == 1:
-		case entry.str("class") == "STAR" && !columns && entry["expr"] == nil && len(entry.list("replace_list")) == 0 &&
-			len(entry.list("rename_list")) == 0:
+		case class == "COLUMN_REF" && len(entry.list("column_names")) == 1:
+		case class == "STAR" && !entry.flag("columns") && entry.lacks("expr", "replace_list", "rename_list"):
 		default:
 			return false
 		}
@@ -91,7 +97,7 @@ func condition(n node) (c *Condition, whole bool) {
 			c = &Condition{Op: "AND", Of: []*Condition{lower, upper}}
 		}
 	case class == "OPERATOR":
-		operands := nodes(n.list("children"))
+		operands := n.nodes("children")
 		switch {
 		case kind == "COMPARE_IN" && len(operands) > 1:
 			c = compared("IN", operands[0], operands[1:]...)
@@ -110,7 +116,7 @@ func junction(n node, or bool) (*Condition, bool) {
 	if or {
 		c.Op = "OR"
 	}
-	for _, part := range nodes(n.list("children")) {
+	for _, part := range n.nodes("children") {
 		p, all := condition(part)
 		whole = whole && all
 		if p != nil {
@@ -133,19 +139,11 @@ func compared(op string, column node, values ...node) *Condition {
 	}
 	for _, v := range values {
 		value, ok := constant(v)
-		if !ok || value.Kind != StringLiteral && value.Kind != IntegerLiteral || len(value.Joined) > 0 {
+		literal := value.Kind == StringLiteral || value.Kind == IntegerLiteral
+		if !ok || !literal || len(value.Joined) > 0 {
 			return nil
 		}
 		c.Values = append(c.Values, value)
 	}
 	return c
-}
-
-func nodes(list []any) []node {
-	all := make([]node, len(list))
-	for i, e := range list {
-		m, _ := e.(map[string]any)
-		all[i] = m
-	}
-	return all
 }

@@ -2,7 +2,6 @@ package sqltree
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -290,8 +289,6 @@ func CheckCases(sql string, tokens []Token) *LimitError {
 // isLabel reports whether a word is a name because of what is next to it: t.end, AS
 // end, end := 1, {end: 1}.
 func isLabel(sql string, tokens []Token, i int) bool {
-	beside := func(i int, symbols ...string) bool {
-		return i >= 0 && i < len(tokens) && slices.ContainsFunc(symbols, func(s string) bool { return tokens[i].Is(sql, s) })
-	}
-	return beside(i-1, ".") || i > 0 && Are(sql, tokens, i-1, "as") || beside(i+1, ":=", "=>", ":")
+	after := func(symbol string) bool { return Are(sql, tokens, i+1, symbol) }
+	return Are(sql, tokens, i-1, ".") || Are(sql, tokens, i-1, "as") || after(":=") || after("=>") || after(":")
 }

@@ -272,8 +272,9 @@ func lineEnd(sql string, pos int) int {
 func wideSpace(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
-	case r == 0xA0 || r >= 0x2000 && r <= 0x200B || r == 0x202F || r == 0x205F || r == 0x2060 || r == 0x3000 ||
-		r == 0xFEFF:
+	case r >= 0x2000 && r <= 0x200B:
+		return n
+	case strings.ContainsRune("\u00A0\u202F\u205F\u2060\u3000\uFEFF", r):
 		return n
 	}
 	return 0

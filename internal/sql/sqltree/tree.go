@@ -186,7 +186,7 @@ func syntaxError(doc map[string]any) *SyntaxError {
 	return &SyntaxError{text("error_message"), offset, text("error_type")}
 }
 
-// finite replaces the numbers that JSON has not, such as the Infinity that DuckDB writes
+// finite replaces numbers that JSON cannot represent, such as the Infinity that DuckDB writes
 // for the constant 1e1000: the value of a constant decides nothing.
 func finite(tree []byte) []byte {
 	if !bytes.Contains(tree, []byte("Infinity")) && !bytes.Contains(tree, []byte("NaN")) {
@@ -220,9 +220,8 @@ func finite(tree []byte) []byte {
 // addEntries notes the calls that are entries of a select list: their text is the name of a
 // column.
 func (w *walker) addEntries(list []any) {
-	for _, e := range list {
-		m, _ := e.(map[string]any)
-		if n := node(m); n.str("class") == "FUNCTION" && n.str("alias") == "" && n.offset() >= 0 {
+	for _, n := range nodes(list) {
+		if n.str("class") == "FUNCTION" && n.str("alias") == "" && n.offset() >= 0 {
 			w.entries[n.offset()] = n.str("function_name")
 		}
 	}
@@ -255,6 +254,36 @@ func (n node) child(key string) node { m, _ := n[key].(map[string]any); return m
 
 func (n node) list(key string) []any { l, _ := n[key].([]any); return l }
 
+func (n node) flag(key string) bool { is, _ := n[key].(bool); return is }
+
+// nodes returns the elements of a list, nil for those that are no nodes.
+func (n node) nodes(key string) []node { return nodes(n.list(key)) }
+
+func nodes(list []any) []node {
+	all := make([]node, len(list))
+	for i, e := range list {
+		all[i], _ = e.(map[string]any)
+	}
+	return all
+}
+
+// lacks reports whether nothing, or an empty list, is under each of the keys.
+func (n node) lacks(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		list, isList := n[key].([]any)
+		return n[key] != nil && (!isList || len(list) > 0)
+	})
+}
+
+// ctes returns the entries of a WITH clause.
+func (n node) ctes() []node { return n.child("cte_map").nodes("map") }
+
+// isTable reports whether a reference in FROM is a table with all its rows and the names of its
+// columns.
+func (n node) isTable() bool {
+	return n.str("type") == "BASE_TABLE" && n.lacks("sample", "column_name_alias")
+}
+
 func (n node) offset() int {
 	at, ok := n["query_location"].(float64)
 	if !ok || at > 1<<31 { // DuckDB's "unknown" is the largest uint64
@@ -267,17 +296,14 @@ func shapeOf(n node) Shape {
 	if n.str("type") != "SELECT_NODE" {
 		return Shape{}
 	}
-	list := n.list("select_list")
+	list := n.nodes("select_list")
 	s := Shape{Columns: len(list), From: n.child("from_table").str("type") != "EMPTY"}
 	for _, e := range list {
-		m, _ := e.(map[string]any)
-		s.Alias = s.Alias || node(m).str("alias") != ""
-		s.Star = s.Star || node(m).str("class") == "STAR"
+		s.Alias = s.Alias || e.str("alias") != ""
+		s.Star = s.Star || e.str("class") == "STAR"
 	}
-	s.Plain = n["where_clause"] == nil && n["having"] == nil && n["qualify"] == nil && n["sample"] == nil &&
-		len(n.list("modifiers")) == 0 && len(n.list("group_expressions")) == 0 &&
-		len(n.list("group_sets")) == 0 && len(n.child("cte_map").list("map")) == 0 &&
-		n.str("aggregate_handling") == "STANDARD_HANDLING"
+	s.Plain = n.str("aggregate_handling") == "STANDARD_HANDLING" && len(n.ctes()) == 0 &&
+		n.lacks("where_clause", "having", "qualify", "sample", "modifiers", "group_expressions", "group_sets")
 	return s
 }
 

@@ -5,6 +5,15 @@ import (
 	"slices"
 )
 
+// The walk collects what the guard judges a statement by. Nothing in a tree may be overlooked, so
+// the walk knows every type of query node, table reference and expression, and fails at another one.
+// It visits each expression and query node once: their number is compared with that of all such
+// objects anywhere in the tree ([Parse]), so that an expression under a key that no case walks is an
+// error, too.
+//
+// A scope is passed down by value: a change is for what is inside. What an inner part has to report
+// to an outer one, such as the functions in an argument, goes through a pointer in the scope.
+
 // maxDepth limits the walk; DuckDB's own expression limit is 1000.
 const maxDepth = 4000
 
@@ -39,8 +48,6 @@ type place struct {
 	open   int  // number of ctes of WITH clauses that see no column of an outer query
 }
 
-func (s scope) deeper() scope { s.depth++; return s }
-
 func (s scope) withCTE(name string) scope {
 	s.ctes = append(slices.Clip(s.ctes), Fold(name))
 	if !s.within {
@@ -74,14 +81,21 @@ func (w *walker) fail(format string, args ...any) {
 	}
 }
 
+// enter returns the scope of the parts of n; false if n is not there, or the walk has failed.
+func (w *walker) enter(n node, sc scope) (inner scope, ok bool) {
+	if n == nil {
+		return sc, false
+	}
+	if sc.depth++; sc.depth > maxDepth {
+		w.fail("the statement is nested too deeply")
+	}
+	return sc, w.err == nil
+}
+
 // query walks a query node: SELECT, set operation or recursive CTE.
 func (w *walker) query(n node, sc scope) {
-	if n == nil || w.err != nil {
-		return
-	}
-	sc = sc.deeper()
-	if sc.depth > maxDepth {
-		w.fail("the statement is nested too deeply")
+	sc, ok := w.enter(n, sc)
+	if !ok {
 		return
 	}
 	if n["cte_map"] != nil {
@@ -95,9 +109,8 @@ func (w *walker) query(n node, sc scope) {
 	case "SET_OPERATION_NODE":
 		w.query(n.child("left"), sc)
 		w.query(n.child("right"), sc)
-		for _, c := range n.list("children") {
-			m, _ := c.(map[string]any)
-			w.query(m, sc)
+		for _, c := range n.nodes("children") {
+			w.query(c, sc)
 		}
 	case "RECURSIVE_CTE_NODE":
 		own := sc.withCTE(n.str("cte_name")) // the left side is the anchor and does not see the CTE
@@ -122,9 +135,7 @@ func (w *walker) query(n node, sc scope) {
 // ctes walks the WITH clause of n, in which each entry sees the ones before it, and
 // returns the scope with all of them.
 func (w *walker) ctes(n node, sc scope) scope {
-	for _, e := range n.child("cte_map").list("map") {
-		m, _ := e.(map[string]any)
-		entry := node(m)
+	for _, entry := range n.ctes() {
 		value := entry.child("value")
 		sc = w.cteScope(entry.str("key"), value, sc)
 		w.anything(value["key_targets"], sc)
@@ -156,12 +167,8 @@ func (w *walker) selectNode(n node, sc scope) {
 
 // from walks a table reference.
 func (w *walker) from(n node, sc scope) {
-	if n == nil || w.err != nil {
-		return
-	}
-	sc = sc.deeper()
-	if sc.depth > maxDepth {
-		w.fail("the statement is nested too deeply")
+	sc, ok := w.enter(n, sc)
+	if !ok {
 		return
 	}
 	switch n.str("type") {
@@ -187,37 +194,45 @@ func (w *walker) from(n node, sc scope) {
 			w.anything(n[key], sc)
 		}
 	case "SHOW_REF":
-		if q := n.child("query"); q != nil {
-			if n.str("show_type") == "SUMMARY" {
-				sc = w.nest(sc, n, "SUMMARIZE", summarizeCost)
-			}
-			w.query(q, sc)
-			break
-		}
-		w.st.Shows = append(w.st.Shows, trimQuotes(n.str("table_name")))
+		w.show(n, sc)
 	default:
 		w.fail("the statement has a table reference of an unknown type %q", n.str("type"))
 	}
 }
 
+// show walks DESCRIBE, SUMMARIZE or SHOW.
+func (w *walker) show(n node, sc scope) {
+	query := n.child("query")
+	if query == nil {
+		w.st.Shows = append(w.st.Shows, trimQuotes(n.str("table_name")))
+		return
+	}
+	if n.str("show_type") == "SUMMARY" {
+		sc = w.nest(sc, n, "SUMMARIZE", summarizeCost)
+	}
+	w.query(query, sc)
+}
+
+// baseTable notes a name in FROM: that of a CTE in scope, or of a relation.
 func (w *walker) baseTable(n node, sc scope) {
 	r := Relation{
 		Catalog: n.str("catalog_name"), Schema: n.str("schema_name"), Name: n.str("table_name"),
 		Offset: n.offset(), Temporal: n["at_clause"] != nil, Alias: n.str("alias"),
 	}
-	if r.Catalog == "" && r.Schema == "" && slices.Contains(sc.ctes, Fold(r.Name)) {
-		if sc.read != nil && slices.Contains(sc.ctes[:sc.outer], Fold(r.Name)) {
-			*sc.read = append(*sc.read, Fold(r.Name))
+	name, schema := Fold(r.Name), Fold(r.Schema)
+	if r.Catalog == "" && schema == "" && slices.Contains(sc.ctes, name) {
+		if sc.read != nil && slices.Contains(sc.ctes[:sc.outer], name) {
+			*sc.read = append(*sc.read, name)
 		}
-		sc.refer(sc.inlined, r.Name)
-		w.st.Reads = append(w.st.Reads, Read{r.Name, r.Offset, r.Alias != "", sc.outside(r.Name)})
+		sc.refer(sc.inlined, name)
+		w.st.Reads = append(w.st.Reads, Read{r.Name, r.Offset, r.Alias != "", sc.outside(name)})
 		return
 	}
 	w.anything(n["at_clause"], sc)
-	if r.Catalog == "" && Fold(r.Schema) == "recurring" && slices.Contains(sc.keyed, Fold(r.Name)) && !r.Temporal {
-		return
+	recurring := r.Catalog == "" && schema == "recurring" && slices.Contains(sc.keyed, name)
+	if !recurring || r.Temporal {
+		w.st.Relations = append(w.st.Relations, r)
 	}
-	w.st.Relations = append(w.st.Relations, r)
 }
 
 func (w *walker) tableFunction(n node, sc scope) {
@@ -247,10 +262,9 @@ func (w *walker) call(n node, sc scope) Call {
 	}
 	c.Object = object(c, sc)
 	sc = w.enterCall(c, n, sc)
-	for i, e := range n.list("children") {
-		m, _ := e.(map[string]any)
+	for i, child := range n.nodes("children") {
 		sc.arg = argument{lambda: takesLambda(c, i), named: namedByArgs[Fold(c.Name)]}
-		c.Args = append(c.Args, w.arg(m, sc))
+		c.Args = append(c.Args, w.arg(child, sc))
 	}
 	return c
 }
@@ -303,12 +317,8 @@ func literalKind(value node) ArgKind {
 
 // expression walks one expression node.
 func (w *walker) expression(n node, sc scope) {
-	if n == nil || w.err != nil {
-		return
-	}
-	sc = sc.deeper()
-	if sc.depth > maxDepth {
-		w.fail("the statement is nested too deeply")
+	sc, ok := w.enter(n, sc)
+	if !ok {
 		return
 	}
 	w.seen++
@@ -335,13 +345,7 @@ func (w *walker) expression(n node, sc scope) {
 			w.st.Params = append(w.st.Params, id)
 		}
 	case "SUBQUERY":
-		w.st.Subquery = true
-		inner := w.enterSubquery(n, sc)
-		inner.inner, inner.below, inner.within, inner.rows = true, true, true, nil
-		apart := len(w.st.Columns) - w.apart
-		w.query(n.child("subquery").child("node"), inner)
-		w.apart = len(w.st.Columns) - apart
-		w.expression(n.child("child"), sc)
+		w.subquery(n, sc)
 	case "LAMBDA":
 		w.lambda(n, sc, arg)
 	case "CONSTANT": // its value is data
@@ -354,6 +358,18 @@ func (w *walker) expression(n node, sc scope) {
 	default:
 		w.fail("the statement has an expression of an unknown class %q", n.str("class"))
 	}
+}
+
+// subquery walks a subquery in an expression, and what it is compared with. Its columns are not
+// those of the expression.
+func (w *walker) subquery(n node, sc scope) {
+	w.st.Subquery = true
+	inner := w.enterSubquery(n, sc)
+	inner.inner, inner.below, inner.within, inner.rows = true, true, true, nil
+	own := len(w.st.Columns) - w.apart
+	w.query(n.child("subquery").child("node"), inner)
+	w.apart = len(w.st.Columns) - own
+	w.expression(n.child("child"), sc)
 }
 
 // constantClasses are the expressions whose value depends on their operands alone.
@@ -376,19 +392,22 @@ func (w *walker) function(n node, sc scope, field bool) {
 			sc.rows.Bare = append(sc.rows.Bare, name)
 		}
 	}
-	if operator, _ := n["is_operator"].(bool); !operator {
+	if !n.flag("is_operator") {
 		w.addCall(c, sc)
 	}
 }
 
+// column notes a column, unless its name is that of a parameter of an enclosing lambda.
 func (w *walker) column(n node, sc scope, arg argument) {
 	parts := strs(n.list("column_names"))
-	if len(parts) == 0 || !sc.use(parts[0], n.offset(), arg.named && len(parts) == 1 && n.str("alias") == "") {
-		if len(parts) == 1 {
-			sc.refer(sc.aliases, parts[0])
-		}
-		w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody, arg.json})
+	alone := len(parts) == 1
+	if len(parts) > 0 && sc.use(parts[0], n.offset(), arg.named && alone && n.str("alias") == "") {
+		return
 	}
+	if alone {
+		sc.refer(sc.aliases, parts[0])
+	}
+	w.st.Columns = append(w.st.Columns, Column{parts, n.offset(), sc.inner, sc.inBody, arg.json})
 }
 
 // rest walks every child of n except skip. Nothing else may be omitted: an
@@ -419,7 +438,9 @@ func (w *walker) anything(v any, sc scope) {
 		case n["named_param_map"] != nil:
 			w.query(n.child("node"), sc)
 		default:
-			w.rest(n, sc.deeper(), "")
+			if inner, ok := w.enter(n, sc); ok {
+				w.rest(n, inner, "")
+			}
 		}
 	}
 }
