@@ -43,7 +43,9 @@ func (d *decoder) failPath(below, message, hint string) {
 // minWorkerMemory is what an empty worker, of about 150 MiB, can run statements in.
 const minWorkerMemory = 256 << 20
 
-// check applies the rules of a struct that has just been decoded.
+// check applies the rules of a struct that has just been decoded: its fields have their values
+// and defaults, those of the structs around it may not. So a rule about several components, such
+// as a name that two have, is not here but in the check of the whole Spicepod.
 func (d *decoder) check(v any, o *object) {
 	switch v := v.(type) {
 	case *Function:
@@ -66,20 +68,14 @@ func (d *decoder) check(v any, o *object) {
 		}
 		d.checkSnapshots(v)
 	case *Query:
-		if o.value("isolate") != nil && v.Isolation != IsolationProcess {
-			d.failPath("isolate", "isolate has no effect with isolation: none", "leave isolation out, or set it to process")
-		}
-		if v.WorkerMemory > 0 && v.WorkerMemory < minWorkerMemory {
-			d.failPath("worker_memory", "a worker needs at least 256MiB of memory", "leave worker_memory out, or raise it")
-		}
+		d.checkQuery(v, o)
 	case *Postgres:
 		d.checkAddress(v.Address)
 	case *Flight:
 		d.checkAddress(v.Address)
 	case *CORS:
 		for i, origin := range v.AllowedOrigins {
-			if u, err := url.Parse(origin); origin != "*" &&
-				(err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(origin, u.Scheme+"://"+u.Host)) {
+			if origin != "*" && !isOrigin(origin) {
 				d.failPath(fmt.Sprintf("allowed_origins[%d]", i),
 					fmt.Sprintf("%q is not a valid origin", truncate.Runes(origin, maxShown)),
 					"write scheme://host or scheme://host:port, without a slash at the end, or *")
@@ -88,18 +84,12 @@ func (d *decoder) check(v any, o *object) {
 	case *SecretStore:
 		d.checkStore(v)
 	case *Tool:
-		if v.Name != "" && !functionName.MatchString(v.Name) {
-			d.failPath("name", fmt.Sprintf("tool name %q is not allowed", truncate.Runes(v.Name, maxShown)),
-				"a name is 1 to 64 letters, digits, _ or -")
-		}
+		d.checkWireName("tool", v.Name)
 		d.checkAvailable(o)
 		d.checkApproval(o)
 	case *Toolset:
 		d.checkAvailable(o)
-		if v.Name != "" && !functionName.MatchString(v.Name) {
-			d.failPath("name", fmt.Sprintf("toolset name %q is not allowed", truncate.Runes(v.Name, maxShown)),
-				"a name is 1 to 64 letters, digits, _ or -")
-		}
+		d.checkWireName("toolset", v.Name)
 	case *Sandbox:
 		d.checkSandbox(v)
 	case *Agent:
@@ -108,6 +98,31 @@ func (d *decoder) check(v any, o *object) {
 		if v.Top > maxSearchTop {
 			d.failPath("top", fmt.Sprintf("top is %d; a search returns at most %d tools", v.Top, maxSearchTop), "")
 		}
+	}
+}
+
+func (d *decoder) checkQuery(q *Query, o *object) {
+	if o.value("isolate") != nil && q.Isolation != IsolationProcess {
+		d.failPath("isolate", "isolate has no effect with isolation: none", "leave isolation out, or set it to process")
+	}
+	if q.WorkerMemory > 0 && q.WorkerMemory < minWorkerMemory {
+		d.failPath("worker_memory", "a worker needs at least 256MiB of memory", "leave worker_memory out, or raise it")
+	}
+}
+
+// isOrigin reports whether a text is a scheme and a host with its port, if any, and no more, as
+// RFC 6454 serializes origins.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme != "" && u.Host != "" && strings.EqualFold(text, u.Scheme+"://"+u.Host)
+}
+
+// checkWireName refuses names that models and MCP clients do not accept; what is a tool or a
+// toolset.
+func (d *decoder) checkWireName(what, name string) {
+	if name != "" && !functionName.MatchString(name) {
+		d.failPath("name", fmt.Sprintf("%s name %q is not allowed", what, truncate.Runes(name, maxShown)),
+			"a name is 1 to 64 letters, digits, _ or -")
 	}
 }
 

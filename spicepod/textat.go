@@ -71,7 +71,7 @@ func (r *scalarReader) flow(quote byte) {
 		c := r.text[r.at]
 		ok := true
 		switch {
-		case c == ' ' || c == '\t' || breakLen(r.text, r.at) > 0:
+		case isBlank(c) || breakLen(r.text, r.at) > 0:
 			ok = r.space()
 		case quote == '\'' && c == '\'':
 			if !strings.HasPrefix(r.text[r.at:], "''") {
@@ -98,7 +98,7 @@ func (r *scalarReader) flow(quote byte) {
 // a single break becomes a space, n breaks become n-1.
 func (r *scalarReader) space() bool {
 	blanks := r.at
-	for blanks < len(r.text) && (r.text[blanks] == ' ' || r.text[blanks] == '\t') {
+	for blanks < len(r.text) && isBlank(r.text[blanks]) {
 		blanks++
 	}
 	if blanks == len(r.text) || breakLen(r.text, blanks) == 0 {
@@ -112,7 +112,7 @@ func (r *scalarReader) space() bool {
 			}
 			first = false
 			end += n
-		} else if r.text[end] == ' ' || r.text[end] == '\t' {
+		} else if isBlank(r.text[end]) {
 			end++
 		} else {
 			break
@@ -142,19 +142,7 @@ func (r *scalarReader) escape() bool {
 		return false
 	}
 	if n := breakLen(r.text, r.at+1); n > 0 {
-		end := r.at + 1 + n
-		for end < len(r.text) && (r.text[end] == ' ' || r.text[end] == '\t' || breakLen(r.text, end) > 0) {
-			if n := breakLen(r.text, end); n > 0 {
-				if !r.take(end+n-r.at, breakValue(n)) {
-					return false
-				}
-				end = r.at
-				continue
-			}
-			end++
-		}
-		r.at = end
-		return true
+		return r.escapedBreak(n)
 	}
 	switch r.text[r.at+1] {
 	case 'x':
@@ -171,6 +159,29 @@ func (r *scalarReader) escape() bool {
 		return r.take(2, 1)
 	}
 }
+
+// escapedBreak reads a backslash before a line break of so many bytes, which joins two lines:
+// neither the break nor the spaces at the start of the next line are in the value. The breaks of
+// empty lines in between are.
+func (r *scalarReader) escapedBreak(length int) bool {
+	end := r.at + 1 + length
+	for end < len(r.text) {
+		if n := breakLen(r.text, end); n > 0 {
+			if !r.take(end+n-r.at, breakValue(n)) {
+				return false
+			}
+			end = r.at
+		} else if isBlank(r.text[end]) {
+			end++
+		} else {
+			break
+		}
+	}
+	r.at = end
+	return true
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func (r *scalarReader) escapedRune(digits int) bool {
 	var code rune
