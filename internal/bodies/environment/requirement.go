@@ -186,29 +186,33 @@ func (m *markerReader) take(what string, good func(string) bool) {
 func (m *markerReader) expression(depth int) {
 	for m.err == nil {
 		if m.next() == "(" && depth < maxMarkerDepth {
-			m.take("(", func(s string) bool { return s == "(" })
+			m.expect("(")
 			m.expression(depth + 1)
-			m.take(")", func(s string) bool { return s == ")" })
+			m.expect(")")
 		} else {
 			m.take("a variable or a text", isMarkerValue)
 			m.operator()
 			m.take("a variable or a text", isMarkerValue)
 		}
-		if next := m.next(); next != "and" && next != "or" {
+		next := m.next()
+		if next != "and" && next != "or" {
 			return
 		}
-		m.take("and", func(string) bool { return true })
+		m.expect(next)
 	}
 }
 
 func (m *markerReader) operator() {
 	if m.next() == "not" {
-		m.take("not", func(string) bool { return true })
-		m.take("in", func(s string) bool { return s == "in" })
+		m.expect("not")
+		m.expect("in")
 		return
 	}
 	m.take("a comparison", func(s string) bool { return s == "in" || strings.ContainsAny(s, "=<>") && len(s) <= 3 })
 }
+
+// expect reads one word.
+func (m *markerReader) expect(word string) { m.take(word, func(s string) bool { return s == word }) }
 
 func isMarkerValue(s string) bool {
 	return len(s) > 1 && (s[0] == '"' || s[0] == '\'') || slices.Contains(markerVariables, s)
