@@ -231,18 +231,21 @@ func (cs *catalogs) prepare(ctx context.Context, r Request) (out listed) {
 }
 
 // declare makes these the catalogs that are listed, and asks for listings unless only
-// loads have ended.
+// loads have ended. Each catalog has a goroutine that lists its tables, now and at its interval,
+// until its declaration changes: so a catalog with an equal declaration keeps its goroutine,
+// which is woken, and another one gets a new one. now[i] stays nil for one with a fault.
 func (cs *catalogs) declare(r Request, now []*catalog, fail func(int, error)) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	next := map[string]*catalog{}
 	for i, decl := range r.Pod.Catalogs {
 		path := fmt.Sprintf("catalogs[%d]", i)
-		if unset := r.Pod.Unset(path); len(unset) > 0 {
-			for _, u := range unset {
-				_, below, _ := strings.Cut(u.Path, ".")
-				fail(i, fault.At(below, u.Offset, u.Hint, "%s", u.Message))
-			}
+		unset := r.Pod.Unset(path)
+		for _, u := range unset {
+			_, below, _ := strings.Cut(u.Path, ".")
+			fail(i, fault.At(below, u.Offset, u.Hint, "%s", u.Message))
+		}
+		if len(unset) > 0 {
 			continue
 		}
 		ask, err := cs.ask(r.Pod, i)
@@ -264,7 +267,7 @@ func (cs *catalogs) declare(r Request, now []*catalog, fail func(int, error)) {
 			c.queued = c.asked
 			select {
 			case c.wake <- struct{}{}:
-			default:
+			default: // it has been woken already
 			}
 		}
 		next[decl.Name], now[i] = c, c

@@ -74,7 +74,7 @@ type outcome struct {
 	load *Load // the first one, which runs; nothing else is set
 }
 
-func (o outcome) is() bool { return o.made != nil || o.err != nil }
+func (o outcome) known() bool { return o.made != nil || o.err != nil }
 
 // Load is a load that runs.
 type Load struct {
@@ -86,7 +86,7 @@ type Load struct {
 	done    chan struct{}
 	ended   bool // outcome is set
 	awaited bool // a Prepare has returned without the outcome
-	dropped bool // no Prepare will take the outcome
+	dropped bool // no Prepare will return the outcome
 	outcome outcome
 }
 
@@ -100,9 +100,9 @@ func (l *Load) Progress() load.Progress {
 	return p
 }
 
-// declare makes the compiled datasets those that are declared, and returns the loads
+// beginLoads makes the compiled datasets those that are declared, and returns the loads
 // to wait for: all of them if the caller waits for all, else those that begin now.
-func (m *Manager) declare(r Request, compiled []*Dataset) []*Load {
+func (m *Manager) beginLoads(r Request, compiled []*Dataset) []*Load {
 	var wait []*Load
 	var unused []*resource.Resource
 	m.mu.Lock()
@@ -122,7 +122,7 @@ func (m *Manager) declare(r Request, compiled []*Dataset) []*Load {
 			e = &entry{hash: d.Hash, last: outcome{made: live}}
 		}
 		next[key] = e
-		unused = append(unused, m.settle(e)...)
+		unused = append(unused, m.noteOutcome(e)...)
 		if e.load == nil && e.due(r, d) {
 			e.load = m.newLoad(d, cmp.Or(e.last.made, live))
 			wait = append(wait, e.load)
@@ -132,7 +132,7 @@ func (m *Manager) declare(r Request, compiled []*Dataset) []*Load {
 	}
 	for key, e := range m.loads.entries {
 		if next[key] != e {
-			unused = append(unused, m.drop(e)...)
+			unused = append(unused, m.dropEntry(e)...)
 		}
 	}
 	m.loads.entries = next
@@ -146,7 +146,7 @@ func (m *Manager) declare(r Request, compiled []*Dataset) []*Load {
 // those of package refresh.
 func (e *entry) due(r Request, d *Dataset) bool {
 	switch {
-	case !e.last.is():
+	case !e.last.known():
 		return true
 	case e.last.made != nil && d.eager && e.last.made.Current().Unopened:
 		return true
@@ -198,9 +198,9 @@ func (m *Manager) runLoad(ctx context.Context, l *Load) {
 	}
 }
 
-// settle takes the outcome of a load that has ended. It returns what is not used any
-// more. The caller holds m.mu.
-func (m *Manager) settle(e *entry) (unused []*resource.Resource) {
+// noteOutcome moves the outcome of a load that has ended to the entry. It returns what
+// is not used any more. The caller holds m.mu.
+func (m *Manager) noteOutcome(e *entry) (unused []*resource.Resource) {
 	if e.load == nil || !e.load.ended {
 		return nil
 	}
@@ -212,10 +212,10 @@ func (m *Manager) settle(e *entry) (unused []*resource.Resource) {
 	return unused
 }
 
-// drop cancels the load of a dataset that is no longer declared. It returns what is
+// dropEntry cancels the load of a dataset that is no longer declared. It returns what is
 // not used any more. The caller holds m.mu.
-func (m *Manager) drop(e *entry) (unused []*resource.Resource) {
-	unused = m.settle(e)
+func (m *Manager) dropEntry(e *entry) (unused []*resource.Resource) {
+	unused = m.noteOutcome(e)
 	if e.load != nil {
 		e.load.dropped = true
 		if cancel := m.loads.running[e.load]; cancel != nil {
@@ -234,8 +234,8 @@ func (m *Manager) unpublished(d *Dataset) []*resource.Resource {
 	return d.Current().Resources
 }
 
-// take returns the outcomes of the compiled datasets; the zero outcome for nil.
-func (m *Manager) take(compiled []*Dataset) []outcome {
+// outcomes returns the outcomes of the compiled datasets; the zero outcome for nil.
+func (m *Manager) outcomes(compiled []*Dataset) []outcome {
 	all := make([]outcome, len(compiled))
 	var unused []*resource.Resource
 	m.mu.Lock()
@@ -244,12 +244,12 @@ func (m *Manager) take(compiled []*Dataset) []outcome {
 			continue
 		}
 		e := m.loads.entries[tables.Key(d.Relation)]
-		unused = append(unused, m.settle(e)...)
+		unused = append(unused, m.noteOutcome(e)...)
 		if e.load != nil {
 			e.load.awaited = true
 			e.load.Dataset.State.Move(d.State.Position())
 		}
-		if !e.last.is() {
+		if !e.last.known() {
 			all[i] = outcome{load: e.load}
 			continue
 		}

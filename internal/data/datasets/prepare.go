@@ -53,13 +53,18 @@ func unset(pod *spicepod.Pod, i int, served source.Kinds) (faults []error) {
 // are new, failed, or may have changed at their sources. It reuses the data of
 // datasets whose declarations are equal, and loads that run. It waits for the loads
 // that it began, at most until Enough is closed; when a load ends later,
-// Options.Loaded is called, and the next Prepare takes its outcome. Loads of what is
+// Options.Loaded is called, and the next Prepare has its outcome. Loads of what is
 // no longer declared are cancelled. Datasets with an error are not returned; the
 // runtime may publish an earlier version.
+//
+// compiled, faults and known are by the index of a dataset in the Spicepod: a dataset
+// that cannot be compiled is nil in compiled and has a fault, and nothing is loaded for it.
 func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 	in := m.catalogs.prepare(ctx, r)
 	in.problems = append(in.problems, m.snapshots.Configure(r.Pod)...)
 	r.Pod = in.pod
+
+	// Compile.
 	compiled := make([]*Dataset, len(r.Pod.Datasets))
 	faults := make([][]error, len(r.Pod.Datasets))
 	seen := map[string]int{}
@@ -88,16 +93,20 @@ func (m *Manager) Prepare(ctx context.Context, r Request) Prepared {
 			c.Share(sources)
 		}
 	}
-	for _, l := range m.declare(r, compiled) {
+
+	// Load, and wait.
+	for _, l := range m.beginLoads(r, compiled) {
 		select {
 		case <-l.done:
 		case <-r.Enough:
 		case <-ctx.Done():
 		}
 	}
+
+	// Return what has been loaded, and report the rest.
 	p := Prepared{Pod: r.Pod, Catalogs: in.unserved}
 	known := make([]bool, len(compiled))
-	for i, o := range m.take(compiled) {
+	for i, o := range m.outcomes(compiled) {
 		switch {
 		case o.load != nil:
 			p.Loading = append(p.Loading, o.load)
@@ -137,6 +146,11 @@ func (m *Manager) checkUnique(pod *spicepod.Pod, d *Dataset, index int, seen map
 // make returns a dataset that can be published: before, the earlier one with an
 // equal declaration, if nothing has changed, or d with a version. stale is a warning
 // that an older copy is read instead of the source.
+//
+// The version is the first that there is: the rows of an earlier run in the state
+// directory, a snapshot, a load from the source. Where no statement needs the rows yet
+// (d is not eager), the dataset is published without opening its source. A version
+// owns resources, so that each return either serves it or releases them.
 func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, stale, err error) {
 	started := m.opts.Clock.Now()
 	if before != nil && before.Current().Unopened && !d.eager {
@@ -167,8 +181,7 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 		warning.Warning, warning.Retry = true, true
 		stale = &warning
 	}
-	if before != nil && before.Current().Query == v.Query && slices.Equal(before.Columns(), v.Columns) &&
-		before.SameWriter(v) {
+	if before != nil && before.servesLike(v) {
 		resource.Release(v.Resources...)
 		before.State.Loaded(v)
 		return before, stale, nil
@@ -184,6 +197,11 @@ func (m *Manager) make(ctx context.Context, d, before *Dataset) (made *Dataset, 
 	}
 	m.opts.Log.Info("dataset is ready", attrs...)
 	return d, stale, nil
+}
+
+// servesLike reports whether a version changes nothing for statements on the dataset.
+func (d *Dataset) servesLike(v *tables.Version) bool {
+	return d.Current().Query == v.Query && slices.Equal(d.Columns(), v.Columns) && d.SameWriter(v)
 }
 
 // first loads the first version of a dataset that has no rows of an equal declaration.
@@ -207,8 +225,8 @@ func (m *Manager) liveDataset(key string) *Dataset {
 }
 
 // problems returns the faults with their positions. Datasets that could not be
-// loaded are in [Manager.Status], and are retried if that may succeed; known says of
-// which the retry has been scheduled.
+// loaded are in [Manager.Status], and are retried if that may succeed; known are those
+// whose retry has been scheduled.
 func (m *Manager) problems(pod *spicepod.Pod, faults [][]error, known []bool) (problems spicepod.Problems) {
 	failed := map[string]Status{}
 	var retries []refresh.Failure

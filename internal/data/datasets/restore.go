@@ -26,7 +26,7 @@ func Restore(ctx context.Context, m *Manager) {
 	m.mu.Lock()
 	for key, e := range m.loads.entries {
 		if e.load != nil || e.last.made != nil && e.last.made.Current().Lost() {
-			unused = append(unused, m.drop(e)...)
+			unused = append(unused, m.dropEntry(e)...)
 			delete(m.loads.entries, key)
 		}
 	}
