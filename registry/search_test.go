@@ -374,7 +374,7 @@ func TestSearchTests(t *testing.T) {
 	if results[1].Passed || !strings.Contains(results[1].Message, "must find weather among the first 3; it is not found, after haversine_km") {
 		t.Errorf("%+v", results[1])
 	}
-	if results[2].Passed || !strings.Contains(results[2].Message, `it expects "haversine", which is no tool; did you mean "haversine_km"?`) {
+	if results[2].Passed || !strings.Contains(results[2].Message, `it expects "haversine", which is not a tool; did you mean "haversine_km"?`) {
 		t.Errorf("%+v", results[2])
 	}
 }

@@ -46,9 +46,9 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 			return result
 		}
 		err := c.notFound(t.Expect, tools.Scope{Unrestricted: true})
-		result.Message = "it expects " + strings.TrimPrefix(err.Error(), "there is no ") + ", which is no tool"
+		result.Message = "it expects " + strings.TrimPrefix(err.Error(), "there is no ") + ", which is not a tool"
 		if err.Hint != "" {
-			result.Message = fmt.Sprintf("it expects %q, which is no tool; %s", t.Expect, err.Hint)
+			result.Message = fmt.Sprintf("it expects %q, which is not a tool; %s", t.Expect, err.Hint)
 		}
 		return result
 	}

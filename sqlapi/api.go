@@ -53,7 +53,7 @@ const (
 	defaultMaxChats     = 4096             // that run at once
 	flushEvery          = 100 * time.Millisecond
 	pieceSize           = 256 << 10                   // bytes that are written under one deadline
-	maxRequestID        = 128                         // bytes of an X-Request-Id that is taken over
+	maxRequestID        = 128                         // bytes of an X-Request-Id that is used
 	maxEnvelope         = tools.MaxArguments + 64<<10 // bytes of the body of :invoke
 	maxShown            = 100                         // bytes of a name or text in a message
 	maxEventPart        = 4 << 10                     // bytes of arguments or a result in an event of a chat

@@ -214,7 +214,7 @@ func (h *runtimeHandler) reload(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !outcome.Accepted {
-		e := newError(codeReloadRefused, "the generation before goes on serving", "the Spicepod was not taken over")
+		e := newError(codeReloadRefused, "the previous generation stays in service", "the Spicepod was not applied")
 		e.Problems = outcome.Problems
 		return e
 	}

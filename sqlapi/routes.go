@@ -186,7 +186,7 @@ func runtimeRoutes(h *runtimeHandler, openAPI, metrics handler) []route {
 			summary: "Read the Spicepod again and wait for the outcome.",
 			about:   "Components with faults of their own are left out, or stay as they were, and are listed under problems.",
 			answers: []answer{{
-				http.StatusOK, "The Spicepod was taken over, with the problems it has.",
+				http.StatusOK, "The Spicepod was applied, with the problems it has.",
 				asJSON(ref("Reload"), ""),
 			}},
 			failures: failures{http.StatusUnprocessableEntity: "The Spicepod was refused; the previous generation " +

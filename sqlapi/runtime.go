@@ -19,7 +19,7 @@ type Inventory interface {
 	Ready() bool
 	// Components are the parts of the runtime that have a state: protocols first.
 	Components() []Component
-	// Problems are the faults of the last load, whether it was taken over or
+	// Problems are the faults of the last load, whether it was applied or
 	// not.
 	Problems() spicepod.Problems
 	Datasets() []Dataset

@@ -175,7 +175,7 @@ var namespace = uuid.MustParse("0f4de7a6-6a39-5d0a-9d6b-3a3c1a7b5e10")
 // [Compile] checks whether a schema compiles.
 func Define(d Definition) (*Definition, error) {
 	if !ValidName(d.Name) {
-		return nil, fmt.Errorf("%q is no name for a tool: letters, digits, _ and -, at most %d", d.Name, MaxName)
+		return nil, fmt.Errorf("%q is not a name for a tool: letters, digits, _ and -, at most %d", d.Name, MaxName)
 	}
 	if len(d.Description) > MaxDescription {
 		return nil, fmt.Errorf("the description of %q has %d bytes; the limit is %d", d.Name, len(d.Description),

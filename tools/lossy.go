@@ -42,7 +42,7 @@ func Losses(text []byte) string {
 		case '"':
 			end, half := stringEnd(text, i)
 			if half != "" {
-				return fmt.Sprintf("has half of a surrogate pair, %s, which is no character", half)
+				return fmt.Sprintf("has half of a surrogate pair, %s, which is not a character", half)
 			}
 			if in := len(open) - 1; in >= 0 && open[in].key && !open[in].add(text[i:end]) {
 				return fmt.Sprintf("has the name %s twice in one object", truncate.Runes(string(text[i:end]), maxClip))

@@ -90,7 +90,7 @@ func TestCheckSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"names", `{"propertyNames":{"pattern":"^[a-z]+$"}}`, `{"A":1}`, ` propertyNames the name "A" in the value is not allowed`},
 		{
 			"huge number", `{"properties":{"n":{"minimum":0}}}`, `{"n":1e999999999}`,
-			`/n type "1e999999999" is no number that can be computed with; at most 400 characters and exponents up to 400 are`,
+			`/n type "1e999999999" is not a number that can be computed with; at most 400 characters and exponents up to 400 are`,
 		},
 		{
 			"format is a note", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"d":{"format":"date"},"r":{"format":"regex"}}}`,

@@ -64,7 +64,7 @@ func sandboxFolder(t *testing.T) string {
 	return folder(t, "spicepod.yaml", sandboxPod)
 }
 
-// TestSandboxesOfAServer: packages are installed while it serves, and taken over.
+// TestSandboxesOfAServer: packages are installed while it serves, and used.
 func TestSandboxesOfAServer(t *testing.T) {
 	dir, state := sandboxFolder(t), t.TempDir()
 	p := start(t, dir, "--state-dir", state)

@@ -97,7 +97,7 @@ func prepareSandboxes(ctx, wait context.Context, b *build) {
 }
 
 // install installs the packages of the sandboxes with build: auto. It reports whether any were
-// installed before wait ended; later ones are taken over by another load.
+// installed before wait ended; later ones are used by another load.
 func (s *sandboxes) install(wait context.Context, b *build, set *environment.Set) (installed bool) {
 	var begun []*packages
 	for _, e := range set.All() {

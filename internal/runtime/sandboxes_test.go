@@ -93,7 +93,7 @@ func TestSandboxesAreBuiltAtLoad(t *testing.T) {
 	r.want("SELECT twice(2)", "4")
 	r.want("SELECT built FROM spiced.sandboxes WHERE name = 'tools'", "false")
 	release()
-	wait.Until(t, "the packages are taken over", func() bool { return r.Environments().Get("tools").Built() && r.Current().Number > 1 })
+	wait.Until(t, "the packages are in use", func() bool { return r.Environments().Get("tools").Built() && r.Current().Number > 1 })
 	r.want("SELECT built FROM spiced.sandboxes WHERE name = 'tools'", "true")
 }
 

@@ -220,7 +220,7 @@ func (e *environment) fault(text string, errors []*common.Error) *Fault {
 		f.Message, f.Hint = operands(m[1], m[2])
 	} else if syntax, ok := strings.CutPrefix(first.Message, "Syntax error: "); ok {
 		syntax, _, _ = strings.Cut(syntax, " expecting ")
-		f.Message, f.Hint = "this is no CEL expression: "+truncate.Ellipsis(syntax, maxShown), syntaxHint(text, f.Offset)
+		f.Message, f.Hint = "this is not a CEL expression: "+truncate.Ellipsis(syntax, maxShown), syntaxHint(text, f.Offset)
 	}
 	return f
 }

@@ -136,7 +136,7 @@ func (c *compiler) readSettings() {
 	for _, name := range sortedKeys(declared) {
 		path := settingsPath + "." + name
 		if fault := nameFault(name); fault != "" {
-			c.problem("", c.pod.Problem(settingsPath, fmt.Sprintf("%q is no name for a setting", name), fault))
+			c.problem("", c.pod.Problem(settingsPath, fmt.Sprintf("%q is not a name for a setting", name), fault))
 			continue
 		}
 		value, err := typed(declared[name])

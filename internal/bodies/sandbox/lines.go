@@ -106,7 +106,7 @@ func (w *worker) readReply(id int64) (reply lineReply, stream []byte, err error)
 	case err != nil:
 		return reply, nil, w.lost(err)
 	case json.Unmarshal(line, &reply) != nil:
-		return reply, nil, w.damaged("a line that is no JSON object; " + w.pool.o.form())
+		return reply, nil, w.damaged("a line that is not a JSON object; " + w.pool.o.form())
 	case reply.ID != nil && *reply.ID != id:
 		return reply, nil, w.damaged(fmt.Sprintf("a line with the id %d; the id of the request is %d", *reply.ID, id))
 	case reply.ID == nil && w.named:
@@ -142,7 +142,7 @@ func (w *worker) lineValues(f *Function, text []byte, rows int) (values arrow.Ar
 	if err != nil {
 		return nil, &CodeError{
 			Kind:    "refused",
-			Message: w.pool.masked(fmt.Sprintf("answered a value that is no %s: %v", f.returns.Name, err)),
+			Message: w.pool.masked(fmt.Sprintf("answered a value that is not of type %s: %v", f.returns.Name, err)),
 		}
 	}
 	return counted(values, rows)

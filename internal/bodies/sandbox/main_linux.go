@@ -216,7 +216,7 @@ func (c *confinement) rules(path string) (*fileRules, error) {
 	r := &fileRules{version: c.Landlock, network: c.Network}
 	for _, p := range realPaths(read) {
 		if !filepath.IsAbs(p) || strings.TrimRight(p, "/") == "" {
-			return nil, fmt.Errorf("%q is no path that code may read", p)
+			return nil, fmt.Errorf("%q is not a path that code may read", p)
 		}
 		r.read = append(r.read, p)
 	}

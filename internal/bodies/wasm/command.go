@@ -155,7 +155,7 @@ func (b *Body) values(line []byte, rows int) (values arrow.Array, err error) {
 	const form = `it must answer {"values": […]} or {"error": "…", "row": 0}`
 	var r reply
 	if json.Unmarshal(line, &r) != nil || r.Error == nil && r.Values == nil {
-		return nil, errors.New("the command wrote what is no answer; " + form)
+		return nil, errors.New("the command wrote something that is not an answer; " + form)
 	}
 	if r.Error != nil {
 		err := errors.New(truncate.Line(b.command.mask.Replace(*r.Error), 400))
@@ -166,12 +166,12 @@ func (b *Body) values(line []byte, rows int) (values arrow.Array, err error) {
 	}
 	defer func() {
 		if recover() != nil { // the library panics on some values of other types
-			values, err = nil, fmt.Errorf("the command answered a value that is no %s", b.spec.Returns)
+			values, err = nil, fmt.Errorf("the command answered a value that is not of type %s", b.spec.Returns)
 		}
 	}()
 	values, _, err = array.FromJSON(memory.DefaultAllocator, b.spec.Returns, bytes.NewReader(r.Values))
 	if err != nil {
-		return nil, fmt.Errorf("the command answered a value that is no %s: %s", b.spec.Returns,
+		return nil, fmt.Errorf("the command answered a value that is not of type %s: %s", b.spec.Returns,
 			b.command.mask.Replace(err.Error()))
 	}
 	if values.Len() != rows {

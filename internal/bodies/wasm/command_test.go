@@ -52,8 +52,8 @@ func TestErrorsOfCommands(t *testing.T) {
 	}{
 		{"refuse", "", "no such city", 1},
 		{"short", "", "the command answered 0 values for 2 rows", -1},
-		{"numbers", "", "the command answered a value that is no utf8: ", -1},
-		{"chat", "", `the command wrote what is no answer; it must answer {"values": […]} or {"error": "…", "row": 0}`, -1},
+		{"numbers", "", "the command answered a value that is not of type utf8: ", -1},
+		{"chat", "", `the command wrote something that is not an answer; it must answer {"values": […]} or {"error": "…", "row": 0}`, -1},
 		{"spin", "", "the call used up its fuel of 10000000000 instructions", -1},
 		{"spin", ", limits: {cpu: 50ms}", "the command took more than 50ms of processor time, the limit of sandbox box (limits.cpu)", -1},
 		{"flood", ", limits: {output: 64KiB}", "the command wrote more than 65536 bytes; raise limits.output of sandbox box, or write less", -1},

@@ -306,7 +306,7 @@ func TestSnapshotsThatCannotBeLoaded(t *testing.T) {
 		{"another field", edit(func(m map[string]any) { m["file"] = "../../other/x.parquet" }), nil, false, "the manifest is not JSON of a snapshot"},
 		{
 			"foreign", edit(func(m map[string]any) { m["declaration"], m["dataset"] = "x", "orders" }), nil, true,
-			`it is of another declaration, or of another dataset: of \"orders\"`,
+			`the snapshot belongs to another declaration, of dataset \"orders\"`,
 		},
 		{"huge", edit(func(m map[string]any) { m["bytes"] = 1 << 40 }), nil, true, "it has 1099511627776 bytes, and at most 8589934592 are loaded"},
 		{"row count", edit(func(m map[string]any) { m["rows"] = 3 }), nil, false, "it has 2 rows, and its manifest says 3"},

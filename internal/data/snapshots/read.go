@@ -106,7 +106,7 @@ func (s *Snapshots) load(ctx context.Context, t Target, folder objectstore.Area,
 	case err != nil:
 		return nil, err
 	case m.Declaration != t.Declaration:
-		return nil, &unusableError{fmt.Sprintf("it is of another declaration, or of another dataset: of %q", m.Dataset)}
+		return nil, &unusableError{fmt.Sprintf("the snapshot belongs to another declaration, of dataset %q", m.Dataset)}
 	case m.Bytes > s.MaxBytes:
 		return nil, &unusableError{fmt.Sprintf("it has %d bytes, and at most %d are loaded", m.Bytes, s.MaxBytes)}
 	}

@@ -393,7 +393,7 @@ func TestRecordsThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", payload, err, want)
 		}
 		if len(st.usage.rows)+len(st.tools.rows) > 0 {
-			t.Errorf("%s: some of it was taken over", payload)
+			t.Errorf("%s: some of it was used", payload)
 		}
 	}
 }

@@ -293,7 +293,7 @@ func bound(f reflect.StructField, s Schema) error {
 			continue
 		}
 		if _, err := strconv.ParseFloat(text, 64); err != nil || keywords[typ] == "" || !json.Valid([]byte(text)) {
-			return fmt.Errorf("%s %q is no bound of %s", tag, text, f.Type)
+			return fmt.Errorf("%s %q is not a bound of %s", tag, text, f.Type)
 		}
 		s[keywords[typ]] = json.Number(text)
 	}
@@ -359,7 +359,7 @@ func (d *Deriver) Type(t reflect.Type) (Schema, error) {
 
 func (d *Deriver) container(t reflect.Type) (Schema, error) {
 	if t.Kind() == reflect.Map && t.Key().Kind() != reflect.String {
-		return nil, fmt.Errorf("the names of %s are no text", t)
+		return nil, fmt.Errorf("the names of %s are not texts", t)
 	}
 	if d.depth++; d.depth > maxDepth {
 		return nil, fmt.Errorf("%s holds itself", t)

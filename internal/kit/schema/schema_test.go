@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 		"is not JSON": struct {
 			A int `default:"x"`
 		}{},
-		"is no bound": struct {
+		"is not a bound": struct {
 			A int `min:"one"`
 		}{},
 	} {

@@ -18,7 +18,7 @@ import (
 func decodeResult(raw json.RawMessage) (*mcp.CallToolResult, error) {
 	var m fields
 	if json.Unmarshal(raw, &m) != nil || m == nil {
-		return nil, errors.New("the result of the server is no object")
+		return nil, errors.New("the result of the server is not an object")
 	}
 	contents, structured := m["content"], m["structuredContent"]
 	delete(m, "content")
@@ -134,7 +134,7 @@ func leftOut(m fields, size int) string {
 	why := "it cannot be read"
 	switch {
 	case m == nil:
-		kind, why = "unknown", "it is no object"
+		kind, why = "unknown", "it is not an object"
 	case kind == "":
 		kind, why = "unknown", "it has no type"
 	case needs[kind] == "":
@@ -154,7 +154,7 @@ func decodePage(raw json.RawMessage) (list []*mcp.Tool, damaged []string, next s
 		return nil, nil, "", errors.New("the page has no list of tools")
 	}
 	if m.has("nextCursor") && json.Unmarshal(m["nextCursor"], &next) != nil {
-		return nil, nil, "", errors.New("the nextCursor of the page is no text")
+		return nil, nil, "", errors.New("the nextCursor of the page is not a text")
 	}
 	for _, one := range all {
 		t, name := decodeTool(one)

@@ -92,7 +92,7 @@ func (e *entry) target() *target {
 		return nil
 	}
 	if e.declared.AsSQL {
-		e.warn(".as_sql", "a server is no SQL function; write an entry for each of its tools: from: tool:"+e.declared.Name+
+		e.warn(".as_sql", "a server is not a SQL function; write an entry for each of its tools: from: tool:"+e.declared.Name+
 			"__NAME, as_sql: true")
 	}
 	_, id, _ := strings.Cut(strings.TrimSpace(e.declared.From), ":")
@@ -143,7 +143,7 @@ func (e *entry) readCommand(t *target, id string) {
 	for _, name := range slices.Sorted(maps.Keys(e.declared.Env)) {
 		value := e.declared.Env[name]
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value.Reveal(), "\x00") {
-			e.Fail(".env", "", "%q is no variable that a command can be given", name)
+			e.Fail(".env", "", "%q is not a name for an environment variable", name)
 			continue
 		}
 		t.env = append(t.env, name+"="+value.Reveal())

@@ -44,7 +44,7 @@ const (
 // Errors of one request.
 var (
 	errTooLong = fmt.Errorf("a message has more than %d MiB", maxMessage>>20)
-	errJunk    = errors.New("the server's answer is no message of JSON-RPC 2.0")
+	errJunk    = errors.New("the server's answer is not a JSON-RPC 2.0 message")
 	errCut     = errors.New("the connection ended in the middle of the answer")
 )
 

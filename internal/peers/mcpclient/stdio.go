@@ -83,7 +83,7 @@ func (s *stdio) other(line []byte) {
 	}
 	var broken skim
 	_, _ = broken.Write(line) // never fails
-	s.exchange.note("a line that is no message of JSON-RPC: " + text)
+	s.exchange.note("a line that is not a JSON-RPC message: " + text)
 	s.fail(broken.answers(), errJunk)
 }
 

@@ -359,11 +359,11 @@ func TestBrokenAnswersOverStdio(t *testing.T) {
 	wait.Until(t, "the first call is in progress", func() bool { return strings.Contains(w.log.String(), "it is held") })
 	for _, a := range []string{"cut", "deep"} {
 		if _, err := call(t.Context(), one, `{"a":"`+a+`"}`); err == nil || err.Code != errcode.Execution ||
-			!strings.Contains(err.Message, "no message of JSON-RPC") {
+			!strings.Contains(err.Message, "not a JSON-RPC") {
 			t.Errorf("%s: %+v", a, err)
 		}
 	}
-	for a, want := range map[string]string{"noise": "a line that is no message of JSON-RPC: ", "without id": "what was that"} {
+	for a, want := range map[string]string{"noise": "a line that is not a JSON-RPC message: ", "without id": "what was that"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		before := strings.Count(w.log.String(), "an MCP server wrote")

@@ -268,5 +268,5 @@ func (u *upload) damaged(err error) error {
 	case u.stream.Context().Err() != nil:
 		return u.stream.Context().Err()
 	}
-	return invalid("the parameters are no Arrow record batch: %s", err)
+	return invalid("the parameters are not an Arrow record batch: %s", err)
 }

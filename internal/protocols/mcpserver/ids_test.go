@@ -72,7 +72,7 @@ func TestIDsOverStdio(t *testing.T) {
 	}
 	client.write(fmt.Sprintf(idRequests[0], "{}"))
 	if answer := client.read(); answer !=
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is no message of JSON-RPC 2.0: id must be a string or a number, got an object"}}` {
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the line is not a JSON-RPC 2.0 message: id must be a string or a number, got an object"}}` {
 		t.Error(answer)
 	}
 	client.leave()

@@ -85,7 +85,7 @@ func (l *lines) take(line []byte) {
 		decoded, err = jsonrpc.DecodeMessage(message)
 	}
 	if err != nil {
-		l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is no message of JSON-RPC 2.0: "+
+		l.refuse(jsonrpc.CodeInvalidRequest, line, "the line is not a JSON-RPC 2.0 message: "+
 			truncate.Line(err.Error(), maxShown))
 		return
 	}
@@ -112,7 +112,7 @@ func (l *lines) batch(line []byte) {
 		request, ok := message.(*jsonrpc.Request)
 		switch {
 		case err != nil:
-			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has what is no message of JSON-RPC 2.0: "+
+			l.refuse(jsonrpc.CodeInvalidRequest, nil, "the batch has an item that is not a JSON-RPC 2.0 message: "+
 				truncate.Line(err.Error(), maxShown))
 			return
 		case ok && !request.IsCall():

@@ -82,7 +82,7 @@ func history() []Row {
 		completion("messages[assistant].tool_calls[function].index", noEffect("calls are in order")),
 		completion("messages[assistant].tool_calls[function].function.name", carried, carried),
 		completion("messages[assistant].tool_calls[function].function.arguments", carried,
-			translated("`input`; text that is no JSON object is its field INVALID_JSON")),
+			translated("`input`; text that is not a JSON object is its field INVALID_JSON")),
 		completion("messages[assistant].tool_calls[custom]", custom),
 		completion("messages[assistant].*", noEffect("fields of answers are not fields of requests")),
 

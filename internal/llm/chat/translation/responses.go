@@ -69,7 +69,7 @@ func items() []Row {
 			translated("the `id`, its characters limited to letters, digits, _ and -")),
 		response("input[function_call].name", carried),
 		response("input[function_call].arguments", carried,
-			translated("`input`; text that is no JSON object is its field INVALID_JSON")),
+			translated("`input`; text that is not a JSON object is its field INVALID_JSON")),
 		response("input[function_call].id", answerField),
 		response("input[function_call].status", answerField),
 		response("input[function_call].namespace", noEffect("calls have no namespaces")),
