@@ -1,5 +1,5 @@
 # The README's two commands need no make; these are for people who work on spiced.
-.PHONY: build release test race lint nightly fuzz crash-fuzz diff-test bench docs
+.PHONY: build release test race lint nightly fuzz crash-fuzz diff-test replay bench docs
 
 build:
 	go build -o spiced ./cmd/spiced
@@ -47,6 +47,12 @@ crash-fuzz:
 diff-test:
 	$(lab) ./difftest
 	dist/lab/difftest $(DIFFTEST)
+
+# Sends the same requests to two binaries over every entrance and prints where answers differ:
+# REPLAY='-old /tmp/before -new ./spiced'.
+replay:
+	$(lab) ./replay
+	dist/lab/replay $(REPLAY)
 
 # The tables of docs/performance.md; a part with BENCH='-only start,reload'.
 bench:

@@ -1,5 +1,5 @@
 // What measures and provokes spiced, and is no part of it: benchmarks, the crash fuzz, the
-// differential test. The programs run in the folder at the top: see the Makefile.
+// differential test, the replay. The programs run in the folder at the top: see the Makefile.
 module github.com/spiced-sql/spiced/internal/test/lab
 
 go 1.26.0
@@ -13,6 +13,7 @@ require (
 	github.com/duckdb/duckdb-go/v2 v2.10505.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	github.com/rogpeppe/go-internal v1.16.0
 	golang.org/x/sync v0.24.0
 	google.golang.org/grpc v1.85.0
 )
@@ -85,6 +86,7 @@ require (
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
+	golang.org/x/tools v0.50.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect

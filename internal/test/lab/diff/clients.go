@@ -19,7 +19,17 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/spiced-sql/spiced/internal/test/lab/serve"
 )
+
+// server is a running spiced, with a client for each protocol.
+type server struct{ *serve.Server }
+
+func start(ctx context.Context, program []string, dir string) (*server, error) {
+	s, err := serve.Start(context.WithoutCancel(ctx), program, dir)
+	return &server{s}, err
+}
 
 // client runs statements over one protocol.
 type client struct {
@@ -43,7 +53,7 @@ func (s *server) connect(ctx context.Context, paths []string) (clients []client,
 	if err != nil {
 		return nil, nil, err
 	}
-	_, address, _ := strings.Cut(s.url("flight"), "://")
+	_, address, _ := strings.Cut(s.URL("flight"), "://")
 	fl, err := flightsql.NewClient(address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +73,7 @@ func (s *server) connect(ctx context.Context, paths []string) (clients []client,
 
 // postgres opens a connection over the PostgreSQL protocol.
 func (s *server) postgres(ctx context.Context) (*pgconn.PgConn, error) {
-	return pgconn.Connect(ctx, strings.Replace(s.url("postgres"), "postgresql://", "postgres://spice@", 1)+"/spice?sslmode=disable")
+	return pgconn.Connect(ctx, strings.Replace(s.URL("postgres"), "postgresql://", "postgres://spice@", 1)+"/spice?sslmode=disable")
 }
 
 // body is the statement as a request to the HTTP API.
@@ -77,7 +87,7 @@ func (st statement) body() string {
 }
 
 func (s *server) askJSON(ctx context.Context, st statement) (result, error) {
-	text, err := s.do(ctx, http.MethodPost, "/v1/sql", "application/json", st.body())
+	text, err := s.Do(ctx, http.MethodPost, "/v1/sql", "application/json", st.body())
 	if err != nil {
 		return result{}, err
 	}
@@ -85,7 +95,7 @@ func (s *server) askJSON(ctx context.Context, st statement) (result, error) {
 }
 
 func (s *server) askArrow(ctx context.Context, st statement) (result, error) {
-	stream, err := s.do(ctx, http.MethodPost, "/v1/sql", "application/vnd.apache.arrow.stream", st.body())
+	stream, err := s.Do(ctx, http.MethodPost, "/v1/sql", "application/vnd.apache.arrow.stream", st.body())
 	if err != nil {
 		return result{}, err
 	}

@@ -137,7 +137,7 @@ func (c *cycle) run(ctx context.Context) (err error) {
 	}
 	defer func() {
 		c.close()
-		err = errors.Join(err, c.server.stop())
+		err = errors.Join(err, c.server.Stop())
 	}()
 	for i, event := range events {
 		if err := c.happen(ctx, event); err != nil {
@@ -156,21 +156,21 @@ func (c *cycle) run(ctx context.Context) (err error) {
 
 // start starts the server and connects the clients.
 func (c *cycle) start(ctx context.Context) (err error) {
-	if c.server, err = start(context.WithoutCancel(ctx), c.Program, c.pod.dir); err != nil {
+	if c.server, err = start(ctx, c.Program, c.pod.dir); err != nil {
 		return err
 	}
 	if c.clients, c.close, err = c.server.connect(context.WithoutCancel(ctx), c.Paths); err != nil {
-		return errors.Join(err, c.server.stop())
+		return errors.Join(err, c.server.Stop())
 	}
 	if err := c.faultless(ctx); err != nil {
-		return errors.Join(err, c.server.stop())
+		return errors.Join(err, c.server.Stop())
 	}
 	return nil
 }
 
 // faultless returns an error if a component of the Spicepod is not served.
 func (c *cycle) faultless(ctx context.Context) error {
-	body, err := c.server.do(ctx, http.MethodGet, "/v1/status", "", "")
+	body, err := c.server.Do(ctx, http.MethodGet, "/v1/status", "", "")
 	if err != nil {
 		return err
 	}

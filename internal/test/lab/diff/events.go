@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/spiced-sql/spiced/internal/test/lab/serve"
 )
 
 // happen lets something happen to the data or to the runtime.
@@ -25,7 +27,7 @@ func (c *cycle) happen(ctx context.Context, event string) error {
 		return c.replace(ctx, "p")
 	case "restart":
 		c.close()
-		if err := c.server.stop(); err != nil {
+		if err := c.server.Stop(); err != nil {
 			return err
 		}
 		c.pod.version++
@@ -39,7 +41,7 @@ func (c *cycle) writeRows(ctx context.Context) error {
 	for range 1 + c.r.IntN(3) {
 		sql := c.change()
 		body, _ := json.Marshal(map[string]string{"sql": sql}) //nolint:errcheck // of a text
-		_, err := c.server.do(ctx, http.MethodPost, "/v1/sql", "application/json", string(body))
+		_, err := c.server.Do(ctx, http.MethodPost, "/v1/sql", "application/json", string(body))
 		if err != nil {
 			return fmt.Errorf("%.500s: %w", sql, err)
 		}
@@ -83,7 +85,7 @@ func (c *cycle) refresh(ctx context.Context) error {
 	if err := c.replace(ctx, "m"); err != nil {
 		return err
 	}
-	if _, err := c.server.do(ctx, http.MethodPost, "/v1/datasets/m/acceleration/refresh", "", "{}"); err != nil {
+	if _, err := c.server.Do(ctx, http.MethodPost, "/v1/datasets/m/acceleration/refresh", "", "{}"); err != nil {
 		return err
 	}
 	return c.until(ctx, "the refresh", func() (bool, error) {
@@ -94,7 +96,7 @@ func (c *cycle) refresh(ctx context.Context) error {
 
 // refreshed is when the accelerated dataset was refreshed.
 func (c *cycle) refreshed(ctx context.Context) (string, error) {
-	body, err := c.server.do(ctx, http.MethodGet, "/v1/datasets", "", "")
+	body, err := c.server.Do(ctx, http.MethodGet, "/v1/datasets", "", "")
 	if err != nil {
 		return "", err
 	}
@@ -119,13 +121,13 @@ func (c *cycle) reload(ctx context.Context) error {
 	if err := c.pod.write(); err != nil {
 		return err
 	}
-	_, err := c.server.do(ctx, http.MethodPost, "/v1/reload", "", "")
+	_, err := c.server.Do(ctx, http.MethodPost, "/v1/reload", "", "")
 	return err
 }
 
 // until waits until f reports true.
 func (c *cycle) until(ctx context.Context, what string, f func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
+	ctx, cancel := context.WithTimeout(ctx, serve.Deadline)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -111,7 +111,7 @@ func (v *versus) run(ctx context.Context, url string) (err error) {
 	if err != nil {
 		return v.ends(err)
 	}
-	defer func() { err = errors.Join(err, s.conn.Close(context.WithoutCancel(ctx)), s.stop()) }()
+	defer func() { err = errors.Join(err, s.conn.Close(context.WithoutCancel(ctx)), s.Stop()) }()
 	v.targets = s.targets()
 	if v.postgres, err = v.connect(ctx, url); err != nil {
 		return err
@@ -194,16 +194,16 @@ func (v *versus) serve(ctx context.Context, dir string) (*restarted, error) {
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	body, err := s.do(ctx, http.MethodGet, "/v1/status", "", "")
+	body, err := s.Do(ctx, http.MethodGet, "/v1/status", "", "")
 	if err != nil {
-		return nil, errors.Join(err, s.stop())
+		return nil, errors.Join(err, s.Stop())
 	}
 	var components []struct {
 		Name, Status string
 		Problems     []struct{ Message string }
 	}
 	if err := json.Unmarshal(body, &components); err != nil {
-		return nil, errors.Join(err, s.stop())
+		return nil, errors.Join(err, s.Stop())
 	}
 	gone := map[string]bool{}
 	for _, c := range components {
@@ -242,11 +242,11 @@ type restarted struct {
 }
 
 func (s *restarted) start(ctx context.Context) (err error) {
-	if s.server, err = start(context.WithoutCancel(ctx), s.program, s.dir); err != nil {
+	if s.server, err = start(ctx, s.program, s.dir); err != nil {
 		return err
 	}
 	if s.conn, err = s.postgres(context.WithoutCancel(ctx)); err != nil {
-		return errors.Join(err, s.server.stop())
+		return errors.Join(err, s.server.Stop())
 	}
 	return nil
 }
@@ -258,8 +258,8 @@ func (s *restarted) targets() []target {
 			return rows, err
 		}
 		select {
-		case ended := <-s.done:
-			log := s.logged()
+		case ended := <-s.Ended():
+			log := s.Logged()
 			if err := s.start(ctx); err != nil {
 				return nil, err
 			}
@@ -275,7 +275,7 @@ func (s *restarted) targets() []target {
 			return alive(ctx, rows, err)
 		}},
 		{name: "json", finite: true, ask: func(ctx context.Context, sql string) ([][]any, error) {
-			body, err := s.do(ctx, http.MethodPost, "/v1/sql", "application/json", statement{sql: sql}.body())
+			body, err := s.Do(ctx, http.MethodPost, "/v1/sql", "application/json", statement{sql: sql}.body())
 			if err != nil {
 				return alive(ctx, nil, err)
 			}

@@ -49,7 +49,7 @@ func RunFiles(ctx context.Context, o Options, dir string) (Counts, error) {
 	if err := run.declare(nil, ""); err != nil {
 		return counts, err
 	}
-	if run.server, err = start(context.WithoutCancel(ctx), o.Program, home); err != nil {
+	if run.server, err = start(ctx, o.Program, home); err != nil {
 		return counts, err
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -62,7 +62,7 @@ func RunFiles(ctx context.Context, o Options, dir string) (Counts, error) {
 		}
 		return run.file(ctx, path, parseScript(string(text)))
 	})
-	return counts, errors.Join(err, run.server.stop())
+	return counts, errors.Join(err, run.server.Stop())
 }
 
 // files is a run over sqllogictest files.
@@ -205,7 +205,7 @@ func (f *files) export(ctx context.Context, o *oracle) error {
 	if err := f.declare(slices.Compact(names), file); err != nil {
 		return err
 	}
-	if _, err := f.server.do(ctx, http.MethodPost, "/v1/reload", "", ""); err != nil {
+	if _, err := f.server.Do(ctx, http.MethodPost, "/v1/reload", "", ""); err != nil {
 		return err
 	}
 	if f.exports > 1 {

@@ -79,7 +79,7 @@ func (s *server) askTool(ctx context.Context, st statement) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	text, err := s.do(ctx, http.MethodPost, "/v1/tools/"+st.tool.name+":invoke", "", string(body))
+	text, err := s.Do(ctx, http.MethodPost, "/v1/tools/"+st.tool.name+":invoke", "", string(body))
 	if err != nil {
 		return result{}, err
 	}
@@ -117,7 +117,7 @@ func (s *server) askMCP(ctx context.Context, st statement) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	text, err := s.send(ctx, http.MethodPost, "/v1/mcp", string(body), map[string]string{
+	text, err := s.Send(ctx, http.MethodPost, "/v1/mcp", string(body), map[string]string{
 		"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": revision, "Mcp-Method": "tools/call", "Mcp-Name": st.tool.name,
 	})
 	if err != nil {

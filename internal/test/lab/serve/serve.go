@@ -1,4 +1,8 @@
-package diff
+// Package serve starts spiced for the programs of this module.
+//
+//	s, err := serve.Start(ctx, []string{"spiced"}, dir)
+//	defer s.Stop()
+package serve
 
 import (
 	"bufio"
@@ -16,11 +20,11 @@ import (
 	"time"
 )
 
-// deadline limits every wait for a server.
-const deadline = time.Minute
+// Deadline limits every wait for a server.
+const Deadline = time.Minute
 
-// server is a running spiced.
-type server struct {
+// Server is a running spiced.
+type Server struct {
 	cmd  *exec.Cmd
 	done chan error
 
@@ -29,12 +33,13 @@ type server struct {
 	endpoints map[string]string // URLs by protocol
 }
 
-// start serves a folder and waits until it is ready.
-func start(ctx context.Context, program []string, dir string) (*server, error) {
-	s := &server{done: make(chan error, 1), endpoints: map[string]string{}}
+// Start serves a folder, with further flags, and waits until it is ready.
+func Start(ctx context.Context, program []string, dir string, flags ...string) (*Server, error) {
+	s := &Server{done: make(chan error, 1), endpoints: map[string]string{}}
 	const anyPort = "127.0.0.1:0"
 	args := append(program[1:len(program):len(program)], "serve", dir, "--http", anyPort, "--metrics", anyPort, "--postgres", anyPort, "--flight", anyPort,
 		"--watch=false")
+	args = append(args, flags...)
 	s.cmd = exec.CommandContext(ctx, program[0], args...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := s.cmd.StderrPipe()
@@ -49,7 +54,7 @@ func start(ctx context.Context, program []string, dir string) (*server, error) {
 }
 
 // watch reads the log, which names the endpoints, until the process ends.
-func (s *server) watch(out io.Reader) {
+func (s *Server) watch(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -64,48 +69,52 @@ func (s *server) watch(out io.Reader) {
 	s.done <- s.cmd.Wait()
 }
 
-// url is the address of a protocol, "" before it listens.
-func (s *server) url(protocol string) string {
+// URL is the address of a protocol, "" before it listens.
+func (s *Server) URL(protocol string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.endpoints[protocol]
 }
 
-func (s *server) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
+func (s *Server) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if s.url("flight") != "" && s.url("postgres") != "" && s.url("http") != "" {
-			if _, err := s.do(ctx, http.MethodGet, "/v1/ready", "", ""); err == nil {
+		if s.URL("flight") != "" && s.URL("postgres") != "" && s.URL("http") != "" {
+			if _, err := s.Do(ctx, http.MethodGet, "/v1/ready", "", ""); err == nil {
 				return nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			s.stop()
-			return fmt.Errorf("spiced is not ready: %w\n%s", ctx.Err(), s.logged())
+			s.Stop()
+			return fmt.Errorf("spiced is not ready: %w\n%s", ctx.Err(), s.Logged())
 		case err := <-s.done:
 			s.done <- err
-			return fmt.Errorf("spiced ended: %w\n%s", err, s.logged())
+			return fmt.Errorf("spiced ended: %w\n%s", err, s.Logged())
 		case <-tick.C:
 		}
 	}
 }
 
-func (s *server) logged() string {
+// Logged is the log until now.
+func (s *Server) Logged() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.String()
 }
 
-// stop ends the server and returns an error if it ended before, or badly.
-func (s *server) stop() error {
+// Ended gets the error of a process that ends by itself.
+func (s *Server) Ended() <-chan error { return s.done }
+
+// Stop ends the server and returns an error if it ended before, or badly.
+func (s *Server) Stop() error {
 	select {
 	case err := <-s.done:
 		s.done <- err
-		return fmt.Errorf("spiced ended by itself: %v\n%s", err, s.logged())
+		return fmt.Errorf("spiced ended by itself: %v\n%s", err, s.Logged())
 	default:
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
@@ -114,18 +123,18 @@ func (s *server) stop() error {
 	return err
 }
 
-// do sends a request to the HTTP API and returns the body of a successful answer.
-func (s *server) do(ctx context.Context, method, path, accept, body string) ([]byte, error) {
+// Do sends a request to the HTTP API and returns the body of a successful answer.
+func (s *Server) Do(ctx context.Context, method, path, accept, body string) ([]byte, error) {
 	headers := map[string]string{}
 	if accept != "" {
 		headers["Accept"] = accept
 	}
-	return s.send(ctx, method, path, body, headers)
+	return s.Send(ctx, method, path, body, headers)
 }
 
-// send is do with these headers.
-func (s *server) send(ctx context.Context, method, path, body string, headers map[string]string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, s.url("http")+path, strings.NewReader(body))
+// Send is Do with these headers.
+func (s *Server) Send(ctx context.Context, method, path, body string, headers map[string]string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.URL("http")+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
