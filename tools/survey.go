@@ -208,7 +208,8 @@ func outOfBounds(value any, depth int) *Fault {
 		if !computable(v) {
 			return &Fault{
 				Keyword: "type",
-				Message: fmt.Sprintf("%q is not a number that can be computed with; at most %d characters and exponents up to %d are",
+				Message: fmt.Sprintf("%q is not a number that can be computed with; at most %d characters and "+
+					"exponents up to %d are",
 					truncate.Runes(string(v), maxClip), maxNumber, maxNumber),
 			}
 		}
