@@ -301,7 +301,8 @@ func (w *worker) stray() bool { return w.out.Buffered() > 0 || unread(w.pipes[1]
 // damaged kills a worker whose reply cannot be read.
 func (w *worker) damaged(what string) error {
 	w.kill(endDamaged)
-	return fmt.Errorf("the worker of sandbox %s answered with something that is not a reply: %s", w.pool.o.Name, w.pool.masked(what))
+	return fmt.Errorf("the worker of sandbox %s answered with something that is not a reply: %s", w.pool.o.Name,
+		w.pool.masked(what))
 }
 
 // lost is the error of a worker that has ended, or is about to.
