@@ -104,7 +104,7 @@ func TestDeriveSaysWhatItCannot(t *testing.T) {
 		"a struct, not": 5,
 		"holds itself":  loop{},
 		"no chan":       struct{ A chan int }{},
-		"not texts":       struct{ A map[int]int }{},
+		"not texts":     struct{ A map[int]int }{},
 		"default": struct {
 			A int `default:"x"`
 		}{},
