@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // lambdaBodies are bodies over l, a list, and n. Each stands next to itself as
@@ -139,7 +141,10 @@ func TestLambdasOfABodyCaptureNothing(t *testing.T) {
 	for i, b := range lambdaBodies {
 		for _, name := range strings.Fields(strings.ReplaceAll(b.names, `"e x"`, `"e§x"`)) {
 			name = strings.ReplaceAll(name, "§", " ")
-			for _, caller := range lambdaCallers {
+			for j, caller := range lambdaCallers {
+				if !full.Test() && (i+j)%3 != 0 {
+					continue
+				}
 				caller = strings.ReplaceAll(caller, "P", name)
 				call, hand := calledAndByHand(caller, b.hand, i)
 				want, handErr := query(t, db, "SELECT columns(*)::VARCHAR FROM ("+hand+")")
@@ -156,7 +161,7 @@ func TestLambdasOfABodyCaptureNothing(t *testing.T) {
 			}
 		}
 	}
-	if ran < 1000 {
+	if ran < full.Size(333, 1000) {
 		t.Errorf("only %d calls could be compared", ran)
 	}
 }

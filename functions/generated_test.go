@@ -18,15 +18,11 @@ import (
 // value of another row. difftest -postgres compares more of them, with PostgreSQL.
 func TestGeneratedBodiesHoldOverColumns(t *testing.T) {
 	g := &generated{T: t}
-	seeds, held, inlined := 8, 30, 3
-	if full.Test() {
-		seeds, held, inlined = 24, 100, 15
-	}
-	for g.seed = range uint64(seeds) {
+	for g.seed = range uint64(full.Size(4, 24)) {
 		g.catalog()
 	}
 	t.Logf("%d functions hold, of them %d whose WITH clauses were written in place; %d are refused, %d fail over columns", g.held, g.inlined, g.refused, g.failed)
-	if g.held < held || g.inlined < inlined || g.failed > 3 {
+	if g.held < full.Size(15, 100) || g.inlined < full.Size(1, 15) || g.failed > 3 {
 		t.Error("the generator makes too few functions that can be compared")
 	}
 }

@@ -229,6 +229,7 @@ func TestIndexesThatCannotBeReached(t *testing.T) {
 // TestProcessesTakeTurns: a build waits for that of another process, and uses what it made.
 func TestProcessesTakeTurns(t *testing.T) {
 	needsPython(t)
+	full.Need(t, "pip takes seconds for each environment")
 	x := pypitest.New(t)
 	x.Add("tiny", "1.2", map[string]string{"tiny.py": ""})
 	s := newStore(t)
@@ -283,6 +284,7 @@ func TestBuildsEndWithTheirStore(t *testing.T) {
 
 func TestOldPackagesAreRemoved(t *testing.T) {
 	needsPython(t)
+	full.Need(t, "pip takes seconds for each environment")
 	x := pypitest.New(t)
 	x.Add("tiny", "1.2", map[string]string{"tiny.py": ""})
 	s := newStore(t)

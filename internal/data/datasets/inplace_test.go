@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -79,6 +80,9 @@ func TestChecksAgreeWithLoads(t *testing.T) {
 	for i, from := range sources {
 		for j, key := range keys {
 			for k, policy := range policies {
+				if !full.Test() && k > 0 && i != (j+k)%len(sources) { // each key with each policy, over one of the sources
+					continue
+				}
 				name := fmt.Sprintf("d_%d_%d_%d", i, j, k)
 				from := fmt.Sprintf(from, kinds[(i+j+k)%len(kinds)]) // each kind of rows with each key and source
 				fmt.Fprintf(&pod, "  - {name: %s, from: '%s', time_column: id, acceleration: {enabled: true, %s}, %s}\n", name, from,
