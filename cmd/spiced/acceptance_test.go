@@ -28,8 +28,9 @@ func sharedData(t *testing.T) string {
 
 // Every one of 20,000 published distances agrees with haversine_km.
 func TestFlightsAgree(t *testing.T) {
-	t.Setenv("SPICED_DATA", sharedData(t))
-	p := start(t, "../../examples/flights")
+	t.Parallel()
+	pod := strings.ReplaceAll(read(t, "../../examples/flights/spicepod.yaml"), "${env:SPICED_DATA}", sharedData(t))
+	p := start(t, folder(t, "spicepod.yaml", pod))
 	for statement, want := range map[string]string{
 		"SELECT flights, agreeing FROM distance_check": `[{"flights":20000,"agreeing":20000}]`,
 		`SELECT count(*) AS n FROM flights f JOIN airports o ON o.iata = f.origin JOIN airports d ON d.iata = f.destination

@@ -91,6 +91,7 @@ func (p *program) approvals(header ...string) (list []approvalOf) {
 
 // A call runs once for each approval, for the caller and the arguments that were approved.
 func TestApprovals(t *testing.T) {
+	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", approvalsPod))
 	bob, ann := keyOf("bob"), keyOf("ann")
 	id := p.needs("refund", `{"amount":7}`, bob...)
@@ -177,6 +178,7 @@ func TestApprovals(t *testing.T) {
 
 // Statements of a caller cannot call what requires approval, over any protocol and in any form.
 func TestApprovalsInStatements(t *testing.T) {
+	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", approvalsPod), sqlProtocols()...)
 	bob := keyOf("bob")
 	const refused = "requires approval, which a statement cannot ask for"
@@ -230,6 +232,7 @@ func TestApprovalsInStatements(t *testing.T) {
 
 // A statement that was prepared before its function required approval ends with that.
 func TestApprovalsOfPreparedStatements(t *testing.T) {
+	t.Parallel()
 	free := strings.Replace(approvalsPod, "risk: write, requires_approval: true", "risk: write, requires_approval: false", 1)
 	dir := folder(t, "spicepod.yaml", free)
 	p := start(t, dir, sqlProtocols()...)
@@ -256,6 +259,7 @@ func TestApprovalsOfPreparedStatements(t *testing.T) {
 
 // Of many equal calls at once, one uses the approval.
 func TestApprovalsAreUsedOnce(t *testing.T) {
+	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", approvalsPod))
 	for round := range 5 {
 		arguments := fmt.Sprintf(`{"amount":%d}`, round)
@@ -283,6 +287,7 @@ func TestApprovalsAreUsedOnce(t *testing.T) {
 
 // Approvals outlive a restart, and end with the function that they are for.
 func TestApprovalsOverARestart(t *testing.T) {
+	t.Parallel()
 	dir, state := folder(t, "spicepod.yaml", approvalsPod), t.TempDir()
 	bob, ann := keyOf("bob"), keyOf("ann")
 	p := start(t, dir, "--state-dir", state)
@@ -333,6 +338,7 @@ func TestApprovalsOverARestart(t *testing.T) {
 
 // Settings: expiry, limits; and without keys everyone decides, but no page of another site.
 func TestApprovalsWithoutKeys(t *testing.T) {
+	t.Parallel()
 	pod := strings.Replace(approvalsPod, "  auth:\n", "  tools: { approval_expiry: 300ms, max_approvals: 3, max_approvals_per_caller: 2 }\n  auth:\n", 1)
 	pod = strings.Replace(pod, "    api-key:\n      enabled: true", "    api-key:\n      enabled: false", 1)
 	p := start(t, folder(t, "spicepod.yaml", pod))
@@ -375,6 +381,7 @@ func TestApprovalsWithoutKeys(t *testing.T) {
 
 // MCP clients get the refusal as a result that a model can read; the risk is in the annotations.
 func TestApprovalsOverMCP(t *testing.T) {
+	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", approvalsPod))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -414,6 +421,7 @@ func TestApprovalsOverMCP(t *testing.T) {
 
 // The person at an MCP client that shows forms decides, if no keys are needed.
 func TestApprovalsByElicitation(t *testing.T) {
+	t.Parallel()
 	open := strings.Replace(approvalsPod, "    api-key:\n      enabled: true", "    api-key:\n      enabled: false", 1)
 	open = strings.Replace(open, "runtime:\n", "runtime:\n  tools: { approval_wait: 5m }\n", 1) // a client that asks does not wait
 	p, keys := start(t, folder(t, "spicepod.yaml", open)), start(t, folder(t, "spicepod.yaml", approvalsPod))
@@ -554,6 +562,7 @@ func TestApprovalsInChats(t *testing.T) {
 
 // A call that waits ends with its caller.
 func TestApprovalsOfCallersThatLeave(t *testing.T) {
+	t.Parallel()
 	pod := strings.Replace(approvalsPod, "runtime:\n", "runtime:\n  tools: { approval_wait: 10m }\n", 1)
 	p := start(t, folder(t, "spicepod.yaml", pod))
 	ctx, leave := context.WithCancel(t.Context())

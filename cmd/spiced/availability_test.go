@@ -75,6 +75,7 @@ func unseen(t *testing.T, what, request, text string) {
 
 // What is hidden from bob is in no cached result of ann's.
 func TestHiddenFunctionsAreInNoCachedResult(t *testing.T) {
+	t.Parallel()
 	const caching = "  caching: { sql_results: { enabled: true, item_ttl: 10m } }\n"
 	p := start(t, folder(t, "spicepod.yaml", strings.Replace(availablePod, "runtime:\n", "runtime:\n"+caching, 1)), sqlProtocols()...)
 	for _, sql := range []string{"SELECT proname FROM pgcatalog.pg_proc WHERE proname LIKE '%ify'", "SELECT name FROM spiced.functions WHERE name LIKE '%ify'"} {
@@ -91,6 +92,7 @@ func TestHiddenFunctionsAreInNoCachedResult(t *testing.T) {
 
 // What is hidden from bob does not show in any list, search, suggestion, table or error.
 func TestHiddenToolsShowNowhere(t *testing.T) {
+	t.Parallel()
 	p := startAvailable(t)
 	for _, path := range []string{
 		"/v1/tools", "/v1/tools?view=full", "/v1/tools?view=stats", "/v1/tools?format=xml", "/v1/tools?format=csv", "/v1/functions", "/v1/functions?format=csv",
@@ -122,6 +124,7 @@ func TestHiddenToolsShowNowhere(t *testing.T) {
 
 // A call of what is hidden is answered as one of what is not there, by every protocol.
 func TestHiddenToolsAreUnknownEverywhere(t *testing.T) {
+	t.Parallel()
 	p := startAvailable(t)
 	ask := func(name, key string) (answers []string) {
 		same := func(r reply) string {
@@ -169,6 +172,7 @@ func TestHiddenToolsAreUnknownEverywhere(t *testing.T) {
 
 // Headers are claims: they count where a principal may make them.
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	p := startAvailable(t)
 	vault := []string{"X-Spiced-Space", "vault"}
 	p.want(p.do("POST", "/v1/sql", "SELECT open_vaultage(1) AS n", append(keyOf("bob"), vault...)...), 403)
@@ -181,6 +185,7 @@ func TestClaims(t *testing.T) {
 
 // A result that ann's statement left in the cache is not bob's.
 func TestCachedResultsStayHidden(t *testing.T) {
+	t.Parallel()
 	p := startAvailable(t)
 	const sql = "SELECT refundify(7) AS n"
 	for range 3 {
@@ -191,6 +196,7 @@ func TestCachedResultsStayHidden(t *testing.T) {
 
 // A statement that was prepared while its function was visible ends with that.
 func TestPreparedStatementsEnd(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, "spicepod.yaml", availablePod)
 	p := start(t, dir, sqlProtocols()...)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
@@ -227,6 +233,7 @@ func TestPreparedStatementsEnd(t *testing.T) {
 
 // An MCP client lists, reads and calls what its key may see.
 func TestHiddenToolsOverMCP(t *testing.T) {
+	t.Parallel()
 	p := startAvailable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -283,6 +290,7 @@ func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
 // A model gets the tools that its caller may see, the same bytes for equal sets, and its
 // statements reach no others.
 func TestHiddenToolsInChats(t *testing.T) {
+	t.Parallel()
 	model := startModel(t)
 	pod := availablePod + fmt.Sprintf(`
 models:

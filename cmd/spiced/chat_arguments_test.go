@@ -26,6 +26,7 @@ var noObjects = map[string]any{
 // TestArgumentsThatAreNoObject has earlier calls with broken arguments: Anthropic's Messages
 // takes objects only, the other forms take any text.
 func TestArgumentsThatAreNoObject(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	for arguments, input := range noObjects {
@@ -62,6 +63,7 @@ func TestArgumentsThatAreNoObject(t *testing.T) {
 // TestArgumentsOfAnswersThatAreNoObject has a model of another form that writes broken
 // arguments for a tool of a client of Anthropic's.
 func TestArgumentsOfAnswersThatAreNoObject(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Call("c1", "f", `["MARK"]`))))
 	status, answer := c.asked(t, chat.FormAnthropic, requestOf(chat.FormAnthropic, "helper", `"tools":[{"name":"f","input_schema":{"type":"object"}}]`))

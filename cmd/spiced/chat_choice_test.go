@@ -12,6 +12,7 @@ import (
 // TestChoicesWithoutTools has choices that need tools where there are none: providers take
 // them only with tools, so they would be lost. Those that ask for nothing are left out.
 func TestChoicesWithoutTools(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	const nothing, unknown = "requires a call, but neither the request nor the model has tools", `names \"x\", which is not a tool of the model`
@@ -58,6 +59,7 @@ func TestChoicesWithoutTools(t *testing.T) {
 
 // TestChoicesOfTools has choices that tools make meaningful, whoever has them.
 func TestChoicesOfTools(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, registryPod)
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	for _, test := range []struct {
@@ -78,6 +80,7 @@ func TestChoicesOfTools(t *testing.T) {
 
 // TestBetasOfTheHeader has features of Anthropic in the header and in the body.
 func TestBetasOfTheHeader(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	for to, model := range modelOf {

@@ -48,6 +48,7 @@ func (c *chatting) sentTool(form chat.Form) (description, schema string, strict 
 // TestClientToolsAtStrictProviders sends schemas that providers refuse over each form to the
 // models of the other forms, which judge as the providers do (decision 0076 has the reports).
 func TestClientToolsAtStrictProviders(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled", more: subsetModels})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	forms := []chat.Form{chat.FormOpenAI, chat.FormResponses, chat.FormAnthropic}
@@ -80,6 +81,7 @@ func TestClientToolsAtStrictProviders(t *testing.T) {
 
 // TestClientToolsThatNeedNoChange arrive as the client wrote them, with strict.
 func TestClientToolsThatNeedNoChange(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	const schema = `{"type":"object","required":["b","a"],"properties":{"b":{"type":"string","description":"B."},"a":{"type":["integer","null"]}},"additionalProperties":false,"$schema":"https://json-schema.org/draft/2020-12/schema"}`
@@ -100,6 +102,7 @@ func TestClientToolsThatNeedNoChange(t *testing.T) {
 
 // TestClientToolsThatChange say what is lost: in the description, and of strict in the header.
 func TestClientToolsThatChange(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled", more: subsetModels})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	const schema = `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}`

@@ -36,6 +36,7 @@ func (c *chatting) askedFor(t *testing.T, form chat.Form, body string) (status i
 // TestEchoIsWhatWasHonoured has fields that Anthropic's Messages does not have or limits:
 // the answer does not repeat them as if they were sent.
 func TestEchoIsWhatWasHonoured(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	ask := `","input":"hi","temperature":1.5,"prompt_cache_key":"k","reasoning":{"effort":"low","summary":"auto"},"metadata":{"a":"b"}}`
@@ -62,6 +63,7 @@ func TestEchoIsWhatWasHonoured(t *testing.T) {
 // TestChainToAnotherForm continues a chat that has a tool of the Responses API with a model
 // of another form.
 func TestChainToAnotherForm(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	search := `"input":[{"role":"user","content":"hi"},{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}},{"role":"user","content":"and?"}]`

@@ -61,6 +61,7 @@ var reports = []report{
 
 // TestReports sends the shapes of public bug reports about other gateways.
 func TestReports(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	for _, r := range reports {
@@ -83,6 +84,7 @@ func TestReports(t *testing.T) {
 // TestLongIDs has ids that OpenAI's APIs refuse, which take 64 characters: of calls
 // (AnswerDotAI/fastllm#45) and of users (looplj/axonhub#1669).
 func TestLongIDs(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	longID := strings.Repeat("x", 86)

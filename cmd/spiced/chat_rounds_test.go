@@ -12,6 +12,7 @@ import (
 // TestModelsThatOnlyCall has models that call tools in every answer: the chat ends with an
 // error, in each form, and not with an empty text.
 func TestModelsThatOnlyCall(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, directPod)
 	everyProtocol(t, c, func(t *testing.T, ask asker, _ chat.Form, _ bool) {
 		before := len(c.model.Requests())
@@ -43,6 +44,7 @@ func TestModelsThatOnlyCall(t *testing.T) {
 // TestInventedNamesOfTools has models call tools by names that their provider takes for none, one
 // of them next to a good one: the chat goes on, and the model reads what it may have meant.
 func TestInventedNamesOfTools(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, directPod)
 	c.model.Judge(chattest.AsVendor)
 	everyProtocol(t, c, func(t *testing.T, ask asker, protocol chat.Form, _ bool) {

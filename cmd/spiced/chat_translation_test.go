@@ -42,6 +42,7 @@ var chatRoutes = map[chat.Form]string{
 // arrives translated, is reported as without effect, or is refused by name, as the table
 // says. The provider is strict: it has no field that the official SDKs lack.
 func TestTranslation(t *testing.T) {
+	t.Parallel()
 	c := startChat(t, chatPod{tools: "disabled"})
 	c.model.Script(chattest.Always(chattest.Say(chattest.Text("yes"))))
 	for form, samples := range translations {

@@ -76,6 +76,7 @@ func (p *program) never(r reply) reply {
 }
 
 func TestLoadingIsAState(t *testing.T) {
+	t.Parallel()
 	s := newSource(t)
 	dir := folder(t, "spicepod.yaml", s.pod("2"))
 	began := time.Now()
@@ -167,6 +168,7 @@ func loadingOverPostgres(t *testing.T, p *program) {
 }
 
 func TestFailedLoadIsAnError(t *testing.T) {
+	t.Parallel()
 	s := newSource(t)
 	p := launched(t, folder(t, "spicepod.yaml", s.pod("2")))
 	p.eventually("to call what is ready", func() bool { return p.do("POST", "/v1/sql", "SELECT times(21) AS n").status == 200 })
@@ -188,6 +190,7 @@ func TestFailedLoadIsAnError(t *testing.T) {
 }
 
 func TestLoadOfRemovedDatasetIsCancelled(t *testing.T) {
+	t.Parallel()
 	s := newSource(t)
 	dir := folder(t, "spicepod.yaml", s.pod("2"))
 	p := launched(t, dir)
@@ -206,6 +209,7 @@ func TestLoadOfRemovedDatasetIsCancelled(t *testing.T) {
 }
 
 func TestReadyOnRegistration(t *testing.T) {
+	t.Parallel()
 	s := newSource(t)
 	pod := strings.Replace(s.pod("2"), "acceleration: {}", "acceleration: {}, ready_state: on_registration", 1)
 	p := start(t, folder(t, "spicepod.yaml", pod)) // it is ready
@@ -214,6 +218,7 @@ func TestReadyOnRegistration(t *testing.T) {
 
 // An MCP client of standard input and output gets its answers while data is loaded.
 func TestMCPWhileLoading(t *testing.T) {
+	t.Parallel()
 	s := newSource(t)
 	dir := folder(t, "spicepod.yaml", s.pod("2"))
 	in, toServer, err := os.Pipe()
@@ -262,6 +267,7 @@ func TestMCPWhileLoading(t *testing.T) {
 // TestModelsWhileLoading: a model that calls a tool whose data is loaded learns that it
 // may try again, and the chat goes on.
 func TestModelsWhileLoading(t *testing.T) {
+	t.Parallel()
 	s, model := newSource(t), startModel(t)
 	models := strings.NewReplacer("MODEL_URL", model.URL, "TOOLS", "auto", "PATIENCE", "20s").Replace(read(t, "testdata/chat/models.yaml"))
 	p := launched(t, folder(t, "spicepod.yaml", s.pod("2")+models), "--flight", "127.0.0.1:0")
@@ -294,6 +300,7 @@ func TestModelsWhileLoading(t *testing.T) {
 // TestSlowMCPServer: a server that accepts connections and says nothing holds back
 // neither the start nor other tools.
 func TestSlowMCPServer(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ var sentConditions = []string{
 // TestConditionsOfAnotherRuntime: a refresh_sql gives the same rows as the same query at the
 // other runtime, whatever of it is sent there.
 func TestConditionsOfAnotherRuntime(t *testing.T) {
+	t.Parallel()
 	first := startProcess(t, folder(t, "spicepod.yaml", "version: v1\nkind: Spicepod\nname: first\ndatasets: [{name: seed, from: 'file:seed.csv'}]\nviews:\n"+
 		"- name: rows\n  sql: |\n    SELECT i AS id, (i % 11 - 5)::TINYINT AS tiny, (i % 5)::UTINYINT AS small, i * 1000000 AS big, ['a', 'b', 'ä''b', NULL][i "+
 		"% 4 + 1] AS kind,\n"+

@@ -11,6 +11,7 @@ import (
 
 // TestFilesOfANewerDuckDB reads a header of the storage version 99.
 func TestFilesOfANewerDuckDB(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, "spicepod.yaml", podHead+"datasets: [{ name: n, from: \"duckdb:t\", params: { open: new.duckdb } }]\n")
 	header := make([]byte, 3*4096)
 	copy(header[8:], "DUCK")

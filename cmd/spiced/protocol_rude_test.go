@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // rudePod has 4 places for statements and two clients, of whom one may take 2
@@ -40,7 +42,7 @@ func TestRudeClientsOfALimitedKey(t *testing.T) {
 	t.Parallel()
 	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "10m", 2)), sqlProtocols()...)
 	p.rude()
-	p.honest(20)
+	p.honest()
 	// An answer may arrive before its connection is back. A statement whose rows are not
 	// read may have ended because others waited for its worker.
 	p.eventually("to run no more than the 2 statements that the key may have", func() bool {
@@ -56,7 +58,7 @@ func TestRudeClientsEndWithTheirStatements(t *testing.T) {
 	p := start(t, folder(t, "spicepod.yaml", fmt.Sprintf(rudePod, "1s", 0)), sqlProtocols()...)
 	p.rude()
 	p.eventually("to end their statements", func() bool { return p.metric("spiced_engine_statements_running") == "0" })
-	p.honest(20)
+	p.honest()
 }
 
 // A key without a limit cannot keep others from their statements either: 40 endless
@@ -85,7 +87,7 @@ func TestFloodOfOneKey(t *testing.T) {
 	p.eventually("to have 4 endless statements that run and 36 that wait", func() bool {
 		return p.metric("spiced_engine_statements_running") == "4" && p.metric("spiced_engine_statements_waiting") == "36"
 	})
-	p.honest(20)
+	p.honest()
 	if got := p.metric("spiced_engine_statements_waiting"); got != "36" {
 		t.Errorf("%s wait: an answer came after statements of the flood", got)
 	}
@@ -95,8 +97,9 @@ func TestFloodOfOneKey(t *testing.T) {
 const endlessCount = "SELECT count(*) FROM range(1000000000000) a, range(1000) b"
 
 // honest runs statements that must not fail.
-func (p *program) honest(n int) {
+func (p *program) honest() {
 	p.t.Helper()
+	n := full.Size(5, 20) // at each protocol, next to statements that take all processors
 	for _, protocol := range p.protocolsFor("honest", honestKey) {
 		for range n {
 			ctx, cancel := context.WithTimeout(p.t.Context(), patience)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // TestStatementsThatDoNotEnd floods the runtime at default settings with statements that
@@ -37,7 +39,7 @@ func TestStatementsThatDoNotEnd(t *testing.T) {
 				}
 			}
 			p.eventually("to run statements of the flood", func() bool { return p.metric("spiced_engine_statements_waiting") != "0" })
-			others.await(p, 100)
+			others.await(p, full.Size(20, 100))
 			cancel()
 			flood.Wait()
 			p.eventually("to end the statements", func() bool {
@@ -85,7 +87,7 @@ func TestSlowReaders(t *testing.T) {
 					t.Errorf("%s: a third statement of the slow readers: %s", protocol, got)
 				}
 				took := time.Since(own).Round(time.Millisecond)
-				others.await(p, 30)
+				others.await(p, full.Size(10, 30))
 				cancel()
 				readers.Wait()
 				t.Logf("two slow readers over %s read %d times; a third statement of the same caller took %s", protocol, reading.Load(), took)

@@ -106,11 +106,7 @@ func TestSQLCachedPlansSeeWrites(t *testing.T) {
 		return p.do("POST", "/v1/sql", sql, "X-API-Key", key).body
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	changes := 10
-	if full.Test() {
-		changes = 60
-	}
-	for n := range changes {
+	for n := range full.Size(10, 60) {
 		change := planChange(r)
 		if n > 0 {
 			if out := ask(writerKey, change); !strings.Contains(out, "Count") {

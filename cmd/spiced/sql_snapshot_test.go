@@ -115,6 +115,7 @@ func median(n int, measure func() time.Duration) time.Duration {
 // TestReadersSeeWhatWasWritten: a statement that runs in a worker reads the rows that were
 // written before it, through each protocol, and also through views and functions.
 func TestReadersSeeWhatWasWritten(t *testing.T) {
+	t.Parallel()
 	dir := shop(t)
 	write(t, filepath.Join(dir, "spicepod.yaml"), shopPod+`views:
   - { name: named, sql: "SELECT id, name FROM orders WHERE name IS NOT NULL" }

@@ -31,6 +31,7 @@ const (
 // TestABodyThatEndsDuckDBIsNotServed: it is a fault of the function, with the form that
 // works; others serve, and after an edit the last good version does.
 func TestABodyThatEndsDuckDBIsNotServed(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, "t.csv", "b,s\ntrue,x\nfalse,y\n", "spicepod.yaml", strings.Replace(endsDuckDB, "BODY", fatalBody, 1))
 	for _, command := range []string{"validate", "lint"} {
 		status, out := spiced(t, command, dir)

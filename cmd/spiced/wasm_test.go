@@ -58,6 +58,7 @@ func bumpModule(n byte) string {
 }
 
 func TestModules(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, "spicepod.yaml", wasmPod, "bump.wasm", bumpModule(1))
 	for _, name := range []string{"arrow.wasm", "numbers.wasm"} {
 		data, err := os.ReadFile(filepath.Join("../../internal/bodies/wasm/testdata", name))
