@@ -14,7 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/tools"
 )
 
-// schema is what the arguments or results of a tool are, as far as signatures depend on it.
+// schema is what signatures depend on in the arguments or results of a tool.
 type schema struct {
 	Type                 types             `json:"type"`
 	Properties           map[string]schema `json:"properties"`

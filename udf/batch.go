@@ -18,11 +18,15 @@ import (
 
 // queue runs the calls of one function. While fewer statements than runners run, a call
 // starts at once, in its caller's goroutine if no other call is ready. Otherwise it waits,
-// and the next statement runs the waiting calls of one caller, as far as that pays.
+// and the next statement runs the waiting calls of one caller, if that pays.
 //
-// The callers share the runners fairly. A statement takes as long as its slowest call, but
-// each caller only waits as long as its own context allows. When all callers of a statement
-// have gone, the statement is interrupted.
+// A line has a runner while it has waiting calls: a call that enters it starts one, up to the
+// number of runners, and a runner leaves the line when it finds no call there, both under the
+// queue's lock. So no call waits for a runner that does not come. A runner holds a slot for one
+// statement and then waits for another, so that the callers share the slots fairly.
+//
+// A statement takes as long as its slowest call, but each caller only waits as long as its own
+// context allows. When all callers of a statement have gone, the statement is interrupted.
 type queue struct {
 	run   func(ctx context.Context, calls []*call) error
 	slots *fair.Queue // the runners
@@ -97,19 +101,24 @@ func (b *batch) only(c *call) bool { return b != nil && len(b.calls) == 1 && b.c
 // do returns when c has its result, when its context ends, which is an error, or when the
 // queue is full, which is one too.
 func (q *queue) do(ctx context.Context, c *call) error {
-	l, first, err := q.enter(c)
+	l, runner, err := q.enter(c)
 	if err != nil {
 		return err
 	}
-	if first {
-		if slot := q.slots.Try(l.who.Share(), l.who.Weight); slot == nil {
+	if runner {
+		slot := q.slots.Try(l.who.Share(), l.who.Weight)
+		if slot == nil {
 			go q.serve(l)
 		} else if shared, b := q.next(l); b.only(c) {
 			b.cancel()
 			defer q.handOver(l, slot)
 			return q.timed(ctx, b.calls)
 		} else {
-			go q.work(shared, l, b, slot)
+			go func() {
+				if q.work(shared, b, slot) {
+					q.serve(l)
+				}
+			}()
 		}
 	}
 	select {
@@ -122,7 +131,7 @@ func (q *queue) do(ctx context.Context, c *call) error {
 }
 
 // enter puts c in the line of its caller. It reports whether the line gets another runner.
-func (q *queue) enter(c *call) (l *line, first bool, err error) {
+func (q *queue) enter(c *call) (l *line, runner bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiting >= MaxWaiting {
@@ -171,25 +180,28 @@ func (q *queue) leave(l *line) {
 // serve runs the calls of a line until none waits. It gives its slot up after each
 // statement, to whomever it is due.
 func (q *queue) serve(l *line) {
-	slot, err := q.slots.Acquire(context.Background(), l.who.Share(), l.who.Weight)
-	if err != nil {
-		q.refuse(l)
-		return
+	for {
+		slot, err := q.slots.Acquire(context.Background(), l.who.Share(), l.who.Weight)
+		if err != nil {
+			q.refuse(l)
+			return
+		}
+		ctx, b := q.next(l)
+		if !q.work(ctx, b, slot) {
+			return
+		}
 	}
-	ctx, b := q.next(l)
-	q.work(ctx, l, b, slot)
 }
 
-// work runs a batch, nil for none, and then the others of the line.
-func (q *queue) work(ctx context.Context, l *line, b *batch, slot *fair.Slot) {
+// work runs a batch and gives its slot up. It reports whether there was one: nil ends the runner.
+func (q *queue) work(ctx context.Context, b *batch, slot *fair.Slot) bool {
+	defer slot.Release()
 	if b == nil {
-		slot.Release()
-		return
+		return false
 	}
 	q.resolve(ctx, b.calls)
 	b.cancel()
-	slot.Release()
-	q.serve(l)
+	return true
 }
 
 // refuse fails the calls of a line that gets no runner, unless it has another.

@@ -353,7 +353,9 @@ func TestAPanicFailsTheCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, b := q.next(l)
-	q.work(ctx, l, b, q.slots.Try("", 0))
+	if q.work(ctx, b, q.slots.Try("", 0)) {
+		q.serve(l)
+	}
 	var e *tools.Error
 	if !errors.As(c.err, &e) || e.Code != errcode.Internal || len(q.lines) != 0 {
 		t.Errorf("%v, %d lines", c.err, len(q.lines))

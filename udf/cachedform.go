@@ -35,7 +35,7 @@ type formChoice struct {
 
 const (
 	trialPeriod = time.Minute // data and indexes may have changed
-	trialRuns   = 20          // executions of a statement at most, of which the fastest counts
+	trialRuns   = 20          // executions of a statement at most; the fastest counts
 	trialTime   = 100 * time.Millisecond
 	// trialTotal is the time after which the statements run no more. Where one execution
 	// takes as long, planning is short compared to it, and one is enough.

@@ -357,7 +357,7 @@ type call struct {
 	args    []any // for [engine.Params]
 	bytes   int   // of the arguments as JSON
 	timeout time.Duration
-	who     caller.Caller // as far as it is about the share of the slots; a batch has one
+	who     caller.Caller // whose share of the slots it takes; a batch has one
 
 	value   json.RawMessage
 	version uint64 // see [callee.readVersion]

@@ -213,9 +213,13 @@ func cacheable(f *functions.Function, o ToolOptions) bool {
 // next publication that changes what the function reads: nothing that it calls or reads is
 // volatile, depends on the caller, or changes without a publication.
 func versioned(f *functions.Function, o ToolOptions) bool {
+	if o.Version == nil || f.Declared.Risk.Writes() {
+		return false
+	}
 	t := o.traits(f)
-	return o.Version != nil && !f.Declared.Risk.Writes() && f.Volatility != spicepod.Volatile && f.Deterministic() &&
-		!t.Volatile && !t.Written && !t.Caller && !t.Protected && !t.Live
+	volatile := f.Volatility == spicepod.Volatile || !f.Deterministic() || t.Volatile
+	changes := t.Written || t.Live
+	return !volatile && !changes && !t.Caller && !t.Protected
 }
 
 // shareable reports whether calls of a scalar function may share a statement. A function
@@ -252,7 +256,7 @@ func anyCallee(f *functions.Function, set *functions.Set, is func(*functions.Fun
 	return visit(f)
 }
 
-// queryWords are words of which every subquery has one.
+// queryWords are words; every subquery has one of them.
 var queryWords = []string{
 	"select", "from", "values", "table", "with", "pivot", "unpivot", "describe", "show",
 	"summarize",
