@@ -31,7 +31,7 @@ type body struct {
 	edits    []edit
 	parsed   *parsed
 	subquery bool // it has one itself
-	// inPlace are the edits that put the arguments into the direct form, besides edits; nil
+	// inPlace are the edits that put the arguments into the direct form, in addition to edits; nil
 	// if there is no such form.
 	inPlace []edit
 	args    []edit  // the columns that name arguments; text is their name. nil: not all are known

@@ -23,7 +23,7 @@ func exactValue(given any, t *Type) (mapping.Value, error) {
 	}
 	if n, ok := given.(json.Number); ok && strings.ContainsAny(n.String(), ".eE") &&
 		value.Numeric(n).Digits() > exactDigits {
-		given = value.Numeric(n) // whoever writes so many does not mean a DOUBLE
+		given = value.Numeric(n) // so many are not meant to be a DOUBLE
 	}
 	v, err := toValue(given, t, 0)
 	switch given.(type) {
@@ -42,26 +42,7 @@ func exactValue(given any, t *Type) (mapping.Value, error) {
 func checkExact(given any, t *Type) error {
 	switch v := given.(type) {
 	case json.Number:
-		bits, whole := 64, !strings.ContainsAny(v.String(), ".eE")
-		switch {
-		case t != nil && t.ID == Float:
-			bits = 32
-		case t != nil && (t.ID == Decimal || t.ID == UHugeInt):
-			return nil
-		case whole && (t == nil || t.ID != Double):
-			if plainInteger(v.String()) {
-				return nil
-			}
-			if n, ok := new(big.Int).SetString(v.String(), 10); ok {
-				if _, fits := value.NewInt128(n); fits {
-					return nil
-				}
-			}
-		}
-		if _, err := value.Float(v.String(), bits); err != nil && len(v) <= value.MaxNumber &&
-			!errors.Is(err, strconv.ErrRange) && !errors.Is(err, strconv.ErrSyntax) {
-			return fmt.Errorf("%w; send that, or send the number as text", err)
-		}
+		return checkExactNumber(v.String(), t)
 	case value.Numeric: // of PostgreSQL; a DOUBLE is rounded there
 		if t == nil {
 			return checkExact(json.Number(v), nil)
@@ -83,4 +64,39 @@ func checkExact(given any, t *Type) error {
 		}
 	}
 	return nil
+}
+
+// checkExactNumber is checkExact for a number of JSON. What is no number, or is out of the range of
+// its type, is left to [toValue].
+func checkExactNumber(text string, t *Type) error {
+	bits := 64
+	switch whole := !strings.ContainsAny(text, ".eE"); {
+	case t != nil && t.ID == Float:
+		bits = 32
+	case t != nil && (t.ID == Decimal || t.ID == UHugeInt):
+		return nil
+	case whole && (t == nil || t.ID != Double) && fitsHugeInt(text):
+		return nil
+	}
+	_, err := value.Float(text, bits)
+	if err == nil || errors.Is(err, strconv.ErrRange) || errors.Is(err, strconv.ErrSyntax) {
+		return nil
+	}
+	if len(text) > value.MaxNumber {
+		return nil
+	}
+	return fmt.Errorf("%w; send that, or send the number as text", err)
+}
+
+// fitsHugeInt reports whether a text is an integer that HUGEINT holds.
+func fitsHugeInt(text string) bool {
+	if plainInteger(text) {
+		return true
+	}
+	n, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return false
+	}
+	_, fits := value.NewInt128(n)
+	return fits
 }

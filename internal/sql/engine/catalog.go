@@ -34,8 +34,8 @@ type Function struct {
 	Constant string
 	// Alone is the qualified name of a table function with the same parameters for a
 	// statement that is only a call of a scalar function, with constant arguments. It
-	// returns the rows, in [AloneColumn], of which there must not be more than one; no row
-	// is NULL. "" if there is none.
+	// returns the rows, in [AloneColumn]: more than one is an error, and none is NULL. "" if
+	// there is none.
 	Alone string
 }
 

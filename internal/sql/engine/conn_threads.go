@@ -35,7 +35,7 @@ type helpers struct {
 	ending  bool // the running helpers will return
 
 	// One timer is for all watched statements. It runs on for a period after the last of
-	// them: to start a timer for each, most of which end soon, wakes a thread.
+	// them: most end soon, and to start a timer for each wakes a thread.
 	watched map[*work]struct{}
 	timer   *time.Timer // nil: it does not run
 	used    bool        // a statement was watched in this period

@@ -220,36 +220,42 @@ func (db *DB) verify(c *conn, text string, names Names, wrote written, h *held) 
 			return other
 		}
 	}
-	var found, direct, keys []string
+	var found written
 	for _, call := range st.Calls {
-		if macro, ok := keyMacro(call); ok {
-			keys = append(keys, macro)
-			continue
-		}
-		if f := directForm(call, names); f != nil {
-			direct = append(direct, f.Name)
-			continue
-		}
-		if db.checkCall(text, call, names) != nil {
+		if !db.verifyCall(text, call, names, &found) {
 			return other
 		}
-		f := declared(call, names)
-		if f == nil {
-			if readsTable(call) {
-				found = append(found, call.Args[0].Text)
-			}
-			continue
-		}
-		for i, a := range asFunction(call).Args {
-			if f.Args[position(a, i, f)].Table {
-				found = append(found, a.Text)
-			}
-		}
 	}
-	if !sameNames(found, wrote.tables) || !sameNames(direct, wrote.direct) || !sameNames(keys, wrote.keys) {
+	if !sameNames(found.tables, wrote.tables) || !sameNames(found.direct, wrote.direct) ||
+		!sameNames(found.keys, wrote.keys) {
 		return other
 	}
 	return nil
+}
+
+// verifyCall adds to found what a call of the edited text names. It reports whether the call may run.
+func (db *DB) verifyCall(text string, call sqltree.Call, names Names, found *written) bool {
+	if macro, ok := keyMacro(call); ok {
+		found.keys = append(found.keys, macro)
+		return true
+	}
+	if f := directForm(call, names); f != nil {
+		found.direct = append(found.direct, f.Name)
+		return true
+	}
+	if db.checkCall(text, call, names) != nil {
+		return false
+	}
+	if f := declared(call, names); f != nil {
+		for i, a := range asFunction(call).Args {
+			if f.Args[position(a, i, f)].Table {
+				found.tables = append(found.tables, a.Text)
+			}
+		}
+	} else if readsTable(call) {
+		found.tables = append(found.tables, call.Args[0].Text)
+	}
+	return true
 }
 
 // callSites returns the calls of declared functions; relocate maps an offset of

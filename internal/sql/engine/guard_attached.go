@@ -16,7 +16,7 @@ func hidden(catalog, schema string) bool {
 	return strings.HasPrefix(catalog, Hidden) || strings.HasPrefix(schema, Hidden)
 }
 
-// checkHidden refuses what an attached file has besides tables.
+// checkHidden refuses what an attached file has in addition to tables.
 func checkHidden(text string, st *sqltree.Statement) error {
 	for _, c := range st.Calls {
 		switch {

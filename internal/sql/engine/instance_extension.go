@@ -23,7 +23,7 @@ type Extension struct {
 	// Environment has variables, as NAME=value, for code in C of this process: Go and the
 	// programs that it starts do not see them.
 	Environment []string
-	// Label is a setting of connections, of which each that runs statements of callers has
+	// Label is a setting of connections. Each connection that runs statements of callers has
 	// another text in it, with which [Options.Interrupted] is called when it is
 	// interrupted: where DuckDB waits for an answer it notices no interrupt. "": none.
 	Label string
@@ -78,7 +78,7 @@ var (
 	serverMessage = regexp.MustCompile(`(?:FATAL|PANIC|ERROR):  ([^\n]*)`)
 )
 
-// objectErrors match an error of an object store, of which DuckDB knows a proxy: its URL
+// objectErrors match an error of an object store. DuckDB knows the proxy for it, whose URL
 // has the scheme, the bucket and the key of the object.
 var objectErrors = []*regexp.Regexp{
 	regexp.MustCompile(`HTTP (?P<status>[0-9]+)[^\n]* 'http://127\.0\.0\.1:[0-9]+/(?P<scheme>[a-z0-9]+)/(?P<key>[^'?]*)[^']*'[^\n]*`),
@@ -127,7 +127,7 @@ func withoutServer(message string) string {
 			continue
 		}
 		key := m[e.SubexpIndex("key")]
-		if strings.Contains(key, "%3A//") { // a URL, of which the proxy serves none
+		if strings.Contains(key, "%3A//") { // a URL, which the proxy does not serve
 			return "the table names a file outside of its folder"
 		}
 		return fmt.Sprintf("the object store answered HTTP %s for %s://%s", m[e.SubexpIndex("status")],

@@ -230,7 +230,7 @@ func plainInteger(s string) bool {
 	return err == nil
 }
 
-// kinds describes the values of parameters as far as a verdict may depend on them.
+// kinds describes what a verdict may depend on in the values of parameters.
 func (p *Params) kinds(names []string) string {
 	kinds := make([]string, len(names))
 	for i, name := range names {

@@ -90,8 +90,8 @@ func (p *producer) writeOutside() error {
 	return nil
 }
 
-// rowChange returns the change with its values, of which those of an UPDATE or DELETE are
-// evaluated when tx has locked the rows.
+// rowChange returns the change with its values. Those of an UPDATE or DELETE are evaluated when
+// tx has locked the rows.
 func (p *producer) rowChange(tx WriteTx) (*RowChange, error) {
 	o := p.verdict.outside
 	change := o.change

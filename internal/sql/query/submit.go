@@ -261,7 +261,7 @@ func (j *Jobs) run(ctx context.Context, s *submitted) {
 }
 
 // execute writes the rows of a query into a result. A write has succeeded once
-// it has committed, whoever cancels it then and whether or not there is room for
+// it has committed, even if it is cancelled then or there is no room for
 // its result.
 func (j *Jobs) execute(ctx context.Context, s *submitted) (result *results.Result, err error) {
 	defer caught(&err)
