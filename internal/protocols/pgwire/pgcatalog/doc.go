@@ -97,7 +97,7 @@ func statements[T interface{ sql() string }](objects []T) []string {
 // statements may read.
 func baseViews() []view { return []view{typeView, settingsView()} }
 
-func catalogViews() []view { return slices.Concat(systemViews, keyViews, emptyViews(), standardViews) }
+func catalogViews() []view { return slices.Concat(systemViews, emptyViews(), standardViews) }
 
 // Relations are the views that statements may read.
 func Relations() []engine.Relation {

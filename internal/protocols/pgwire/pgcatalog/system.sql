@@ -1,5 +1,5 @@
--- The catalogs of pg_catalog that have rows, in addition to pg_type, pg_settings and those of
--- keys.go. tableoid and xmin, hidden columns in PostgreSQL, come last.
+-- The catalogs of pg_catalog that have rows, in addition to pg_type and pg_settings. tableoid
+-- and xmin, hidden columns in PostgreSQL, come last.
 
 CREATE VIEW pg_namespace AS
 SELECT oid, name AS nspname, 10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl, 2615::BIGINT AS tableoid, 0::BIGINT AS xmin
@@ -128,3 +128,44 @@ FROM spice.pgcatalog.declared_relations WHERE kind = 'v';
 
 CREATE VIEW pg_timezone_names AS
 SELECT name, abbrev, utc_offset, is_dst FROM pg_timezone_names();
+
+-- The catalogs of primary keys and unique constraints, each of which has an index with its OID.
+
+CREATE VIEW pg_constraint AS
+SELECT k.oid, k.name AS conname, n.oid AS connamespace, CASE WHEN k.is_primary THEN 'p' ELSE 'u' END AS contype, false AS condeferrable, false AS
+    condeferred, true AS convalidated, k.relation_oid AS conrelid, 0::BIGINT AS contypid, k.oid AS conindid, 0::BIGINT AS conparentid, 0::BIGINT
+    AS confrelid, ' ' AS confupdtype, ' ' AS confdeltype, ' ' AS confmatchtype, true AS conislocal, 0 AS coninhcount, true AS connoinherit, k.keys
+    AS conkey, NULL::SMALLINT[] AS confkey, NULL::BIGINT[] AS conpfeqop, NULL::BIGINT[] AS conppeqop, NULL::BIGINT[] AS conffeqop,
+    NULL::SMALLINT[] AS confdelsetcols, NULL::BIGINT[] AS conexclop, NULL::VARCHAR AS conbin, NULL::VARCHAR AS consrc, 2606::BIGINT AS tableoid,
+    0::BIGINT AS xmin
+FROM spice.pgcatalog.declared_keys AS k JOIN spice.pgcatalog.declared_schemas AS n ON n.name = k.schema_name;
+
+CREATE VIEW pg_index AS
+SELECT k.oid AS indexrelid, k.relation_oid AS indrelid, len(k.keys)::SMALLINT AS indnatts, len(k.keys)::SMALLINT AS indnkeyatts, true AS indisunique,
+    false AS indnullsnotdistinct, k.is_primary AS indisprimary, false AS indisexclusion, true AS indimmediate, false AS indisclustered, true AS
+    indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident, k.keys AS indkey, list_transform(k.keys,
+    lambda p: 0::BIGINT) AS indcollation, list_transform(k.keys, lambda p: 0::BIGINT) AS indclass, list_transform(k.keys, lambda p: 0::SMALLINT)
+    AS indoption, NULL::VARCHAR AS indexprs, NULL::VARCHAR AS indpred, 0::BIGINT AS xmin
+FROM spice.pgcatalog.declared_keys AS k;
+
+CREATE VIEW pg_indexes AS
+SELECT k.schema_name AS schemaname, k.relation AS tablename, k.name AS indexname, NULL::VARCHAR AS tablespace,
+    spice.pgcatalog.compat_pg_get_indexdef(k.oid) AS indexdef
+FROM spice.pgcatalog.declared_keys AS k;
+
+CREATE VIEW table_constraints AS
+SELECT 'spice' AS constraint_catalog, k.schema_name AS constraint_schema, k.name AS constraint_name, 'spice' AS table_catalog, k.schema_name AS
+    table_schema, k.relation AS table_name, k.kind AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced, 'YES'
+    AS nulls_distinct
+FROM spice.pgcatalog.declared_keys AS k;
+
+CREATE VIEW key_column_usage AS
+SELECT 'spice' AS constraint_catalog, k.schema_name AS constraint_schema, k.name AS constraint_name, 'spice' AS table_catalog, k.schema_name AS
+    table_schema, k.relation AS table_name, k.member AS column_name, k.ordinal::INTEGER AS ordinal_position, NULL::INTEGER AS
+    position_in_unique_constraint
+FROM (SELECT *, unnest(members) AS member, generate_subscripts(members, 1) AS ordinal FROM spice.pgcatalog.declared_keys) AS k;
+
+CREATE VIEW constraint_column_usage AS
+SELECT 'spice' AS table_catalog, k.schema_name AS table_schema, k.relation AS table_name, k.member AS column_name, 'spice' AS constraint_catalog,
+    k.schema_name AS constraint_schema, k.name AS constraint_name
+FROM (SELECT *, unnest(members) AS member, generate_subscripts(members, 1) AS ordinal FROM spice.pgcatalog.declared_keys) AS k;

@@ -32,7 +32,8 @@ var (
 func viewsOf(file string) []view {
 	var views []view
 	for _, statement := range strings.Split(file, "\nCREATE VIEW ")[1:] {
-		name, query, _ := strings.Cut(strings.TrimRight(statement, ";\n"), " AS\n")
+		name, rest, _ := strings.Cut(statement, " AS\n")
+		query, _, _ := strings.Cut(rest, ";\n")
 		views = append(views, view{name, query})
 	}
 	return views
