@@ -35,8 +35,8 @@ var layers = [][]string{
 	{"internal/bodies", "internal/data", "internal/peers", "tools/builtin"},
 	{"registry"},
 	{"internal/llm"},
-	{"sqlapi", "internal/protocols"},
 	{"internal/runtime", "examples"},
+	{"sqlapi", "internal/protocols"},
 	{"cmd/spiced", "internal/test"},
 }
 

@@ -23,6 +23,7 @@ type options struct {
 	runtime.Options
 	queries bool // the query service, with workers for isolated statements
 	mcp     bool // the MCP server, with workers
+	pg      bool // PostgreSQL's protocol, even if the Spicepod does not serve it
 }
 
 // app is a Spicepod's runtime and what listeners serve of it. Every command
@@ -53,6 +54,12 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	}
 	if o.Sandbox, err = sandboxWorker(); err != nil {
 		return nil, err
+	}
+	o.Clients = func(r spicepod.Runtime) *engine.ClientCatalog {
+		if !o.pg && (r.Postgres == nil || !r.Postgres.Enabled) {
+			return nil
+		}
+		return pgcatalog.Catalog()
 	}
 	a.opts = o
 	if a.Runtime, err = runtime.New(ctx, o.Options); err != nil {
@@ -154,7 +161,7 @@ func (a *app) embeddings() *embeddings.Set {
 // catalog writes statements on PostgreSQL's catalog for the other protocols, where the runtime
 // has that catalog; else nil.
 func (a *app) catalog() func(sql string, who caller.Caller) (string, bool) {
-	if !a.HasPostgresCatalog() {
+	if a.Clients() == nil {
 		return nil
 	}
 	return func(sql string, who caller.Caller) (string, bool) {

@@ -103,8 +103,8 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	limitHeap()
 	s := &server{flags: f, err: std.err, metrics: telemetry.New(version)}
 	defer s.close()
-	if s.app, err = assemble(ctx, options{queries: true, mcp: true, Options: runtime.Options{
-		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch, Postgres: f.postgres != "",
+	if s.app, err = assemble(ctx, options{queries: true, mcp: true, pg: f.postgres != "", Options: runtime.Options{
+		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch,
 		Log:     log,
 		Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err, log),
 	}}); err != nil {

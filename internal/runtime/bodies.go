@@ -9,6 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/bodies/environment"
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -18,7 +19,8 @@ type outside struct {
 	servers      []*mcpclient.Server
 	environments *environment.Set
 	bodies       acquired
-	snapshots    *snapshotTables // what workers read from this process
+	snapshots    *snapshotTables       // what workers read from this process
+	clients      *engine.ClientCatalog // nil: no protocol has one
 	// builtins are the built-in tools, with those that entries of tools make of them.
 	builtins []tools.Tool
 }

@@ -225,7 +225,9 @@ func (b *build) generation() *Generation {
 		Number: b.old.Number + 1, Pod: b.pod, Functions: b.set,
 		Datasets: b.datasets, Views: b.views, Published: time.Now(),
 		Embeddings: b.embeddings,
-		outside:    outside{servers: b.servers, environments: b.environments, snapshots: &b.s.db.snapshots},
-		order:      slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
+		outside: outside{
+			servers: b.servers, environments: b.environments, snapshots: &b.s.db.snapshots, clients: b.s.db.clients,
+		},
+		order: slices.Clone(b.order), access: b.access, waiting: b.waiting, listing: b.waiting.listing(),
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
-	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
@@ -26,10 +25,10 @@ import (
 type database struct {
 	*engine.DB
 	log       *slog.Logger
-	roots     []string       // folders of data files; fixed when the engine is locked
-	pgcatalog bool           // it has PostgreSQL's catalog
-	workers   *isolate.Pool  // nil: no statement is isolated
-	snapshots snapshotTables // what workers read from this process
+	roots     []string              // folders of data files; fixed when the engine is locked
+	clients   *engine.ClientCatalog // nil: no protocol has one
+	workers   *isolate.Pool         // nil: no statement is isolated
+	snapshots snapshotTables        // what workers read from this process
 	proxies   *datasets.Proxies
 	made      chan struct{} // closed when setup has ended
 	setupErr  error         // of setup; read after made is closed
@@ -43,7 +42,9 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 	batch engine.BatchHandler, lost func(),
 ) (_ *database, err error) {
 	db := &database{log: log, roots: pod.DataRoots(), proxies: datasets.NewProxies(Connectors, log)}
-	db.pgcatalog = opts.Postgres || pod.Runtime.Postgres != nil && pod.Runtime.Postgres.Enabled
+	if opts.Clients != nil {
+		db.clients = opts.Clients(pod.Runtime)
+	}
 	defer func() {
 		if err != nil {
 			db.close()
@@ -61,7 +62,8 @@ func openDatabase(ctx context.Context, pod *spicepod.Pod, state string, opts Opt
 		return nil, err
 	}
 	if pod.Runtime.Query.Isolation == spicepod.IsolationProcess && len(opts.Worker) > 0 {
-		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, o.Extensions, log); err != nil {
+		setup := workerSetup(db.clients)
+		if db.workers, err = newWorkers(pod, roots, state, opts.Worker, setup, o.Extensions, log); err != nil {
 			return nil, err
 		}
 		o.Isolator = db.workers
@@ -115,8 +117,8 @@ func (db *database) useExtensions(ctx context.Context, pod *spicepod.Pod, o *eng
 }
 
 // newWorkers makes the pool of workers, which read only the roots.
-func newWorkers(pod *spicepod.Pod, roots []string, state string, command []string, extensions []engine.Extension,
-	log *slog.Logger,
+func newWorkers(pod *spicepod.Pod, roots []string, state string, command, setup []string,
+	extensions []engine.Extension, log *slog.Logger,
 ) (*isolate.Pool, error) {
 	spill := filepath.Join(state, "workers")
 	if err := os.MkdirAll(spill, 0o700); err != nil {
@@ -126,7 +128,7 @@ func newWorkers(pod *spicepod.Pod, roots []string, state string, command []strin
 	workers, err := isolate.New(isolate.Options{
 		Command: command, Workers: q.Workers, Queue: q.MaxQueuedQueries, Memory: int64(q.WorkerMemory),
 		MaxSpill: int64(q.MaxSpill), Roots: roots, TempDir: spill, Log: log,
-		Setup: workerSetup(), Extensions: extensions,
+		Setup: setup, Extensions: extensions,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("runtime.query.isolation: %w", err)
@@ -189,12 +191,12 @@ func (db *database) setup(tx *engine.Tx) error {
 	if err := udf.Setup(tx, db.Builtins()); err != nil {
 		return err
 	}
-	if err := registry.Setup(tx); err != nil || !db.pgcatalog {
+	if err := registry.Setup(tx); err != nil || db.clients == nil {
 		return err
 	}
-	for _, sql := range pgcatalog.Setup() { // last: it lists the tables above
+	for _, sql := range db.clients.Setup { // last: it lists the tables above
 		if err := tx.Exec(sql); err != nil {
-			return fmt.Errorf("the catalog of PostgreSQL: %w", err)
+			return fmt.Errorf("the catalog %s: %w", db.clients.Schema, err)
 		}
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
-	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
@@ -20,8 +19,10 @@ import (
 
 // workerSetup returns the statements that every worker runs at its start. What
 // statements name is created when one first names it: see dependencies.
-func workerSetup() []string {
-	list := []string{pgcatalog.CreateSchema}
+func workerSetup(clients *engine.ClientCatalog) (list []string) {
+	if clients != nil {
+		list = clients.Setup[:1:1]
+	}
 	for _, m := range prelude.Macros {
 		list = append(list, m.SQL())
 	}
@@ -78,10 +79,10 @@ func (s *resolver) relation(r engine.Relation) *engine.Dependency {
 	}
 	i := slices.IndexFunc(s.g.Views, func(v *views.View) bool { return v.Relation == r })
 	switch {
-	case i < 0 && r.Schema == engine.System, r == pgcatalog.OwnColumns:
+	case i < 0 && r.Schema == engine.System, s.g.clients != nil && r == s.g.clients.Own:
 		return s.own(name, r)
-	case i < 0 && r.Schema == pgcatalog.Schema:
-		return s.postgres(name, r.Name)
+	case i < 0 && s.g.clients != nil && r.Schema == s.g.clients.Schema:
+		return s.client(name, r.Name)
 	case i < 0:
 		return s.missing(name)
 	}
@@ -154,10 +155,10 @@ func (s *resolver) setup(r *resource.Resource) *engine.Dependency {
 	return d
 }
 
-// postgres adds an object of PostgreSQL's catalog. It is the same for the life of the
+// client adds an object of the catalog of a protocol. It is the same for the life of the
 // runtime.
-func (s *resolver) postgres(name, object string) *engine.Dependency {
-	o := pgcatalog.Find(object)
+func (s *resolver) client(name, object string) *engine.Dependency {
+	o := s.g.clients.Object(object)
 	if o == nil {
 		return s.missing(name)
 	}
@@ -187,7 +188,7 @@ func (s *resolver) function(called string) *engine.Dependency {
 		return s.add(name, nil, nil) // workerSetup has it
 	}
 	if schema, macro, ok := strings.Cut(called, "."); ok {
-		if schema == pgcatalog.Schema && pgcatalog.Find(macro) != nil {
+		if c := s.g.clients; c != nil && schema == c.Schema && c.Object(macro) != nil {
 			return s.relation(engine.Relation{Schema: schema, Name: macro})
 		}
 		return s.add(name, nil, nil) // there is none, as DuckDB will say

@@ -9,7 +9,6 @@ import (
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
-	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -84,8 +83,8 @@ func (a *attempt) publish(ctx context.Context) error {
 // available returns the relations that statements may read.
 func (b *build) available() []engine.Relation {
 	list := SystemRelations()
-	if b.s.db.pgcatalog {
-		list = append(list, pgcatalog.Relations()...)
+	if c := b.s.db.clients; c != nil {
+		list = append(list, c.Relations...)
 	}
 	for _, d := range b.datasets {
 		list = append(list, d.Relation)

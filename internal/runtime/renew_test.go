@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
 )
 
 // invalidates makes DuckDB refuse all further statements: see internal/sql/engine/unsafe.txt.
@@ -51,7 +53,10 @@ func TestEverythingIsServedAfterDuckDBWasLost(t *testing.T) {
 		"t.csv": "a\n1\n2\n", "w.db": "raw:" + database,
 		"spicepod.yaml": lostPod + fn("twice", "x", "x * 2") + fn("total", "", "(SELECT sum(b)::BIGINT FROM v)"),
 	},
-		func(o *Options) { o.Postgres, o.StateDir = true, t.TempDir() })
+		func(o *Options) {
+			o.Clients = func(spicepod.Runtime) *engine.ClientCatalog { return pgcatalog.Catalog() }
+			o.StateDir = t.TempDir()
+		})
 	write := func(sql string) {
 		t.Helper()
 		rows, err := r.DB().Query(t.Context(), engine.Request{SQL: sql, Write: true})

@@ -29,6 +29,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/models"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/udf"
@@ -43,7 +44,6 @@ type Options struct {
 	Watch    bool               // reload when a file changes
 	Offline  bool               // check MCP servers without connecting to them or starting them
 	InPlace  bool               // read accelerated datasets at their sources, without copies
-	Postgres bool               // create PostgreSQL's catalog even if the Spicepod does not serve PostgreSQL
 	Worker   []string           // command of a process that runs isolated statements; nil: none are isolated
 	Sandbox  []string           // command of a process that becomes a worker of a sandbox
 	Version  string             // of the runtime, for MCP servers
@@ -54,7 +54,10 @@ type Options struct {
 	Patience time.Duration
 	// Audit opens the audit log that the Spicepod asks for; nil: nothing is
 	// audited.
-	Audit     func(spicepod.Audit, bool) (*audit.Log, error)
+	Audit func(spicepod.Audit, bool) (*audit.Log, error)
+	// Clients returns the catalog for the clients of a protocol that a Spicepod serves; nil, or
+	// nil of it: there is none.
+	Clients   func(spicepod.Runtime) *engine.ClientCatalog
 	Progress  func(load.Progress)
 	Published func()           // called after each load that is accepted; must return at once
 	Now       func() time.Time // of the history of tools; nil: time.Now

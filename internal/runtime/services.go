@@ -297,9 +297,8 @@ func (s *services) Settings() spicepod.Runtime {
 // DB returns the engine.
 func (s *services) DB() *engine.DB { return s.db.DB }
 
-// HasPostgresCatalog reports whether statements can read PostgreSQL's catalog (package
-// pgcatalog): it is made where PostgreSQL is served.
-func (s *services) HasPostgresCatalog() bool { return s.db.pgcatalog }
+// Clients returns the catalog for the clients of a protocol, or nil.
+func (s *services) Clients() *engine.ClientCatalog { return s.db.clients }
 
 // Data returns the manager of datasets.
 func (s *services) Data() *datasets.Manager { return s.data }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/functions"
-	"github.com/spiced-sql/spiced/internal/protocols/pgwire/pgcatalog"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
@@ -51,8 +50,10 @@ func (b *build) readTraits() *traits {
 			t.relations[r] = engine.Traits{Volatile: true, Caller: true}
 		}
 	}
-	for _, r := range pgcatalog.Relations() { // they show what tables of schema spiced show
-		t.relations[r] = engine.Traits{Volatile: true, Caller: b.keys.Enabled()}
+	if c := b.s.db.clients; c != nil {
+		for _, r := range c.Relations { // they show what tables of schema spiced show
+			t.relations[r] = engine.Traits{Volatile: true, Caller: b.keys.Enabled()}
+		}
 	}
 	for _, c := range b.order {
 		t.reads[c] = b.reads(t, c)

@@ -70,7 +70,7 @@ func (t trial) withClauses() map[component]bool {
 func (t trial) try(ctx context.Context, c component) string {
 	g := &Generation{
 		Functions: t.set, Datasets: t.datasets, Views: t.views,
-		outside: outside{snapshots: &t.s.db.snapshots},
+		outside: outside{snapshots: &t.s.db.snapshots, clients: t.s.db.clients},
 	}
 	s := &resolver{g: g, found: map[string]*engine.Dependency{}, plans: true}
 	names, relations := c.uses()

@@ -7,32 +7,29 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Object is a table, view or macro of the catalog, for a process that makes only what its
-// statements need.
-type Object struct {
-	Create []string          // SQL statements, after those of Uses
-	Uses   []engine.Relation // objects, by their folded names in [Schema], and tables of [engine.System]
+// Catalog returns the catalog as a part of a runtime.
+func Catalog() *engine.ClientCatalog {
+	return &engine.ClientCatalog{
+		Schema: Schema, Setup: Setup(), Relations: Relations(), Own: engine.Relation{Schema: Schema, Name: "own_columns"},
+		Object: Find,
+	}
 }
 
 // CreateSchema makes the schema of the objects.
 const CreateSchema = "CREATE SCHEMA " + engine.CatalogName + "." + Schema
 
-// OwnColumns is the object that only the process with the tables of schema spiced can
-// make; another one needs its rows.
-var OwnColumns = engine.Relation{Schema: Schema, Name: "own_columns"}
-
 // Find returns the object of a folded name, which is that of a table, a view or a macro
 // in statements after [Rewrite], or nil.
-func Find(name string) *Object { return objects()[name] }
+func Find(name string) *engine.ClientObject { return objects()[name] }
 
 // objects are those that Setup makes. The overloads of a macro are one object.
-var objects = sync.OnceValue(func() map[string]*Object {
-	all := map[string]*Object{}
+var objects = sync.OnceValue(func() map[string]*engine.ClientObject {
+	all := map[string]*engine.ClientObject{}
 	for _, sql := range Setup()[1:] {
 		names := qualified(sql)
 		o := all[names[0].Name]
 		if o == nil {
-			o = &Object{}
+			o = &engine.ClientObject{}
 			all[names[0].Name] = o
 		}
 		o.Create = append(o.Create, sql)
