@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/peers/mcpclient"
+	"github.com/spiced-sql/spiced/internal/test/full"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/tools"
@@ -92,7 +93,7 @@ func TestNamesNeverMove(t *testing.T) {
 	for _, server := range servers {
 		listed[server] = map[string]bool{}
 	}
-	for range 600 {
+	for range full.Size(150, 600) {
 		server := servers[random.IntN(len(servers))]
 		names := namesOfOne(server)
 		name := names[random.IntN(len(names))]

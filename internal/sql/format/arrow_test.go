@@ -20,6 +20,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 // maybe makes every seventh value NULL, at different places for each column.
@@ -53,7 +54,7 @@ var arrowExprs = []string{
 // TestArrowEqualsJSON reads both forms of the same rows back.
 func TestArrowEqualsJSON(t *testing.T) {
 	db := open(t)
-	const rows = 5000
+	rows := full.Size(1000, 5000)
 	for k, expr := range arrowExprs {
 		t.Run(expr, func(t *testing.T) {
 			for _, source := range []string{"range(%d)", "(SELECT range FROM range(%d) WHERE range %% 3 <> 1)"} {
@@ -110,7 +111,7 @@ func TestArrowManyColumnsAndEmptyResult(t *testing.T) {
 	for k, expr := range arrowExprs {
 		columns = append(columns, maybe(expr, k))
 	}
-	sql := "SELECT " + strings.Join(columns, ", ") + " FROM range(20000)"
+	sql := fmt.Sprintf("SELECT %s FROM range(%d)", strings.Join(columns, ", "), full.Size(5000, 20_000))
 	want, have := decodeRows(t, render(t, db, "json", sql)), decodeArrow(t, render(t, db, "arrow", sql))
 	if !reflect.DeepEqual(want, have) { // cmp takes seconds for so many
 		diff := cmp.Diff(want, have)
