@@ -23,8 +23,7 @@ import (
 
 const (
 	verbInvoke = ":invoke"
-	// headerTruncated is on a raw result that lacks rows: its body cannot say
-	// so.
+	// headerTruncated is on a raw result that lacks rows, which its body cannot show.
 	headerTruncated = "X-Spiced-Truncated"
 )
 

@@ -35,7 +35,7 @@ type Listing struct {
 	Others []string      // some names that it does not match, if one of its patterns matches none
 }
 
-// ListedTable is a table of a server. Its columns are as far as the server says: a load
+// ListedTable is a table of a server. Its columns are those that the server lists: a load
 // finds what they are.
 type ListedTable struct {
 	Schema, Name string

@@ -19,7 +19,7 @@ type Fetched struct {
 	Rows  int64
 }
 
-// Requester is a source of which rows are fetched by requests. Open returns a query without
+// Requester is a source whose rows are fetched by requests. Open returns a query without
 // rows.
 type Requester interface {
 	Source

@@ -59,9 +59,8 @@ func newService(o Options) *service {
 	return s
 }
 
-// transport are the settings of gRPC. Sent data waits in its buffers only as
-// far as the client's window allows: a client that does not read stops the
-// statement.
+// transport are the settings of gRPC. Its buffers hold no more sent data than
+// the client's window: a client that does not read stops the statement.
 func (s *service) transport() []grpc.ServerOption {
 	options := []grpc.ServerOption{
 		grpc.StreamInterceptor(s.stream),

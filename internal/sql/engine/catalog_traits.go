@@ -116,8 +116,8 @@ func (c *Catalog) named(st *sqltree.Statement) (relations []Relation, functions 
 	return relations, functions
 }
 
-// TextTraits returns the traits of the functions that a SQL text calls, based on
-// its words alone: a column with the name of a function counts as well. declared
+// TextTraits returns the traits of the functions that a SQL text calls, by
+// its words, without parsing it: a column with the name of a function counts as well. declared
 // returns the declared function of a name, or nil.
 func (db *DB) TextTraits(text string, declared func(name string) *Function) Traits {
 	t := Traits{Volatile: mentionsVolatile(text), Unsafe: unsafeCast(text)}

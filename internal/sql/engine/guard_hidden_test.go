@@ -12,7 +12,7 @@ import (
 
 type hidesKey struct{}
 
-// hiding publishes the fixture with functions that are hidden from contexts that say so.
+// hiding publishes the fixture with functions that are hidden from some contexts.
 func hiding(t *testing.T) *DB {
 	t.Helper()
 	db, _ := writing(t, Options{})

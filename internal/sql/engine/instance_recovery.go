@@ -20,8 +20,8 @@ type recovery struct {
 	done chan struct{} // closed when statements can run again; nil: they can
 }
 
-// recoveryWait is how long a statement waits. Rows that are loaded again take longer, and
-// what reads them says so itself.
+// recoveryWait is how long a statement waits. Rows that are loaded again take longer;
+// what reads them has errors of its own.
 const recoveryWait = 10 * time.Second
 
 // newLostError returns the error of what did not begin because its instance was lost.

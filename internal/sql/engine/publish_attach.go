@@ -35,7 +35,7 @@ func (db *DB) AttachReadOnly(ctx context.Context, name, path, as string) error {
 const attachWait = 30 * time.Second
 
 // inUse reports whether a statement failed because others use the database. Only the text
-// of DuckDB's errors says so.
+// of DuckDB's errors shows it.
 func inUse(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "there are other write transactions active") ||

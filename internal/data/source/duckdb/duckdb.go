@@ -53,7 +53,7 @@ type Connector struct {
 type kind struct {
 	name      string           // of the connector
 	extension string           // of DuckDB; "": none is needed
-	params    []spicepod.Param // of which those before the last name the file
+	params    []spicepod.Param // those before the last name the file
 }
 
 var duckFile = kind{name: "duckdb", params: []spicepod.Param{

@@ -17,7 +17,7 @@ import (
 // A file of text has no types: DuckDB finds them in its values. What it finds is sometimes
 // not what the author means, and nothing fails: a column of numbers with one NA is text, an
 // identifier of 20 digits loses its last ones, 01/02/2024 is a day in February. This file
-// looks at the texts of the first rows and says so, with what to declare. A remark must be
+// looks at the texts of the first rows and warns, with what to declare. A remark must be
 // rare on ordinary files: each asks for all values of the column to look alike.
 
 // sampledRows is how many rows are looked at.

@@ -156,7 +156,7 @@ func (s *flightSource) compileSpice(d source.Declaration) (err error) {
 	return s.at(d, endpoint, s.param, "spiceai_tls_ca_certificate_file")
 }
 
-// eitherOf returns the param of two names, of which one may be set.
+// eitherOf returns the param that has one of two names; only one of them may be set.
 func eitherOf(params spicepod.Params, name, other string) (string, error) {
 	if params.Has(name) && params.Has(other) {
 		return "", fault.OfKey("params."+other, "leave it out", "%s is set as well", name)

@@ -90,8 +90,8 @@ func retries(p spicepod.Params) (r fetch.Retries, err error) {
 	return r, nil
 }
 
-// interval returns the time between requests, of which a param limits how many there are
-// in a period.
+// interval returns the time between requests, from a param that limits their number in a
+// period.
 func interval(p spicepod.Params, name string, period time.Duration) (time.Duration, error) {
 	if !p.Has(name) {
 		return 0, nil

@@ -217,8 +217,8 @@ func (s *httpSource) retrieve(ctx context.Context, down *download, key string,
 	return got, err
 }
 
-// gather reads the pages of an API, of which the first response may be there, into a
-// file of rows.
+// gather reads the pages of an API into a file of rows. first is the response of the first
+// page, if it has been sent.
 func (s *httpSource) gather(ctx context.Context, down *download, key string,
 	first *http.Response,
 ) (*fetch.Entry, error) {

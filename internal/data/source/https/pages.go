@@ -125,7 +125,7 @@ func (g *paging) check(p spicepod.Params) error {
 	return nil
 }
 
-// word returns a param that is one of some words, of which the first is the default.
+// word returns a param that is one of some words; the first is the default.
 func word(p spicepod.Params, name string, words ...string) (string, error) {
 	text, err := p.String(name)
 	if err != nil || text == "" {

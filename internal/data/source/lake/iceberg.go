@@ -28,8 +28,8 @@ var (
 	icebergAzure = objectstore.AzurePrefix("iceberg_azure_storage")
 )
 
-// icebergRows reads a table. The paths in its files are those of its writer, of which
-// DuckDB only uses the part in the folder of the table.
+// icebergRows reads a table. The paths in its files are those of its writer; DuckDB
+// only uses the part of them in the folder of the table.
 func icebergRows(url string) string {
 	return "SELECT * FROM iceberg_scan(" + engine.Literal(url) + ", allow_moved_paths = true)"
 }

@@ -108,8 +108,8 @@ func (c *connection) find(schema, name string, s *server) (*table, error) {
 	return t, err
 }
 
-// listKeys returns the columns of the keys of a table; NULL for those of which an index has
-// a part or an expression.
+// listKeys returns the columns of the keys of a table; NULL for a
+// prefix of a column and for an expression.
 const listKeys = `SELECT INDEX_NAME, IF(SUB_PART IS NULL, COLUMN_NAME, NULL) FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0 ORDER BY INDEX_NAME <> 'PRIMARY', INDEX_NAME, SEQ_IN_INDEX`
 

@@ -263,7 +263,7 @@ func fakeServer(t *testing.T, handle func(w *wire)) *config {
 	return &config{host: "127.0.0.1", port: l.Addr().(*net.TCPAddr).Port, user: "u", password: "secret", mode: sslDisabled}
 }
 
-// buffered is a connection of which a reader has read some.
+// buffered is a connection with bytes that a reader has read already.
 type buffered struct {
 	net.Conn
 	in io.Reader

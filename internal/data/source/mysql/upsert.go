@@ -65,7 +65,7 @@ func (t *target) checkUpdate(r *engine.RowChange) error {
 	return nil
 }
 
-// numeric reports whether an expression is a number, as far as that is known.
+// numeric reports whether an expression is known to be a number.
 func (t *target) numeric(e *dml.Expr) bool {
 	switch e.Op {
 	case dml.OpColumn, dml.OpExcluded:

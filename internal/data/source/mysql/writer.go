@@ -53,7 +53,7 @@ func (w *writer) Check(r *engine.RowChange) error {
 }
 
 // writeSettings are those of a transaction: values that do not fit are errors, 0 is 0, and
-// errors are in English, of which one must be known.
+// errors are in English: one is matched by its text.
 const writeSettings = "SET lc_messages = 'en_US', sql_mode = " +
 	"'NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_VALUE_ON_ZERO'"
 

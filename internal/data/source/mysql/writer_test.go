@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// TestWhatMySQLHasNot has what is refused for MySQL, of which tests have no server.
+// TestWhatMySQLHasNot has what is refused for MySQL; tests have no server of it.
 func TestWhatMySQLHasNot(t *testing.T) {
 	w := &writer{server: &server{config: &config{host: "db", port: 3306}}, target: target{OutsideTable: engine.OutsideTable{Primary: []string{"id"}}}}
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ var Azure = source.Kind{
 	Open: azure.open,
 }
 
-// GCS is the connector of Google Cloud Storage, of which it uses the API for clients of S3, with
+// GCS is the connector of Google Cloud Storage. It uses the API for clients of S3, with
 // HMAC keys: https://cloud.google.com/storage/docs/interoperability.
 var GCS = source.Kind{
 	Names: []string{"gs"}, Params: gcs.params, URL: true, Extension: objectstore.Extension, Root: "gs://",

@@ -146,7 +146,7 @@ func (s *pgSource) configure(d source.Declaration, database string) error {
 	return nil
 }
 
-// split splits [[database.]schema.]table, of which each part may be quoted.
+// split splits [[database.]schema.]table; each part may be quoted.
 func (s *pgSource) split(target string) (database string, err error) {
 	parts, err := source.SplitName(target)
 	switch {
