@@ -27,10 +27,10 @@ func httpFile(name string) func(context.Context, *side) ([]exchange, error) {
 			_, entry, _ = strings.Cut(entry, "\n") // a comment
 			entry = strings.ReplaceAll(entry, "{id}", id)
 			answer := s.request(ctx, entry)
-			for ; runs.MatchString(answer) && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
+			for ; strings.HasPrefix(entry, "GET ") && runs.MatchString(answer) && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
 				answer = s.request(ctx, entry)
 			}
-			if m := anID.FindStringSubmatch(answer); m != nil {
+			if m := anID.FindStringSubmatch(answer); m != nil && strings.HasPrefix(entry, "POST ") {
 				id = m[1]
 			}
 			all = append(all, exchange{s.mask(strings.TrimSpace(entry)), s.mask(answer + "\n" + s.outward())})
@@ -40,7 +40,7 @@ func httpFile(name string) func(context.Context, *side) ([]exchange, error) {
 }
 
 var (
-	anID = regexp.MustCompile(`"(?:query_id|approval_id|ref|id)": ?"([^"]+)"`)
+	anID = regexp.MustCompile(`"(?:query_id|approval_id|id)": ?"([^"]+)"`)
 	runs = regexp.MustCompile(`"status":"(RUNNING|QUEUED|PENDING)"`) // of a submitted query
 )
 
@@ -101,7 +101,7 @@ func reload(ctx context.Context, s *side) (all []exchange, err error) {
 		{"a function", "functions:\n", added},
 		{"another body", "body: x + x", "body: x * 3"},
 		{"another type", "returns: float64 }, body: x + x", "returns: utf8 }, body: \"x::VARCHAR\""},
-		{"a dataset less", "- { name: trips, from", "- { name: voyages, from"},
+		{"a view less", "name: by_city", "name: by_town"},
 		{"a fault of YAML", "functions:\n", "functions: [\n"},
 		{"an unknown key", "functions:\n", "funktions:\n"},
 		{"a fault of SQL", "body: x + x", "body: x +"},
@@ -115,7 +115,7 @@ func reload(ctx context.Context, s *side) (all []exchange, err error) {
 		}
 		for _, request := range []string{
 			"POST /v1/reload", "GET /v1/status", "GET /v1/ready", "POST /v1/sql\n\nSELECT twice(2) AS t", "POST /v1/sql\n\nSELECT added() AS a",
-			"POST /v1/sql\n\nSELECT count(*) AS n FROM trips", "GET /v1/tools/greeting", "GET /v1/functions", "GET /v1/models",
+			"POST /v1/sql\n\nSELECT count(*) AS n FROM by_city", "GET /v1/tools/greeting", "GET /v1/functions", "GET /v1/models",
 			"POST /v1/sql\n\nFROM spiced.load_errors ORDER BY ALL",
 		} {
 			all = append(all, exchange{edit.name + ": " + request, s.mask(s.request(ctx, request))})

@@ -23,8 +23,8 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 var mcpCalls = []string{
 	`greeting {"name": "Ann"}`, `greeting {}`, `greeting {"name": 1}`, `greeting {"nam": "Ann"}`, `greetin {}`, `people_in {"place": "Oslo"}`,
 	`sql {"query": "SELECT name FROM people ORDER BY id"}`, `sql {"query": "SELEC"}`, `sql {"query": "SELECT * FROM read_csv('/etc/passwd')"}`,
-	`list_datasets {}`, `tool_search {"query": "greet someone"}`, `tool_describe {"names": ["greeting"]}`, `tool_invoke {"name": "greeting", "args": {"name": "x"}}`,
-	`table_schema {"tables": ["people"]}`, `sample_data {"dataset": "people"}`, `search {"query": "Alice"}`, `refund {"order_id": 7}`, `nested {"x": {"a": 1, "b": ["x", "y"]}}`,
+	`list_datasets {}`, `tool_search {"query": "greet someone"}`, `tool_describe {"names": ["greeting"]}`, `tool_invoke {"tool_id": "greeting", "arguments": {"name": "x"}}`,
+	`table_schema {"tables": ["people"]}`, `top_n_sample {"dataset": "people", "order_by": "id", "limit": 2}`, `search {"text": "Alice"}`, `refund {"order_id": 7}`, `nested {"x": {"a": 1, "b": ["x", "y"]}}`,
 	`fails {"x": 5}`, `luhn_python {"number": 4539578763621486}`, `luhn_wasm {"number": 4539578763621486}`, `luhn_http {"number": 2}`, `py_rows {"n": 3}`,
 	`py_fails {"n": 3}`, `refused_http {"number": 2}`, `failing_http {"number": 2}`, `files__late_trips {"minutes": 1}`, `hq__miles_to_km {"miles": 2}`,
 	`hawken {"task": "call people_in {\"place\": \"Oslo\"}"}`, `lagan {"task": "no title"}`, `late_trips {"minutes": 1}`, `haversine_km {"lat1": 1, "lon1": 2, "lat2": 3, "lon2": 4}`,

@@ -299,7 +299,8 @@ var may = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "{UUID}"},
 	{regexp.MustCompile(`\b(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{3,9}(Z|\+00)?)`), "{TIME}"},
 	{regexp.MustCompile(`\b202\d-1[12]-\d\d[T ]\d\d:\d\d:\d\d[0-9.]*(Z|\+00)?`), "{TIME}"},
-	{regexp.MustCompile(`\b[0-9.]+(ns|µs|ms|s)\b`), "{DURATION}"},
+	{regexp.MustCompile(`\b[0-9.]+ ?(ns|µs|ms|s)\b`), "{DURATION}"},
+	{regexp.MustCompile(`(\btime="|Time: )[0-9.]+`), "$1{DURATION}"},
 	{regexp.MustCompile(`(_ms[\\"]+: ?)[0-9.]+`), "$1{NUMBER}"},
 	{regexp.MustCompile(`@[0-9a-f]{16}\b`), "@{CHECKSUM}"}, // of a function, in a plan
 	{regexp.MustCompile(`"(\w*_ms|created|created_at|completed_at|duration\w*|age|ttl|uptime\w*)": ?[0-9.e+-]+`), `"$1":{NUMBER}`},
