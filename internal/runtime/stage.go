@@ -66,7 +66,7 @@ func (b *build) test(ctx context.Context) error {
 func (b *build) stageRelations(ctx context.Context, stage *engine.Stage,
 	changed map[component]bool,
 ) map[engine.Relation]string {
-	need := b.neededByTests(changed)
+	need := b.neededByTests()
 	names := map[engine.Relation]string{}
 	queries := map[engine.Relation]string{}
 	for _, d := range b.datasets {
@@ -129,7 +129,7 @@ type needed struct {
 	relations map[engine.Relation]bool
 }
 
-func (b *build) neededByTests(changed map[component]bool) needed {
+func (b *build) neededByTests() needed {
 	n := needed{map[*functions.Function]bool{}, map[engine.Relation]bool{}}
 	var add func(component)
 	add = func(c component) {

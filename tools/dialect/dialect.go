@@ -4,7 +4,7 @@
 //
 //	said := dialect.Say(definition.Parameters, dialect.Anthropic)
 //	// said.Schema is sent; said.Lost is added to the tool's description
-//	args = said.Restore(args) // of a call: with the declared names of arguments
+//	args = dialect.Restore(said.Names, args) // of a call: with the declared names of arguments
 //
 // The schema that is sent accepts everything that the declared one accepts, so that no valid
 // call is ruled out; the declared one still checks the arguments. There are two exceptions,
@@ -135,11 +135,8 @@ func (s Said) Describe(description string) string {
 	return strings.TrimSpace(description + "\n\n" + s.Lost)
 }
 
-// Restore returns the arguments of a call with their declared names. Arguments that are no
-// object are returned unchanged.
-func (s Said) Restore(args json.RawMessage) json.RawMessage { return Restore(s.Names, args) }
-
-// Restore renames the members of an object.
+// Restore returns the arguments of a call with the declared names, [Said.Names]. Arguments that
+// are no object are returned unchanged.
 func Restore(names map[string]string, args json.RawMessage) json.RawMessage {
 	if len(names) == 0 {
 		return args

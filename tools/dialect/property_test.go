@@ -252,7 +252,7 @@ func TestNothingValidIsRuledOut(t *testing.T) {
 				}
 				text, _ := tools.Encode(renamed)
 				back, _ := tools.Encode(value)
-				if got := said.Restore(text); string(got) != string(back) {
+				if got := dialect.Restore(said.Names, text); string(got) != string(back) {
 					t.Fatalf("%s %d: %s comes back as %s", d, seed, back, got)
 				}
 			}

@@ -103,7 +103,7 @@ const (
 
 func tablesSQL(pattern string) string {
 	return `SELECT schema, name, kind, state, "rows", "from", description
-FROM spiced.datasets` + where("name", pattern) + `
+FROM spiced.datasets` + where(pattern) + `
 ORDER BY schema, name`
 }
 
@@ -118,13 +118,13 @@ func functionsSQL(pattern string) string {
 	return `SELECT name,
        array_to_string([a || ' ' || coalesce(arg_types[i], '?') FOR a, i IN arg_names], ', ') AS arguments,
        return_type AS returns, kind, description
-FROM spiced.functions` + where("name", pattern) + `
+FROM spiced.functions` + where(pattern) + `
 ORDER BY name`
 }
 
 func functionsMoreSQL(pattern string) string {
 	return `SELECT name, signature, kind, volatility, as_tool AS tool, file || ':' || line AS declared, execution, description
-FROM spiced.functions` + where("name", pattern) + `
+FROM spiced.functions` + where(pattern) + `
 ORDER BY name`
 }
 
@@ -137,21 +137,21 @@ WHERE name = ` + literal(name)
 func viewsSQL(pattern string) string {
 	condition := "\nWHERE kind = 'view'"
 	if pattern != "" {
-		condition += strings.Replace(where("name", pattern), "\nWHERE", "\n  AND", 1)
+		condition += strings.Replace(where(pattern), "\nWHERE", "\n  AND", 1)
 	}
 	return `SELECT schema, name, state, description
 FROM spiced.datasets` + condition + `
 ORDER BY schema, name`
 }
 
-// where is the condition for a psql pattern: * matches any text, ? any
+// where is the condition on a name for a psql pattern: * matches any text, ? any
 // character, ignoring case.
-func where(column, pattern string) string {
+func where(pattern string) string {
 	if pattern == "" {
 		return ""
 	}
 	like := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`, `?`, `_`).Replace(pattern)
-	return "\nWHERE " + column + " ILIKE " + literal(like) + ` ESCAPE '\'`
+	return "\nWHERE name ILIKE " + literal(like) + ` ESCAPE '\'`
 }
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

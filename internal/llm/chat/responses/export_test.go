@@ -9,6 +9,9 @@ import (
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 )
 
+// Put stores the chain of an answer.
+func (s *Store) Put(owner, id string, chain Chain) { s.put(owner, id, id, chain, nil) }
+
 // DecodeEvents decodes the data lines of a stream.
 func DecodeEvents(lines [][]byte) ([]chat.Delta, error) {
 	d := &decoder{fail: func(code errcode.Code, format string, args ...any) *chat.Error {

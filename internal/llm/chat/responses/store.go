@@ -62,9 +62,7 @@ func NewStore(o StoreOptions) *Store {
 	return s
 }
 
-// Put stores the chain of an answer, unless it is larger than the whole store.
-func (s *Store) Put(owner, id string, chain Chain) { s.put(owner, id, id, chain, nil) }
-
+// put stores the chain of an answer, unless it is larger than the whole store.
 func (s *Store) put(owner, id, root string, chain Chain, uses []chat.Use) {
 	e := &entry{
 		key: key{owner, id}, root: root, chain: slices.Clone(chain), uses: uses,
