@@ -103,7 +103,14 @@ func read(path string) (r *reading, err error) {
 // errStrict means that faults of components refuse the load.
 var errStrict = errors.New("strict: a component has a fault")
 
+// publish reads the Spicepod, builds a generation of it, and publishes that. Faults go to the
+// report; an error means that the generation before is still served.
+//
+// A load for data (of a dataset whose load has ended, or of a DuckDB that replaces a lost one)
+// must not fail because someone is in the middle of an edit: if the files have faults, the data
+// goes to the Spicepod that is served.
 func (l *loader) publish(ctx context.Context, report *Report) (err error) {
+	// Read.
 	r := l.first
 	if l.first = nil; r == nil {
 		r, err = read(l.path)
@@ -112,9 +119,9 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 		l.watcher.watch(append(r.watched(), l.sandboxes.watched(r.pod)...), r.began)
 	}
 	report.renewed = l.db.Lost()
-	if problems := (spicepod.Problems{}); (report.Trigger == triggerLoaded || report.renewed) && l.Current() != nil &&
-		errors.As(err, &problems) {
-		report.Problems = problems // the last good Spicepod takes its data
+	forData := report.Trigger == triggerLoaded || report.renewed
+	if problems := (spicepod.Problems{}); forData && l.Current() != nil && errors.As(err, &problems) {
+		report.Problems = problems
 		r, err = &reading{pod: l.Current().Pod}, nil
 	}
 	if err != nil {
@@ -125,6 +132,8 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 			return err
 		}
 	}
+
+	// Build.
 	b := newBuild(l.services, r.pod, report, l.strict && !report.renewed)
 	if b.keys, err = l.readKeys(r.pod, report); err != nil {
 		return err
@@ -144,6 +153,8 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	if l.strict && report.Problems.HasErrors() {
 		return report.Problems
 	}
+
+	// Publish, and free what only the generation before used.
 	if err := b.publish(ctx); err != nil {
 		if errors.Is(err, errStrict) || errors.Is(err, errSearchTests) {
 			return report.Problems
@@ -170,8 +181,7 @@ func (r *reading) watched() []string {
 }
 
 // logReport logs each fault, with what waits for its component, and the outcome. A load that only
-// has other data than the one
-// before logs new faults.
+// has other data than the one before logs new faults.
 func (l *loader) logReport(r *Report) {
 	before := l.logged
 	l.logged = make(map[string]bool, len(r.Problems))
