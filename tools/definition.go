@@ -266,3 +266,14 @@ func Encode(value any) (json.RawMessage, error) {
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
+
+// DeclaredLimits converts declared limits; nil if all are unset.
+func DeclaredLimits(l spicepod.Limits) *Limits {
+	if l == (spicepod.Limits{}) {
+		return nil
+	}
+	return &Limits{
+		Timeout: l.Timeout, MaxRows: l.MaxRows, MaxBytes: int64(l.MaxBytes), Concurrency: l.Concurrency,
+		MaxCallsPerSession: l.MaxCallsPerSession,
+	}
+}

@@ -137,3 +137,7 @@ func usageOf(u chat.Usage) wireUsage {
 		Output: completionDetails{Reasoning: u.Reasoning},
 	}
 }
+
+// EncodeError returns the body of an error response: {"error": {"message", "type",
+// "param", "code"}}.
+func EncodeError(e *chat.Error) []byte { return wire.NewError(e).Encode() }
