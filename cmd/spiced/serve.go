@@ -104,7 +104,7 @@ func serve(ctx context.Context, std streams, path string, f serveFlags) error {
 	s := &server{flags: f, err: std.err, metrics: telemetry.New(version)}
 	defer s.close()
 	if s.app, err = assemble(ctx, options{queries: true, mcp: true, pg: f.postgres != "", Options: runtime.Options{
-		Path: path, StateDir: f.stateDir, Strict: f.strict, Watch: f.watch,
+		Path: path, StateDir: f.stateDir, Serves: true, Strict: f.strict, Watch: f.watch,
 		Log:     log,
 		Metrics: s.metrics, Audit: s.openAudit, Progress: progress(std.err, log),
 	}}); err != nil {

@@ -26,8 +26,7 @@ func remarkFiles(b *build) {
 			"correct the path, or leave it out: extensions are then taken from where DuckDB installs them",
 			"runtime.extensions.directory is not a folder")
 	}
-	// a command that loads without copies does not know how the Spicepod is served
-	if b.s.state.temp == nil || b.s.inPlace {
+	if b.s.state.temp == nil || !b.s.serves { // a command that ends has no other folder
 		return
 	}
 	kept := func(path, component string, a *spicepod.Acceleration) {

@@ -23,7 +23,7 @@ datasets:
 - { name: made, from: "file:o.csv", acceleration: { mode: file_create } }
 - { name: searched, from: "file:o.csv", columns: [{ name: text, full_text_search: { row_id: nope } }] }
 `}
-	r := start(t, pod)
+	r := start(t, pod, func(o *Options) { o.Serves = true })
 	want := []string{
 		"the data root nodir is not a folder", "runtime.extensions.directory is not a folder",
 		`there is no tool "list_dataset" to pin (did you mean "list_datasets"?)`,
@@ -42,10 +42,14 @@ datasets:
 	}
 	r.want("SELECT count(*) FROM spiced.load_errors WHERE component = 'dataset kept'", "1")
 
-	r = start(t, pod, func(o *Options) { o.StateDir = filepath.Join(t.TempDir(), "state") })
-	for _, p := range r.reload().Problems {
-		if strings.Contains(p.Message, "state directory") {
-			t.Errorf("got %v", p)
+	for name, option := range map[string]func(*Options){
+		"with a state directory": func(o *Options) { o.Serves, o.StateDir = true, filepath.Join(t.TempDir(), "state") },
+		"of a command that ends": func(*Options) {},
+	} {
+		for _, p := range start(t, pod, option).reload().Problems {
+			if strings.Contains(p.Message, "state directory") {
+				t.Errorf("%s: got %v", name, p)
+			}
 		}
 	}
 }

@@ -44,6 +44,7 @@ type Options struct {
 	Watch    bool               // reload when a file changes
 	Offline  bool               // check MCP servers without connecting to them or starting them
 	InPlace  bool               // read accelerated datasets at their sources, without copies
+	Serves   bool               // until it is stopped: warn about what does not outlive it
 	Worker   []string           // command of a process that runs isolated statements; nil: none are isolated
 	Sandbox  []string           // command of a process that becomes a worker of a sandbox
 	Version  string             // of the runtime, for MCP servers

@@ -49,7 +49,7 @@ type services struct {
 	settings spicepod.Runtime   // at start
 	id       string             // of this run; see ID
 	state    state
-	inPlace  bool // see Options
+	serves   bool // see Options
 	db       *database
 	data     *datasets.Manager
 	results  *results.Store
@@ -78,7 +78,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 ) (_ *services, err error) {
 	s := &services{
 		serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics,
-		settings: pod.Runtime, inPlace: opts.InPlace, id: rand.Text(),
+		settings: pod.Runtime, serves: opts.Serves, id: rand.Text(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
