@@ -28,7 +28,7 @@ type Query struct {
 	MaxBytes             Size           `yaml:"max_bytes" doc:"Maximum size of a result; 0 for no limit."`
 	MemoryLimit          Size           `yaml:"memory_limit" doc:"Memory of the engine, for example 4GiB; 0 leaves it to the engine."`
 	MaxConcurrentQueries int            `yaml:"max_concurrent_queries" min:"0" doc:"Concurrent statements; 0 leaves it to the runtime."`
-	MaxQueuedQueries     int            `yaml:"max_queued_queries" min:"0" default:"1024" doc:"Statements that may wait; any further one is refused with 429. A change requires a restart."`
+	MaxQueuedQueries     int            `yaml:"max_queued_queries" min:"1" default:"1024" doc:"Statements that may wait; any further one is refused with 429. A change requires a restart."`
 	TempDirectory        string         `yaml:"temp_directory" doc:"Where the engine spills to disk; relative to the Spicepod's folder."`
 	MaxSpill             Size           `yaml:"max_spill" doc:"Maximum size of what the engine, and each worker, spills to disk; 0 means a tenth of the disk space that is free at its start, but at least 1GiB and never more than what is free. A change requires a restart."`
 	Isolation            Isolation      `yaml:"isolation" enum:"none,process" default:"process" doc:"Where the statements selected by isolate run: in the runtime, or in worker processes, which are killed when they exceed their limits. What only the runtime can read, such as a dataset with access: read_write, is streamed to the worker. Writes run in the runtime, except for what they compute with more than simple functions; so does the statement SHOW TABLES. A change requires a restart."`
