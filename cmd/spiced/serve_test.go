@@ -133,7 +133,7 @@ func TestServeEdits(t *testing.T) {
 
 	write(t, pod, "version: v1\nkind: [\n")
 	r := p.do("POST", "/v1/reload", "")
-	p.want(r, 422, `"file":"spicepod.yaml"`, "goes on serving")
+	p.want(r, 422, `"file":"spicepod.yaml"`, "stays in service")
 	if got := p.sql("SELECT f(0) AS x"); got != `[{"x":2}]` {
 		t.Errorf("the old version is gone: %s", got)
 	}
