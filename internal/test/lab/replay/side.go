@@ -310,6 +310,7 @@ var may = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "{ID}"},
 	{regexp.MustCompile(`\b[A-Z2-7]{26}\b`), "{ID}"},
 	{regexp.MustCompile(`Some rows:.*`), "{SAMPLE}"},
+	{regexp.MustCompile(`,"last_snapshot":"[^"]*"`), ""}, // it is written in the background
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "127.0.0.1:{PORT}"},
 }
 
