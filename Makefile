@@ -62,4 +62,4 @@ bench:
 # Files that are generated from code; tests fail when they are stale.
 docs:
 	go test ./spicepod ./sqlapi ./internal/llm/chat/translation ./functions ./internal/kit/telemetry ./internal/runtime -run Docs -update
-	go test . -run Picture -update
+	go test . -run 'Picture|Architecture' -update

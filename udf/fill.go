@@ -62,7 +62,10 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set, loading L
 
 // udfRow is the row of list_udfs.
 func udfRow(f *functions.Function, source string) []any {
-	return []any{f.Name, source, string(f.Kind), string(f.Volatility), f.Declared.From, textOrNull(f.Declared.Description)}
+	return listingRow(map[string]any{
+		"name": f.Name, "source": source, "kind": string(f.Kind), "volatility": string(f.Volatility),
+		"from": f.Declared.From, "description": textOrNull(f.Declared.Description),
+	})
 }
 
 // Loading are the functions that wait for data, now and in the generation before.

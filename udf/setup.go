@@ -71,8 +71,20 @@ func (t introspection) condition() string {
 	return shows("function")
 }
 
+// listing are the columns of list_udfs(), all VARCHAR, in their order.
+var listing = []string{"name", "source", "kind", "volatility", "from", "description"}
+
+// listingRow returns a row of list_udfs(). A column without a value is NULL.
+func listingRow(values map[string]any) []any {
+	row := make([]any, len(listing))
+	for i, column := range listing {
+		row[i] = values[column]
+	}
+	return row
+}
+
 var columns = []introspection{
-	{tableUDFs, `"name" VARCHAR NOT NULL, "source" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR`},
+	{tableUDFs, `"` + strings.Join(listing, `" VARCHAR, "`) + `" VARCHAR`},
 	{tableFunctions, `"name" VARCHAR NOT NULL, "kind" VARCHAR, "volatility" VARCHAR, "from" VARCHAR, "description" VARCHAR,
 		"arity" BIGINT, "arg_names" VARCHAR[], "arg_types" VARCHAR[], "arg_duckdb_types" VARCHAR[],
 		"return_type" VARCHAR, "return_duckdb_type" VARCHAR, "signature" VARCHAR, "as_tool" BOOLEAN, "deterministic" BOOLEAN,
@@ -95,7 +107,7 @@ func Relations() []engine.Relation {
 func Functions() []*engine.Function {
 	return []*engine.Function{{
 		Name:      functions.ListUDFs,
-		Signature: "list_udfs() → table(name, source, kind, volatility, from, description)", Table: true,
+		Signature: "list_udfs() → table(" + strings.Join(listing, ", ") + ")", Table: true,
 	}}
 }
 
@@ -139,21 +151,25 @@ var Listed = engine.Relation{Schema: engine.System, Name: tableUDFs}
 // name of a prelude function.
 func ListingMacro() string {
 	return fmt.Sprintf(`CREATE OR REPLACE MACRO %s() AS TABLE
-		SELECT "name", "source", "kind", "volatility", "from", "description" FROM %s AS u
-		WHERE "source" = 'user' OR lower("name") NOT IN (SELECT lower("name") FROM %[2]s WHERE "source" = 'user')
+		SELECT "%s" FROM %s AS u
+		WHERE "source" = 'user' OR lower("name") NOT IN (SELECT lower("name") FROM %[3]s WHERE "source" = 'user')
 		ORDER BY lower("name")`,
-		engine.Qualified(engine.Public, functions.ListUDFs), engine.Qualified(engine.System, tableUDFs))
+		engine.Qualified(engine.Public, functions.ListUDFs), strings.Join(listing, `", "`),
+		engine.Qualified(engine.System, tableUDFs))
 }
 
 // builtinRows lists the functions of DuckDB and the prelude, and list_udfs, once each.
 func builtinRows(builtins *engine.Builtins) [][]any {
-	rows := [][]any{{functions.ListUDFs, "builtin", nil, nil, nil, "Lists every function."}}
+	row := func(name string, description any) []any {
+		return listingRow(map[string]any{"name": name, "source": "builtin", "description": description})
+	}
+	rows := [][]any{row(functions.ListUDFs, "Lists every function.")}
 	for _, m := range prelude.Macros {
-		rows = append(rows, []any{m.Name, "builtin", nil, nil, nil, m.Description})
+		rows = append(rows, row(m.Name, m.Description))
 	}
 	for _, name := range builtins.Names() {
 		if !prelude.Has(name) && plainName(name) {
-			rows = append(rows, []any{name, "builtin", nil, nil, nil, nil})
+			rows = append(rows, row(name, nil))
 		}
 	}
 	return rows
