@@ -191,8 +191,9 @@ func hostileStatements(ctx context.Context, s *side) (all []exchange, err error)
 		if err != nil {
 			return nil, err
 		}
+		perLine := strings.NewReplacer("[{", "[\n{", "},{", "},\n{", "}]", "},\n]")
 		for _, x := range more { // most have no ORDER BY
-			lines := strings.Split(strings.ReplaceAll(x.answer, "},{", "},\n{"), "\n")
+			lines := strings.Split(perLine.Replace(x.answer), "\n")
 			slices.Sort(lines)
 			all = append(all, exchange{x.request, strings.Join(lines, "\n")})
 		}
