@@ -132,9 +132,9 @@ func TestHostileArrowPrograms(t *testing.T) {
 		want   string
 	}{
 		{"good", `{"bytes": %d}`, good, `["abcdefghijklmnop"]`},
-		{"junk", `{"bytes": %d}`, []byte("what is no Arrow data"), "no reply: no Arrow IPC stream"},
-		{"half", `{"bytes": %d}`, good[:len(good)/2], "no reply: no Arrow IPC stream"},
-		{"a length that is a lie", `{"bytes": %d}`, lie, "no reply: no Arrow IPC stream"},
+		{"junk", `{"bytes": %d}`, []byte("what is no Arrow data"), "not a reply: no Arrow IPC stream"},
+		{"half", `{"bytes": %d}`, good[:len(good)/2], "not a reply: no Arrow IPC stream"},
+		{"a length that is a lie", `{"bytes": %d}`, lie, "not a reply: no Arrow IPC stream"},
 		{"text that is not UTF-8", `{"bytes": %d}`, bytes.ReplaceAll(good, []byte("abc"), []byte("a\xFFc")), `the text of row 0 is not UTF-8`},
 		{"packed", `{"bytes": %d}`, packed.Bytes(), "the values take more than 1048576 bytes"},
 		{"nothing", `{"bytes": %d}`, nil, "answered 0 values for 1 row"},

@@ -86,7 +86,7 @@ func TestBombs(t *testing.T) {
 		{"exit", "os._exit(3)", "exit status 3"},
 		{"sys.exit", "sys.exit('bye')", "SystemExit: bye"},
 		{"recursion", "def g(): g()\ng()", "RecursionError"},
-		{"damaged frames", "for n in range(3, 64):\n    try: os.write(n, b'\\xff' * 64)\n    except OSError: pass\ntime.sleep(600)", "no reply"},
+		{"damaged frames", "for n in range(3, 64):\n    try: os.write(n, b'\\xff' * 64)\n    except OSError: pass\ntime.sleep(600)", "not a reply"},
 	} {
 		t.Run(bomb.name, func(t *testing.T) {
 			got, err := run(t, bounded, bomb.body)
@@ -303,7 +303,7 @@ func TestCallsGetTheirOwnResult(t *testing.T) {
 		},
 		{
 			"a frame of another call", "import struct, __main__\nos.write(__main__.replies, struct.pack('<IBQ', 0, 2, 7))\nreturn 'own'",
-			"no reply: a frame of another call",
+			"not a reply: a frame of another call",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -280,7 +280,7 @@ func TestLines(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
 		{"[1]", "[7]"},
 		{"[2]", "two is refused row 0"},
-		{"[3]", "no JSON object; it must answer"},
+		{"[3]", "not a JSON object; it must answer"},
 		{"[4]", "answered 0 values for 1 row"},
 	} {
 		got, err := call(t, p, "", int64s, column{"x", int64s, c.values})

@@ -68,7 +68,7 @@ func bare[T any, M request[T]](do func(*service, context.Context, M) (proto.Mess
 	return func(s *service, ctx context.Context, body []byte) ([]byte, error) {
 		req := M(new(T))
 		if proto.Unmarshal(body, req) != nil {
-			return nil, invalid("the body of the action is not a %s", nameOf(req))
+			return nil, invalid("the body of the action is not of type %s", nameOf(req))
 		}
 		answer, err := do(s, ctx, req)
 		if err != nil {
@@ -87,7 +87,7 @@ func wrapped[T any, M request[T]](do func(*service, context.Context, M) (proto.M
 		}
 		req, ok := m.(M)
 		if !ok {
-			return nil, invalid("the body of the action is not a %s", nameOf(M(new(T))))
+			return nil, invalid("the body of the action is not of type %s", nameOf(M(new(T))))
 		}
 		answer, err := do(s, ctx, req)
 		if err != nil || answer == nil {

@@ -254,9 +254,10 @@ func TestMisusedCommandsAndTickets(t *testing.T) {
 	_, err = c.Client.PollFlightInfo(ctx, &arrowflight.FlightDescriptor{})
 	wantCode(t, err, codes.Unimplemented, "")
 	wantCode(t, act(t, c, "Nonsense", nil), codes.Unimplemented, `no action "Nonsense"`)
-	wantCode(t, act(t, c, flightsql.CreatePreparedStatementActionType, []byte("SELECT 1")), codes.InvalidArgument, "no ActionCreatePreparedStatementRequest")
+	wantCode(t, act(t, c, flightsql.CreatePreparedStatementActionType, []byte("SELECT 1")), codes.InvalidArgument,
+		"not of type ActionCreatePreparedStatementRequest")
 	wantCode(t, act(t, c, arrowflight.CancelFlightInfoActionType, nil), codes.InvalidArgument, "has no endpoint")
-	wantCode(t, act(t, c, arrowflight.CancelFlightInfoActionType, []byte{0xff}), codes.InvalidArgument, "no CancelFlightInfoRequest")
+	wantCode(t, act(t, c, arrowflight.CancelFlightInfoActionType, []byte{0xff}), codes.InvalidArgument, "not of type CancelFlightInfoRequest")
 }
 
 // act does an action and returns its error.
