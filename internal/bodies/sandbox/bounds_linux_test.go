@@ -279,6 +279,21 @@ func TestCrashLoopsBackOff(t *testing.T) {
 	}
 }
 
+// A caller who has gone before a worker starts for it does not delay the others.
+func TestCancelledCallsAreNoFailedStarts(t *testing.T) {
+	p := newPool(t, options(t))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	batch := batchOf(t)
+	f := function(t, "def f(): return 'x'", arrow.BinaryTypes.String, batch)
+	if _, err := p.Call(gone, f, batch); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if got, err := run(t, p, "return 'x'"); got != "x" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 func TestRequiredIsolationIsRefused(t *testing.T) {
 	o := options(t)
 	o.Required = true

@@ -136,8 +136,12 @@ func (p *Pool) wait(ctx context.Context) error {
 	}
 }
 
-// take returns a worker that is idle, or a new one.
+// take returns a worker that is idle, or a new one. A caller who has gone starts none, which must
+// not count as a start that failed: those delay the starts of other callers.
 func (p *Pool) take(ctx context.Context) (*worker, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -164,7 +168,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	p.task.Add(1) // Close waits for what starts
 	defer p.task.Done()
 	p.mu.Unlock()
-	w, err := p.start(ctx)
+	w, err := p.start()
 	p.started(w, err)
 	return w, err
 }

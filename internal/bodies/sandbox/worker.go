@@ -71,10 +71,7 @@ var endNames = map[int]string{
 
 func (w *worker) reason() int { return int(w.cause.Load()) }
 
-func (p *Pool) start(ctx context.Context) (*worker, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+func (p *Pool) start() (*worker, error) {
 	began := time.Now()
 	folder, err := os.MkdirTemp(p.dir.Path, "worker-")
 	if err != nil {
