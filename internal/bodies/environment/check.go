@@ -276,7 +276,7 @@ func (c *compiler) imports(e *Environment, f *Function, list []imported,
 				"put what it needs into the code, or into a package")
 		case m.Name == shimmed || c.provides(e, m.Name):
 			continue
-		case c.beside(f, m.Name):
+		case c.isLocalModule(f, m.Name):
 			add(spicepod.Warning, m.Offset,
 				fmt.Sprintf("the import of %s will fail: the code is moved to the sandbox alone, without the files next to it",
 					m.Name), "put what it needs into the code, or into a package")
@@ -305,8 +305,8 @@ func (c *compiler) provides(e *Environment, module string) bool {
 	return false
 }
 
-// beside reports whether a module is a file next to the code.
-func (c *compiler) beside(f *Function, module string) bool {
+// isLocalModule reports whether a module is a file next to the code.
+func (c *compiler) isLocalModule(f *Function, module string) bool {
 	if f.Declared.BodyRef == "" {
 		return false
 	}
