@@ -151,6 +151,7 @@ func TestProblems(t *testing.T) {
 		},
 		{"connector typo", "from: fil:a.csv", `did you mean "file"?`},
 		{"no connector", "from: a.csv", `"a.csv" does not name a connector (write connector:path, for example file:a.csv)`},
+		{"a connector with a path", "from: sqlit/a.db/t", `"sqlit/a.db/t" does not name a connector (did you mean "sqlite"? write connector:path, for example file:sqlit/a.db/t)`},
 		{"format", "{from: 'file:a.csv', params: {file_format: parket}}", `file format "parket" is not served (did you mean "parquet"?`},
 		{"param", "{from: 'file:a.csv', params: {csv_delimter: ','}}", `params.csv_delimter is not an option of csv files (did you mean "csv_delimiter"?)`},
 		{

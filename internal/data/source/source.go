@@ -100,8 +100,8 @@ func (all Kinds) Parse(from spicepod.Text, dir string) (From, error) {
 	kind := all.Of(name)
 	switch {
 	case name == "" || separator == "" || separator == "/" && kind == nil:
-		return From{}, fault.New("from", "write connector:path, for example file:"+from.String(),
-			"%q does not name a connector", from.String())
+		hint := nearest.Hint(name, all.Names(), "") + " write connector:path, for example file:" + from.String()
+		return From{}, fault.New("from", strings.TrimSpace(hint), "%q does not name a connector", from.String())
 	case kind == nil:
 		shown, served := name, all.Names()
 		if from.Secret() {
