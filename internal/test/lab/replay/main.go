@@ -14,7 +14,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -81,8 +80,16 @@ type options struct {
 
 // replay writes the differences and a line for each entrance.
 func replay(ctx context.Context, w io.Writer, o options) (differences int, err error) {
-	if o.old == "" || o.latest == "" {
-		return 0, errors.New("-old and -new must name binaries of spiced")
+	for _, binary := range []string{o.old, o.latest} {
+		if _, err := os.Stat(binary); err != nil {
+			return 0, fmt.Errorf("-old and -new must name binaries of spiced: %w", err)
+		}
+	}
+	only := strings.FieldsFunc(o.only, func(r rune) bool { return r == ',' })
+	for _, name := range only {
+		if !slices.ContainsFunc(entrances, func(e entrance) bool { return e.name == name }) {
+			return 0, fmt.Errorf("-only: there is no entrance %q; see the entrances in main.go", name)
+		}
 	}
 	if o.root, err = filepath.Abs(o.root); err != nil {
 		return 0, err
@@ -100,7 +107,7 @@ func replay(ctx context.Context, w io.Writer, o options) (differences int, err e
 			sides[i] = s
 		}
 		for _, e := range entrances {
-			if o.only != "" && !slices.Contains(strings.Split(o.only, ","), e.name) {
+			if len(only) > 0 && !slices.Contains(only, e.name) {
 				continue
 			}
 			n, err := compare(ctx, w, e, sides, o.all)

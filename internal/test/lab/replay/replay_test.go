@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,23 @@ import (
 )
 
 const root = "../../../.."
+
+// TestReplayRefusesWrongFlags: what cannot be compared is an error, not a replay without differences.
+func TestReplayRefusesWrongFlags(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]options{
+		"must name binaries of spiced":     {root: root, latest: self},
+		"nosuch: no such file":             {root: root, old: self, latest: "nosuch"},
+		`there is no entrance "postgress"`: {root: root, old: self, latest: self, only: "http,postgress"},
+	} {
+		if _, err := replay(t.Context(), io.Discard, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
 
 // TestReplay compares the spiced of this tree with itself, and with itself on a Spicepod whose
 // function has another default.
