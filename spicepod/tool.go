@@ -8,12 +8,12 @@ import (
 // Embedding is one entry of `embeddings:`.
 type Embedding struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name of the embedding model."`
-	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, builtin:hash, file:<path>."`
+	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, builtin:hash, file:<folder>, huggingface:<organisation>/<model>."`
 	Description string         `yaml:"description" doc:"What the model is for."`
 	Params      Params         `yaml:"params" doc:"Settings of the provider."`
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
-	Files       []any          `yaml:"files" served:"no" instead:"'from: file:PATH' of a GGUF file, in a build with the tag gguf" doc:"Files of a local model."`
+	Files       []any          `yaml:"files" served:"no" instead:"'from: file:FOLDER' of a sentence encoder" doc:"Files of a local model."`
 	Datasets    []string       `yaml:"datasets" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Datasets it embeds."`
 }
 

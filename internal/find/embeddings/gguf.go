@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -30,24 +28,7 @@ type ggufModel struct {
 	turn       chan vectorizer // holds the vectorizer while it is not in use; closed with it
 }
 
-func openFile(e *entry) (Model, *spicepod.Problem) {
-	return openGGUF(e, ".from", strings.TrimPrefix(e.id, "//"))
-}
-
-// openHuggingFace opens a local file: nothing is downloaded, and the name of the
-// repository only documents its source.
-func openHuggingFace(e *entry) (Model, *spicepod.Problem) {
-	for _, key := range []string{"file", "model"} {
-		if e.Params.Has(key) {
-			return openGGUF(e, ".params."+key, e.Text(key))
-		}
-	}
-	return nil, e.Problem(".from", "download a GGUF file of the model and write its path as params.file",
-		"no model is downloaded: %q needs params.file", e.declared.From)
-}
-
-// openGGUF loads the file at a path relative to the Spicepod's folder. at is
-// where the path is written.
+// openGGUF loads the file at a path. at is where it is written.
 func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
 	layers := e.Number("gpu_layers", 0, 0, maxGPULayers)
 	switch {
@@ -55,12 +36,9 @@ func openGGUF(e *entry, at, path string) (Model, *spicepod.Problem) {
 		return nil, e.Fault()
 	case !ggufBuilt:
 		return nil, e.Problem(".from",
-			"build with -tags gguf and install the native library libllama_go, or use openai: with the endpoint of "+
-				"a local server",
+			"write the folder of a model with model.safetensors; or build with -tags gguf and install the native library "+
+				"libllama_go, or use openai: with the endpoint of a local server",
 			"this build does not support GGUF models")
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(e.Pod.Dir, path)
 	}
 	if err := checkGGUF(path); err != nil {
 		return nil, e.Problem(at, "write the path of a GGUF file of an embedding model", "%s", err)

@@ -32,7 +32,7 @@ var (
 	paramDimensions = spicepod.Param{Name: "dimensions", Type: spicepod.ParamInt, Doc: "Length of the vectors."}
 	paramGPULayers  = spicepod.Param{
 		Name: "gpu_layers", Type: spicepod.ParamInt,
-		Doc: "Layers of the model that run on the GPU.",
+		Doc: "Layers of a GGUF model that run on the GPU.",
 	}
 )
 
@@ -53,8 +53,9 @@ func providers() []kind {
 	return []kind{
 		{"openai", "openai:text-embedding-3-small", openAIParams, openOpenAI},
 		{"builtin", "builtin:hash", []spicepod.Param{paramDimensions}, openHash},
-		{"file", "file:model.gguf", []spicepod.Param{paramGPULayers}, openFile},
+		{"file", "file:models/all-MiniLM-L6-v2", []spicepod.Param{paramGPULayers}, openFile},
 		{"huggingface", "huggingface:sentence-transformers/all-MiniLM-L6-v2", []spicepod.Param{
+			{Name: "path", Doc: "Folder of the model. Without it: the model in Hugging Face's cache."},
 			{Name: "file", Doc: "Path of a GGUF file of the model."},
 			{Name: "model", Doc: "Another name of file."},
 			paramGPULayers,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,8 +50,7 @@ func TestOpenProblems(t *testing.T) {
 		{"from: 'builtin:hash', params: {dimensions: 63}", "embeddings[0].params.dimensions", "takes 64 to 4096"},
 		{"from: 'builtin:hash', params: {dimensions: 4097}", "embeddings[0].params.dimensions", "takes 64 to 4096"},
 		{"from: 'builtin:hash', params: {endpoint: x}", "embeddings[0].params.endpoint", "known here: dimensions"},
-		{"from: 'file:'", "embeddings[0].from", "write file:model.gguf"},
-		{"from: 'huggingface:a/b'", "embeddings[0].from", "no model is downloaded"},
+		{"from: 'file:'", "embeddings[0].from", "write file:models/all-MiniLM-L6-v2"},
 	}
 	for _, c := range cases {
 		t.Run(c.entry, func(t *testing.T) {
@@ -72,7 +73,14 @@ func TestModelsWithoutGGUFSayWhatTheyNeed(t *testing.T) {
 	if embeddings.GGUFBuilt {
 		t.Skip("this build serves GGUF models")
 	}
-	for _, entry := range []string{"from: 'file:m.gguf'", "from: 'huggingface:a/b', params: {file: m.gguf}", "from: 'huggingface:a/b', params: {model: m.gguf}"} {
+	path := filepath.Join(t.TempDir(), "m.gguf")
+	if err := os.WriteFile(path, []byte("GGUF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range []string{
+		"from: 'file:" + path + "'", "from: 'huggingface:a/b', params: {file: m.gguf}",
+		"from: 'huggingface:a/b', params: {model: m.gguf}",
+	} {
 		_, problem := embeddings.Open(podtest.Load(t, "embeddings: [{name: e, "+entry+"}]\n"), 0, embeddings.Options{})
 		if problem == nil || !strings.Contains(problem.Hint, "-tags gguf") || !strings.Contains(problem.Hint, "native library") {
 			t.Errorf("%s: %v", entry, problem)

