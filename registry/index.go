@@ -137,6 +137,11 @@ func (x *indexes) keep(c *Catalog, docs []*search.Analysis) {
 	}
 }
 
+// builtinWait is how long a search waits for a model that is part of the program, which
+// computes for seconds at most, also on a busy machine: the same search gives the same
+// answer, however soon after the start it comes.
+const builtinWait = time.Minute
+
 // errComputing means that the tools have no vectors yet.
 var errComputing = errors.New("the vectors of the tools are being computed")
 
@@ -164,6 +169,9 @@ func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embed
 	if _, ok := model.(embeddings.Hashing); ok {
 		return ix.words.NGrams(text), nil
 	}
+	if _, ok := model.(embeddings.Builtin); ok {
+		wait = builtinWait
+	}
 	g := x.guards.of(model, wait)
 	if err := g.refusal(); err != nil {
 		return nil, err
@@ -175,7 +183,7 @@ func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embed
 		return nil, err
 	}
 	began := time.Now()
-	query, err := model.Embed(limited, []string{text})
+	query, err := model.Embed(limited, search.Texts(text))
 	if ctx.Err() == nil && limited.Err() != nil {
 		if err = slow(wait); time.Since(began) < wait*9/10 { // the tools' vectors took the rest
 			return nil, errComputing
@@ -188,7 +196,7 @@ func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embed
 		return nil, err
 	}
 	g.worked()
-	return dense.Query(query[0])
+	return dense.Query(query...)
 }
 
 // dense returns the tools' vectors, which the first search that needs them begins to
@@ -208,7 +216,7 @@ func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, g *guard,
 		x.guards.run(func(ctx context.Context) {
 			defer close(f.done)
 			defer g.late.Store(false)
-			if f.dense, f.err = x.compute(ctx, c, g.model); f.err != nil && ctx.Err() == nil {
+			if f.dense, f.err = x.compute(ctx, c, ix, g.model); f.err != nil && ctx.Err() == nil {
 				g.failed(f.err)
 			}
 		})
@@ -231,8 +239,9 @@ func (x *indexes) dense(ctx context.Context, c *Catalog, ix *index, g *guard,
 	return nil, errComputing
 }
 
-// compute computes the tools' vectors.
-func (x *indexes) compute(ctx context.Context, c *Catalog, model embeddings.Model) (*search.Dense, error) {
+// compute computes the tools' vectors, and those of their first sentences where they cost
+// nothing but a moment of this machine.
+func (x *indexes) compute(ctx context.Context, c *Catalog, ix *index, model embeddings.Model) (*search.Dense, error) {
 	rows, err := x.vectors.of(ctx, c, model)
 	if err != nil {
 		return nil, err
@@ -243,10 +252,12 @@ func (x *indexes) compute(ctx context.Context, c *Catalog, model embeddings.Mode
 			return nil, fmt.Errorf("the vector of %q: %w", c.entries[i].def.Name, err)
 		}
 	}
-	return dense, nil
-}
-
-// embeddedText is the text of a tool that is embedded, in Spice's form.
-func embeddedText(e *entry) string {
-	return fmt.Sprintf("tool_id: %s\ndescription: %s\nparameters: %s", e.def.Name, e.def.Description, e.def.Parameters)
+	if _, ok := model.(embeddings.Builtin); !ok {
+		return dense, nil
+	}
+	sentences, err := model.Embed(ctx, ix.words.Sentences())
+	if err != nil {
+		return nil, err
+	}
+	return dense, dense.Calibrate(sentences)
 }

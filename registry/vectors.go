@@ -41,6 +41,10 @@ type modelVectors struct {
 	byText map[string][]float32 // by the 16 bytes of a text's checksum
 }
 
+// embeddedForm names the form in which tools are embedded: another one makes the stored
+// vectors invalid.
+const embeddedForm = "name: description\n"
+
 func newVectors(dir string, log *slog.Logger) *vectors {
 	return &vectors{dir: dir, log: log, models: map[string]*modelVectors{}}
 }
@@ -48,11 +52,11 @@ func newVectors(dir string, log *slog.Logger) *vectors {
 func (v *vectors) model(m embeddings.Model) *modelVectors {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	key := m.Fingerprint()
+	key := embeddedForm + m.Fingerprint()
 	known := v.models[key]
 	if known == nil {
 		known = &modelVectors{byText: map[string][]float32{}}
-		if v.dir != "" {
+		if _, ok := m.(embeddings.Builtin); !ok && v.dir != "" {
 			sum := sha256.Sum256([]byte(key))
 			known.path = filepath.Join(v.dir, hex.EncodeToString(sum[:8])+".vectors")
 		}
@@ -74,13 +78,16 @@ func (v *vectors) of(ctx context.Context, c *Catalog, m embeddings.Model) ([][]f
 		}
 	}
 	var missing []*entry
-	var texts []string
+	var embedded []embeddings.Tool
 	for _, e := range c.entries {
 		if known.byText[e.docSum] == nil {
-			missing, texts = append(missing, e), append(texts, embeddedText(e))
+			missing = append(missing, e)
+			embedded = append(embedded, embeddings.Tool{
+				Name: e.def.Name, Description: e.def.Description, Parameters: e.def.Parameters,
+			})
 		}
 	}
-	made, err := m.Embed(ctx, texts)
+	made, err := embeddings.EmbedTools(ctx, m, embedded)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 // Embedding is one entry of `embeddings:`.
 type Embedding struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name of the embedding model."`
-	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, builtin:hash, file:<folder>, huggingface:<organisation>/<model>."`
+	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, builtin:semantic, file:<folder>, huggingface:<organisation>/<model>."`
 	Description string         `yaml:"description" doc:"What the model is for."`
 	Params      Params         `yaml:"params" doc:"Settings of the provider."`
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
@@ -124,10 +124,12 @@ type RuntimeTools struct {
 
 // ToolSearch is `runtime.tools.search`: weighted reciprocal rank fusion.
 type ToolSearch struct {
-	K                float64       `yaml:"k" default:"20" min:"1" doc:"Rank constant: the larger, the less the rank matters."`
+	K                float64       `yaml:"k" default:"3" min:"1" doc:"Rank constant: the larger, the less the rank matters."`
 	Depth            int           `yaml:"depth" default:"50" min:"1" doc:"Number of ranks of each channel that are considered."`
 	FullText         float64       `yaml:"full_text" default:"2" min:"0" doc:"Weight of the full-text channel."`
-	Vector           float64       `yaml:"vector" default:"1" min:"0" doc:"Weight of the vector channel."`
+	Vector           float64       `yaml:"vector" default:"2" min:"0" doc:"Weight of the vector channel of a model; 0 also switches off the vectors of builtin:hash."`
+	Agreement        float64       `yaml:"agreement" default:"4" min:"0" doc:"Weight of the channel of tools that full-text and the vectors of a model support together."`
+	NGrams           float64       `yaml:"ngrams" default:"1" min:"0" doc:"Weight of the channel of n-grams, which are the vectors of builtin:hash."`
 	Keyword          float64       `yaml:"keyword" default:"0.5" min:"0" doc:"Weight of the keyword channel."`
 	Schema           float64       `yaml:"schema" default:"0.1" min:"0" doc:"Weight of the channel of parameter names."`
 	NoGoodMatch      float64       `yaml:"no_good_match" min:"0" doc:"Confidence below which a search is marked no_good_match; 0 means the calibrated value."`

@@ -17,15 +17,13 @@ import (
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// Values of --embedding other than a model of the Spicepod.
-const (
-	embeddingHash = "builtin:hash"
-	embeddingNone = "none"
-)
+// embeddingNone is the value of --embedding without a model.
+const embeddingNone = "none"
 
 // searchEvalFlags are the flags of `spiced search-eval`.
 type searchEvalFlags struct {
 	embedding, pod string
+	tables         string
 	run            string
 	abstain        bool
 	format         string
@@ -65,9 +63,11 @@ no good match, and how many of their own are.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.embedding, "embedding", embeddingHash,
-		"model of the vectors: builtin:hash, none, or one of the Spicepod's by its name")
+	flags.StringVar(&f.embedding, "embedding", "builtin:semantic",
+		"model of the vectors: builtin:semantic, builtin:hash, none, or one of the Spicepod's by its name")
 	flags.StringVar(&f.pod, "pod", ".", "Spicepod that declares the model")
+	flags.StringVar(&f.tables, "tables", "",
+		"folder with a table of builtin:semantic for each folder, <folder>.bin, that was made without it")
 	flags.StringVar(&f.run, "run", "", "file for the rankings")
 	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well queries of other folders are recognised")
 	flags.StringVar(&f.format, "format", "table", "table or json")
@@ -87,6 +87,13 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 		return err
 	}
 	defer done()
+	if f.tables != "" {
+		for _, set := range sets {
+			if set.Model, err = embeddings.Table(filepath.Join(f.tables, set.Name+".bin")); err != nil {
+				return fmt.Errorf("--tables: %w", err)
+			}
+		}
+	}
 	result := evaluation{Sets: make([]eval.Report, len(sets))}
 	for i, set := range sets {
 		report, rankings, err := set.Run(ctx, options)
@@ -148,19 +155,21 @@ func loadSets(dirs []string) ([]*eval.Set, error) {
 func (f searchEvalFlags) options() (o eval.Options, done func(), err error) {
 	o, done = eval.Options{Settings: search.Default()}, func() {}
 	switch f.embedding {
-	case embeddingHash:
-		return o, done, nil
 	case embeddingNone:
-		o.Settings.Vector = 0
 		return o, done, nil
 	}
-	pod, err := spicepod.Load(f.pod, runtime.Bodies...)
+	var pod *spicepod.Pod
+	if strings.HasPrefix(f.embedding, "builtin:") {
+		pod, err = &spicepod.Pod{Embeddings: []spicepod.Embedding{{Name: f.embedding, From: f.embedding}}}, nil
+	} else {
+		pod, err = spicepod.Load(f.pod, runtime.Bodies...)
+	}
 	if err != nil {
 		return o, done, err
 	}
 	set, problems := embeddings.NewSet(pod, embeddings.Options{})
 	done = func() { set.Close() }
-	model, err := set.Model(f.embedding)
+	o.Model, err = set.Model(f.embedding)
 	switch {
 	case errors.Is(err, embeddings.ErrNotLoaded):
 		done()
@@ -168,9 +177,6 @@ func (f searchEvalFlags) options() (o eval.Options, done func(), err error) {
 	case err != nil:
 		done()
 		return o, nil, fmt.Errorf("--embedding: %w", err)
-	}
-	if _, ok := model.(embeddings.Hashing); !ok { // whose features are the index's own
-		o.Embed = model.Embed
 	}
 	return o, done, nil
 }

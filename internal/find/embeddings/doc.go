@@ -2,7 +2,7 @@
 // `embeddings:` section.
 //
 // It owns the providers (`openai:` for every OpenAI-compatible endpoint,
-// `builtin:hash`, sentence encoders in local folders by package bert, and GGUF
+// `builtin:semantic`, `builtin:hash`, sentence encoders in local folders by package bert, and GGUF
 // files in a build with the tag gguf), the rules of
 // `tool_embedding_model`, and the wire form of `POST /v1/embeddings`. It caches
 // no vectors.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"math"
 	"math/bits"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
-	"github.com/spiced-sql/spiced/internal/kit/nearest"
-	"github.com/spiced-sql/spiced/spicepod"
 )
 
 const (
@@ -35,17 +32,15 @@ type hashModel struct {
 
 var _ Hashing = (*hashModel)(nil)
 
-func openHash(e *entry) (Model, *spicepod.Problem) {
-	if !strings.EqualFold(e.id, "hash") {
-		return nil, e.Problem(".from", nearest.Hint("builtin:"+e.id, []string{"builtin:hash"}, "write builtin:hash"),
-			"there is no built-in embedding model %q", e.id)
-	}
-	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}, nil
+func openHash(e *entry) Model {
+	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}
 }
 
 func (m *hashModel) Dimensions() int { return m.dimensions }
 
 func (m *hashModel) FoldsFeatures() {}
+
+func (m *hashModel) builtin() {}
 
 // Embed folds the features of each text into a vector of length 1. A text
 // without features, such as one of punctuation only, has the zero vector.

@@ -52,7 +52,7 @@ var openAIParams = []spicepod.Param{
 func providers() []kind {
 	return []kind{
 		{"openai", "openai:text-embedding-3-small", openAIParams, openOpenAI},
-		{"builtin", "builtin:hash", []spicepod.Param{paramDimensions}, openHash},
+		{"builtin", "builtin:semantic", []spicepod.Param{paramDimensions}, openBuiltin},
 		{"file", "file:models/all-MiniLM-L6-v2", []spicepod.Param{paramGPULayers}, openFile},
 		{"huggingface", "huggingface:sentence-transformers/all-MiniLM-L6-v2", []spicepod.Param{
 			{Name: "path", Doc: "Folder of the model. Without it: the model in Hugging Face's cache."},

@@ -135,7 +135,7 @@ func TestResolve(t *testing.T) {
 	}{
 		{name: "none", reason: embeddings.ErrNoModel, text: "No embedding model configured for searchable tool discovery. Add one model to the " +
 			"`embeddings` section, " +
-			"or set `tool_embedding_model` to reference a configured embedding model. One that works offline: `- {name: local, from: \"builtin:hash\"}`"},
+			"or set `tool_embedding_model` to reference a configured embedding model. One that works offline: `- {name: local, from: \"builtin:semantic\"}`"},
 		{name: "one is taken", entries: local, model: "local"},
 		{name: "one is named", entries: local, named: "local", model: "local"},
 		{name: "several, one named", entries: local + ", " + other, named: "b2", model: "b2"},

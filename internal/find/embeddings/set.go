@@ -79,7 +79,7 @@ func (s *Set) Model(name string) (Model, error) {
 }
 
 // Remedy is an entry of `embeddings:` that needs no provider and no network.
-const Remedy = `- {name: local, from: "builtin:hash"}`
+const Remedy = `- {name: local, from: "builtin:semantic"}`
 
 // Resolve returns the model for tool search: the one in tool_embedding_model
 // or, if named is empty, the only one. An error wraps ErrNoModel,

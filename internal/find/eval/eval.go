@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
 )
 
@@ -39,6 +40,8 @@ type Set struct {
 	Name    string // of the folder
 	Tools   []search.Document
 	Queries []Query
+	// Model is the model of this set, instead of that of the Options.
+	Model embeddings.Model
 
 	analyse sync.Once
 	docs    []*search.Analysis
@@ -146,9 +149,7 @@ func eachLine(path string, most int, do func(line []byte) error) error {
 // Options are the options of a run.
 type Options struct {
 	Settings search.Settings
-	// Embed computes the vectors of an embedding model; nil: the n-gram vectors of the
-	// index.
-	Embed func(ctx context.Context, texts []string) ([][]float32, error)
+	Model    embeddings.Model // of the vectors; nil: none
 }
 
 // Ranking is the answer to one query.
@@ -177,7 +178,7 @@ func (s *Set) analyses() []*search.Analysis {
 	return s.docs
 }
 
-// Run searches for every query of a set. The error is ctx's or Embed's.
+// Run searches for every query of a set. The error is ctx's or the model's.
 func (s *Set) Run(ctx context.Context, o Options) (Report, []Ranking, error) {
 	answers, err := s.search(ctx, o, s.Queries)
 	if err != nil {
@@ -220,10 +221,16 @@ func (s *Set) search(ctx context.Context, o Options, queries []Query) ([]search.
 func (s *Set) vectors(ctx context.Context, o Options, index *search.Index,
 	queries []Query,
 ) (func(i int) (search.Vector, error), error) {
-	if o.Embed == nil {
+	if s.Model != nil {
+		o.Model = s.Model
+	}
+	switch o.Model.(type) {
+	case nil:
+		return func(int) (search.Vector, error) { return nil, nil }, nil
+	case embeddings.Hashing: // whose features are the index's own
 		return func(i int) (search.Vector, error) { return index.NGrams(queries[i].Text), nil }, nil
 	}
-	rows, err := embed(ctx, o, len(s.Tools), func(i int) string { return embeddedText(s.Tools[i]) })
+	rows, err := s.embedTools(ctx, o.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -233,25 +240,46 @@ func (s *Set) vectors(ctx context.Context, o Options, index *search.Index,
 			return nil, fmt.Errorf("tool %q: %w", s.Tools[i].Name, err)
 		}
 	}
-	asked, err := embed(ctx, o, len(queries), func(i int) string { return queries[i].Text })
-	return func(i int) (search.Vector, error) { return dense.Query(asked[i]) }, err
+	if _, ok := o.Model.(embeddings.Builtin); ok {
+		sentences, err := o.Model.Embed(ctx, index.Sentences())
+		if err != nil {
+			return nil, err
+		}
+		if err := dense.Calibrate(sentences); err != nil {
+			return nil, err
+		}
+	}
+	var texts []string
+	starts := make([]int, 1, len(queries)+1) // of each query's texts
+	for _, q := range queries {
+		texts = append(texts, search.Texts(q.Text)...)
+		starts = append(starts, len(texts))
+	}
+	asked, err := o.Model.Embed(ctx, texts)
+	if err == nil {
+		err = counted(asked, len(texts))
+	}
+	return func(i int) (search.Vector, error) { return dense.Query(asked[starts[i]:starts[i+1]]...) }, err
 }
 
-func embed(ctx context.Context, o Options, n int, text func(i int) string) ([][]float32, error) {
-	texts := make([]string, n)
-	for i := range texts {
-		texts[i] = text(i)
+func (s *Set) embedTools(ctx context.Context, model embeddings.Model) ([][]float32, error) {
+	list := make([]embeddings.Tool, len(s.Tools))
+	for i, t := range s.Tools {
+		list[i] = embeddings.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 	}
-	rows, err := o.Embed(ctx, texts)
-	if err == nil && (len(rows) != n || n == 0) {
-		err = fmt.Errorf("the model returned %d vectors for %d texts", len(rows), n)
+	rows, err := embeddings.EmbedTools(ctx, model, list)
+	if err != nil {
+		return nil, err
 	}
-	return rows, err
+	return rows, counted(rows, len(list))
 }
 
-// embeddedText returns the text of a tool that is embedded, in Spice's format.
-func embeddedText(tool search.Document) string {
-	return fmt.Sprintf("tool_id: %s\ndescription: %s\nparameters: %s", tool.Name, tool.Description, tool.Parameters)
+// counted refuses another number of vectors than of texts.
+func counted(rows [][]float32, n int) error {
+	if len(rows) != n || n == 0 {
+		return fmt.Errorf("the model returned %d vectors for %d texts", len(rows), n)
+	}
+	return nil
 }
 
 // WriteRun writes rankings, one per line, as {"id": ..., "tools": [...]}.

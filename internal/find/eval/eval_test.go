@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/eval"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/test/full"
@@ -117,6 +118,16 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
+// fake is a model that embeds with a function.
+type fake struct {
+	embeddings.Model
+	embed func(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+func (f fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	return f.embed(ctx, texts)
+}
+
 // embedder counts letters, which is enough for three tools.
 func embedder(_ context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
@@ -133,8 +144,8 @@ func embedder(_ context.Context, texts []string) ([][]float32, error) {
 
 func TestEmbed(t *testing.T) {
 	o := options()
-	o.Embed = embedder
-	o.Settings.FullText, o.Settings.Keyword, o.Settings.Schema = 0, 0, 0
+	o.Model = fake{embed: embedder}
+	o.Settings.FullText, o.Settings.NGrams, o.Settings.Keyword, o.Settings.Schema = 0, 0, 0, 0
 	report, _, err := load(t, "mail", mailTools, strings.Replace(mailQueries, "zzzz", "new mails", 1)).Run(t.Context(), o)
 	if err != nil || report.R10 != 100 {
 		t.Errorf("by vectors alone everything is found, got %+v, error %v", report, err)
@@ -150,7 +161,7 @@ func TestEmbed(t *testing.T) {
 			return fixed(texts, make([]float32, len(texts))...), nil
 		},
 	} {
-		o.Embed = embed
+		o.Model = fake{embed: embed}
 		if _, _, err := load(t, "mail", mailTools, mailQueries[:strings.Index(mailQueries, "\n")]).Run(t.Context(), o); err == nil {
 			t.Errorf("%s of the model is no error", about)
 		}
@@ -176,7 +187,7 @@ func TestRunStops(t *testing.T) {
 func TestLeaveOneOut(t *testing.T) {
 	sets := []*eval.Set{load(t, "mail", mailTools, mailQueries), load(t, "again", mailTools, mailQueries), load(t, "map", mapTools, mapQueries)}
 	deaf := options()
-	deaf.Settings.FullText, deaf.Settings.Keyword, deaf.Settings.Schema, deaf.Settings.Vector = 0, 0, 0, 0
+	deaf.Settings = search.Settings{K: 1, Depth: 1}
 	got, err := eval.LeaveOneOut(t.Context(), sets, []eval.Candidate{{Name: "deaf", Options: deaf}, {Name: "default", Options: options()}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,16 +7,18 @@ import (
 
 // scratch is the working memory of one search.
 type scratch struct {
-	scores, part, best, cover, named, cosines []float32
-	stamp                                     []int32
+	scores, words, part, best, cover, named, cosines, whole, grams []float32
+	stamp                                                          []int32
 }
 
 func newScratch(n int) *scratch {
-	return &scratch{
-		scores: make([]float32, n), part: make([]float32, n), best: make([]float32, n),
-		cover: make([]float32, n), named: make([]float32, n), cosines: make([]float32, n),
-		stamp: make([]int32, n),
+	s := &scratch{stamp: make([]int32, n)}
+	for _, list := range []*[]float32{
+		&s.scores, &s.words, &s.part, &s.best, &s.cover, &s.named, &s.cosines, &s.whole, &s.grams,
+	} {
+		*list = make([]float32, n)
 	}
+	return s
 }
 
 // addParts adds the best score of the query's parts to each document's score for the

@@ -21,6 +21,7 @@ var ErrVector = errors.New("invalid vector")
 type Dense struct {
 	dim  int
 	rows []float32 // concatenated, each of length 1 or 0
+	own  []float32 // of each document, the cosine with its own first sentence; nil: unknown
 }
 
 // NewDense returns an empty Dense for vectors of dim dimensions.
@@ -40,13 +41,36 @@ func (d *Dense) Add(vec []float32) error {
 	return nil
 }
 
-// Query returns the query's normalized vector. The error is [ErrVector].
-func (d *Dense) Query(vec []float32) (Vector, error) {
-	unit, err := d.unit(vec)
-	if err != nil {
-		return nil, err
+// Calibrate takes the vectors of the documents' first sentences, see [Index.Sentences]. The
+// cosine of a document with its own sentence tells how near a good match is, so that the
+// confidence of an answer can tell a poor one. The error is [ErrVector].
+func (d *Dense) Calibrate(sentences [][]float32) error {
+	own := make([]float32, len(sentences))
+	for i, vec := range sentences {
+		unit, err := d.unit(vec)
+		if err != nil {
+			return err
+		}
+		for k, v := range d.rows[i*d.dim : (i+1)*d.dim] {
+			own[i] += v * unit[k]
+		}
 	}
-	return &denseQuery{d, unit}, nil
+	d.own = own
+	return nil
+}
+
+// Query returns a query of the vectors of [Texts]: a document's cosine is the best of them,
+// so that a tool for one step of a request of many is found. The error is [ErrVector].
+func (d *Dense) Query(vectors ...[]float32) (Vector, error) {
+	q := &denseQuery{d: d}
+	for _, vec := range vectors {
+		unit, err := d.unit(vec)
+		if err != nil {
+			return nil, err
+		}
+		q.units = append(q.units, unit)
+	}
+	return q, nil
 }
 
 func (d *Dense) unit(vec []float32) ([]float32, error) {
@@ -72,9 +96,12 @@ func (d *Dense) unit(vec []float32) ([]float32, error) {
 }
 
 type denseQuery struct {
-	d    *Dense
-	unit []float32
+	d     *Dense
+	units [][]float32 // one or more: that of the whole text first
 }
+
+// whole returns the query without the parts of the text.
+func (q *denseQuery) whole() *denseQuery { return &denseQuery{q.d, q.units[:1]} }
 
 // Cosines implements [Vector].
 func (q *denseQuery) Cosines(dst []float32) {
@@ -87,20 +114,42 @@ func (q *denseQuery) Cosines(dst []float32) {
 	})
 	for i := n - n%4; i < n; i++ {
 		row := q.d.rows[i*q.d.dim : (i+1)*q.d.dim]
-		var sum float32
-		for k, v := range q.unit {
-			sum += v * row[k]
+		for k, unit := range q.units {
+			var sum float32
+			for j, v := range unit {
+				sum += v * row[j]
+			}
+			dst[i] = better(k, dst[i], sum)
 		}
-		dst[i] = sum
 	}
 }
 
-// four computes the cosines of four rows at once: each number of the query is loaded
-// once for all of them, and the four sums are independent.
+// better returns the larger cosine; that of the first vector has none before it.
+func better(k int, before, now float32) float32 {
+	if k == 0 {
+		return now
+	}
+	return max(before, now)
+}
+
+// four computes the best cosines of four rows.
 func (q *denseQuery) four(dst []float32, row int) {
-	n := len(q.unit)
+	n := q.d.dim
 	rows := q.d.rows[row*n : (row+4)*n]
-	unit := q.unit // equal lengths eliminate bounds checks in the loop
+	for k, unit := range q.units {
+		var sums [4]float32
+		dotFour(&sums, unit, rows)
+		for i, sum := range sums {
+			dst[i] = better(k, dst[i], sum)
+		}
+	}
+}
+
+// dotFour computes the products of a vector and four rows at once: each number of the
+// vector is loaded once for all of them, and the four sums are independent.
+func dotFour(dst *[4]float32, unit, rows []float32) {
+	n := len(unit)
+	// Equal lengths eliminate bounds checks in the loop.
 	a, b, c, d := rows[:n][:len(unit)], rows[n:][:len(unit)], rows[2*n:][:len(unit)], rows[3*n:][:len(unit)]
 	var w, x, y, z float32
 	for k, v := range unit {

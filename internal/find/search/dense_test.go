@@ -107,7 +107,7 @@ func TestVectorOfZerosIsLikeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := ix.Search(search.Query{Text: "zzz", Limit: 20, Vector: q})
-	if len(a.Hits) != len(shop)/2 || a.Hits[0].Sources[0].Source != search.Vectors {
+	if len(a.Hits) != len(shop)/2 || a.Hits[0].Sources[1].Source != search.Vectors {
 		t.Errorf("found %v, want the documents whose vector is not zero", a.Hits)
 	}
 }

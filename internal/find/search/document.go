@@ -89,7 +89,8 @@ func Analyse(d Document) *Analysis {
 	}
 	a.end(inDescription)
 	a.left = maxFieldBytes
-	walkSchema(d.Parameters, func(text string, weight float64) { a.readPart(inParameters, text, weight) })
+	parameter := func(text string, weight float64) { a.readPart(inParameters, text, weight) }
+	walkSchema(d.Parameters, schemaWalk{name: parameter, prose: parameter})
 	a.end(inParameters)
 	a.out.text = strings.Clone(a.text.String())
 	a.out.terms = mergeTerms(a.terms)

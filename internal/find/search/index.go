@@ -89,6 +89,15 @@ func (ix *Index) Within(visible *bitmap.Bitmap) *Index {
 // Len returns the number of documents.
 func (ix *Index) Len() int { return len(ix.byName) }
 
+// Sentences returns the first sentence of each document, see [Dense.Calibrate].
+func (ix *Index) Sentences() []string {
+	out := make([]string, len(ix.docs))
+	for i, d := range ix.docs {
+		out[i] = d.first
+	}
+	return out
+}
+
 // shows reports whether a document may be found.
 func (s *statistics) shows(doc int) bool { return s.visible == nil || s.visible.Has(doc) }
 

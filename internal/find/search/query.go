@@ -26,7 +26,8 @@ type Query struct {
 	// Only reports which documents may match; others take no rank and are not
 	// counted. It must be deterministic; nil: all.
 	Only func(doc int) bool
-	// Vector compares the documents with the query; nil: no vector channel.
+	// Vector compares the documents with the query; nil: no vector channel. The texts to
+	// embed are those of [Texts].
 	Vector  Vector
 	Explain bool // return the weights and shares of the sources
 }
@@ -152,6 +153,13 @@ func onlyStopWords(list []word) bool {
 		}
 	}
 	return true
+}
+
+// Texts returns the texts whose vectors a query has: the whole, and the parts of a request
+// of several.
+func Texts(query string) []string {
+	query = truncate.Bytes(query, MaxQueryBytes)
+	return append([]string{query}, parts(query)...)
 }
 
 // parts splits a request into its parts: sentences, clauses between commas, and what

@@ -20,9 +20,19 @@ var (
 	schemasAtHand = []string{"items", "prefixItems", "additionalProperties", "anyOf", "oneOf", "allOf", "then", "else"}
 )
 
-// walkSchema emits the parameters' names, descriptions and possible values with their
-// weights. Keywords of JSON Schema are not emitted. Invalid schemas are ignored.
-func walkSchema(doc json.RawMessage, emit func(text string, weight float64)) {
+// ParameterNames returns the names of the parameters in a JSON Schema, at all levels.
+func ParameterNames(doc json.RawMessage) []string {
+	var out []string
+	walkSchema(doc, schemaWalk{
+		name:  func(text string, _ float64) { out = append(out, text) },
+		prose: func(string, float64) {},
+	})
+	return out
+}
+
+// walkSchema walks a schema. Keywords of JSON Schema are not emitted. Invalid schemas are
+// ignored.
+func walkSchema(doc json.RawMessage, emit schemaWalk) {
 	if len(doc) == 0 || len(doc) > maxSchemaBytes {
 		return
 	}
@@ -30,10 +40,14 @@ func walkSchema(doc json.RawMessage, emit func(text string, weight float64)) {
 	if json.Unmarshal(doc, &root) != nil {
 		return
 	}
-	schemaWalk(emit).schema(root, keyWeight, 0)
+	emit.schema(root, keyWeight, 0)
 }
 
-type schemaWalk func(text string, weight float64)
+// schemaWalk gets the texts of a schema with their weights.
+type schemaWalk struct {
+	name  func(text string, weight float64) // of a parameter
+	prose func(text string, weight float64) // its description, and each possible value
+}
 
 func (emit schemaWalk) schema(node any, weight float64, depth int) {
 	object, ok := node.(map[string]any)
@@ -41,12 +55,12 @@ func (emit schemaWalk) schema(node any, weight float64, depth int) {
 		return
 	}
 	if depth > 0 {
-		emit.prose(object, weight*proseWeight)
+		emit.texts(object, weight*proseWeight)
 	}
 	for _, keyword := range schemasByKey {
 		properties, _ := object[keyword].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(properties)) {
-			emit(key, weight)
+			emit.name(key, weight)
 			emit.schema(properties[key], weight*nesting, depth+1)
 		}
 	}
@@ -67,15 +81,15 @@ func (emit schemaWalk) schema(node any, weight float64, depth int) {
 	}
 }
 
-// prose emits a parameter's description and possible values.
-func (emit schemaWalk) prose(object map[string]any, weight float64) {
+// texts emits a parameter's description and possible values.
+func (emit schemaWalk) texts(object map[string]any, weight float64) {
 	if text, ok := object["description"].(string); ok {
-		emit(text, weight)
+		emit.prose(text, weight)
 	}
 	values, _ := object["enum"].([]any)
 	for _, value := range append(slices.Clip(values), object["const"]) {
 		if text, ok := value.(string); ok {
-			emit(text, weight)
+			emit.prose(text, weight)
 		}
 	}
 }

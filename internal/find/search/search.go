@@ -12,10 +12,12 @@ import (
 
 // The channels.
 const (
-	FullText = "full_text"
-	Keyword  = "keyword"
-	Schema   = "schema"
-	Vectors  = "vector"
+	Agreement = "agreement"
+	FullText  = "full_text"
+	Keyword   = "keyword"
+	NGrams    = "ngrams"
+	Schema    = "schema"
+	Vectors   = "vector"
 )
 
 // ListAll is the text of a query that lists all documents by name.
@@ -46,7 +48,7 @@ type Hit struct {
 
 // Source is the rank and score of a document in one channel.
 type Source struct {
-	Source string  // full_text, keyword, schema or vector
+	Source string  // one of the channels
 	Rank   int     // from 1
 	Score  float64 // on the channel's own scale
 	Weight float64 // of the channel; of a Hit: with Explain
@@ -87,51 +89,111 @@ func (ix *Index) Search(q Query) Answer {
 	var a Answer
 	p := ix.plan(q)
 	var channels []Channel
-	best := ix.eachChannel(q, p, func(source string, weight float64, scores []float32) {
+	confidence := ix.eachChannel(q, p, func(source string, weight float64, scores []float32) {
 		channels = append(channels, Channel{source, weight, ix.top(scores, q.Only)})
 	})
 	fused := ix.nameFirst(q, Fuse(ix.settings.K, channels...))
 	a.Total = len(fused)
-	a.Confidence = ix.confidence(best, p.whole)
+	a.Confidence = confidence
 	a.NoGoodMatch = len(fused) == 0 || a.Confidence < ix.settings.NoGoodMatch
 	ix.fill(&a, q, p, fused)
 	return a
 }
 
 // eachChannel calls do with the scores of each channel that has a weight; they are
-// valid until it returns. It returns the best full_text score for the query as a whole.
-// Vectors are compared concurrently.
-func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight float64, scores []float32)) (best float32) {
+// valid until it returns. It returns the confidence. Vectors are compared concurrently.
+func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight float64, scores []float32)) float64 {
 	s := ix.scratch.Get().(*scratch)
 	defer ix.scratch.Put(s)
 	w := ix.settings
-	var vectors sync.WaitGroup
-	defer vectors.Wait()
-	compare := w.Vector > 0 && q.Vector != nil
-	if compare {
-		vectors.Go(func() { q.Vector.Cosines(s.cosines) })
-	}
+	compared := ix.compare(q, s)
+	defer compared.running.Wait()
 	ix.tfidf(s, s.scores, p.whole)
+	var best float32 // for the query as a whole
 	for doc, v := range s.scores {
 		if v > best && (q.Only == nil || q.Only(doc)) { // hidden documents have 0
 			best = v
 		}
 	}
+	ix.addParts(s, p)
 	if w.FullText > 0 {
-		ix.addParts(s, p)
 		do(FullText, w.FullText, s.scores)
 	}
+	s.scores, s.words = s.words, s.scores // kept for agreement
 	if w.Keyword > 0 {
 		do(Keyword, w.Keyword, ix.keyword(s, p))
 	}
 	if w.Schema > 0 {
 		do(Schema, w.Schema, ix.schema(s, p))
 	}
-	if compare {
-		vectors.Wait()
-		do(Vectors, w.Vector, s.cosines)
+	compared.running.Wait()
+	if compared.grams > 0 {
+		do(compared.gramsSource, compared.grams, s.grams)
 	}
-	return best
+	if compared.vectors > 0 {
+		do(Vectors, compared.vectors, s.cosines)
+		if w.Agreement > 0 {
+			do(Agreement, w.Agreement, agreement(s))
+		}
+	}
+	confidence := ix.confidence(best, p.whole)
+	if d, ok := q.Vector.(*denseQuery); ok && compared.vectors > 0 && d.d.own != nil {
+		if len(d.units) == 1 {
+			return ix.confidenceWith(confidence, q, d.d, s.cosines)
+		}
+		d.whole().Cosines(s.whole)
+		return ix.confidenceWith(confidence, q, d.d, s.whole)
+	}
+	return confidence
+}
+
+// comparison is the vector channel and that of n-grams while they are computed.
+type comparison struct {
+	running        sync.WaitGroup
+	vectors, grams float64 // weights; 0: not computed
+	gramsSource    string
+}
+
+// compare begins to compare the query's vectors with the documents. The vectors of
+// builtin:hash are the n-grams, which otherwise are a channel of their own.
+func (ix *Index) compare(q Query, s *scratch) *comparison {
+	c := &comparison{grams: ix.settings.NGrams, gramsSource: NGrams}
+	grams, isGrams := q.Vector.(*gramQuery)
+	switch {
+	case isGrams && ix.settings.Vector > 0:
+		c.gramsSource = Vectors
+	case !isGrams && q.Vector != nil && ix.settings.Vector > 0:
+		c.vectors = ix.settings.Vector
+		c.running.Go(func() { q.Vector.Cosines(s.cosines) })
+	}
+	if c.grams > 0 {
+		c.running.Go(func() {
+			if !isGrams {
+				grams = ix.grams.query(ix.spoken(q.Text, ix.settings.Rules.Synonyms))
+			}
+			grams.Cosines(s.grams)
+		})
+	}
+	return c
+}
+
+// meaningAlone is what the vector counts for a document that shares no word with the query,
+// relative to the best by words.
+const meaningAlone = .2
+
+// agreement scores documents that words and vectors support together: the product of both.
+// It is the second vote that lifts a document which is good in both above one that is the
+// best in one; the sum of ranks alone does not.
+func agreement(s *scratch) []float32 {
+	dst, top := s.scores, highest(s.words)
+	for i, cosine := range s.cosines {
+		share := float32(meaningAlone)
+		if top > 0 {
+			share += s.words[i] / top
+		}
+		dst[i] = share * max(0, cosine)
+	}
+	return dst
 }
 
 // top ranks the documents with a score above 0, up to Settings.Depth. Ties are ranked

@@ -12,7 +12,9 @@ type Settings struct {
 	K     float64 // the constant of the rank fusion: the smaller, the more the first ranks count
 	Depth int     // ranks of a channel that count
 
-	FullText, Vector, Keyword, Schema float64 // weights of the channels
+	// Weights of the channels. The n-grams are the vector channel of a query without the
+	// vectors of a model, see [Index.NGrams].
+	FullText, Vector, Agreement, NGrams, Keyword, Schema float64
 
 	// NoGoodMatch is the Confidence below which [Answer].NoGoodMatch is set; 0:
 	// confidence is not computed, and only an empty answer sets it.
@@ -40,7 +42,8 @@ const noGoodMatch = .12
 func Of(s spicepod.ToolSearch) Settings {
 	return Settings{
 		K: s.K, Depth: s.Depth,
-		FullText: s.FullText, Vector: s.Vector, Keyword: s.Keyword, Schema: s.Schema,
+		FullText: s.FullText, Vector: s.Vector, Agreement: s.Agreement, NGrams: s.NGrams,
+		Keyword: s.Keyword, Schema: s.Schema,
 		NoGoodMatch: cmp.Or(s.NoGoodMatch, noGoodMatch),
 		Rules: Rules{
 			Coverage: 1, NameCoverage: .5, Pairs: 1,

@@ -97,20 +97,25 @@ func TestWalkSchema(t *testing.T) {
 		"any":{"anyOf":[{"properties":{"one":{}}},{"$ref":"#/no"}]}},
 		"$defs":{"no":{"properties":{"deep":{}}}}}`
 	var got []string
-	walkSchema(json.RawMessage(schema), func(text string, weight float64) { got = append(got, fmt.Sprint(text, " ", weight)) })
+	emit := func(text string, weight float64) { got = append(got, fmt.Sprint(text, " ", weight)) }
+	walkSchema(json.RawMessage(schema), schemaWalk{name: emit, prose: emit})
 	want := []string{"any 4", "one 2", "at 4", "lat 2", "north 0.25", "city 4", "where 0.5", "Rome 0.5", "tags 4", "key 2", "deep 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	names := []string{"any", "one", "at", "lat", "city", "tags", "key", "deep"}
+	if diff := cmp.Diff(names, ParameterNames(json.RawMessage(schema))); diff != "" {
 		t.Error(diff)
 	}
 	for _, odd := range []string{
 		"", "null", "[]", "1", "{", `{"properties":[]}`, `{"properties":{"a":true}}`,
 		strings.Repeat(`{"items":`, 99) + "{}" + strings.Repeat("}", 99),
 	} {
-		walkSchema(json.RawMessage(odd), func(text string, _ float64) {
+		for _, text := range ParameterNames(json.RawMessage(odd)) {
 			if text != "a" {
 				t.Errorf("%.40s says %q", odd, text)
 			}
-		})
+		}
 	}
 }
 

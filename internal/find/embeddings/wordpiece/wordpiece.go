@@ -103,6 +103,27 @@ func Words(text string, do func(word string)) {
 	end()
 }
 
+// SplitNames separates the words of names in a text, such as getWeather, HTTPServer and
+// get_weather.
+func SplitNames(text string) string {
+	letters := []rune(text)
+	var b strings.Builder
+	for i, r := range letters {
+		if i > 0 && unicode.IsUpper(r) {
+			before := letters[i-1]
+			begins := i+1 < len(letters) && unicode.IsUpper(before) && unicode.IsLower(letters[i+1])
+			if begins || unicode.IsLower(before) || unicode.IsDigit(before) {
+				b.WriteByte(' ')
+			}
+		}
+		if r == '_' {
+			r = ' '
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 func ascii(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
