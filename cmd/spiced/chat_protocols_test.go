@@ -110,7 +110,7 @@ func TestChatRefusesSearchWithoutEmbeddings(t *testing.T) {
 	if m := c.listed()["helper"]; m.Status != "Error" || !strings.Contains(m.Error, "No embedding model configured") {
 		t.Errorf("listed as %+v", m)
 	}
-	c.want(c.do("GET", "/v1/status", ""), 200, "builtin:hash")
+	c.want(c.do("GET", "/v1/status", ""), 200, "builtin:semantic")
 	c.want(c.do("POST", "/v1/tools/haversine_km", coordinates), 200, "4129.")
 }
 

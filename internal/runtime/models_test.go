@@ -70,7 +70,7 @@ func TestModelsAreServedAndCounted(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	if got := r.say("refused", "?"); !strings.Contains(got, `the model "refused" was not loaded`) ||
-		!strings.Contains(got, `{name: local, from: "builtin:hash"}`) {
+		!strings.Contains(got, `{name: local, from: "builtin:semantic"}`) {
 		t.Errorf("answer %q", got)
 	}
 	for sql, want := range map[string]string{
