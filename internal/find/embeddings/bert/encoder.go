@@ -127,11 +127,10 @@ func (e *Encoder) batch(which []int, pieces [][]int32, vectors [][]float32) {
 		for position, piece := range pieces[i] {
 			x := s.x[row*n:][:n]
 			e.words.row(x, piece)
-			add(x, e.positions[position*n:])
+			normalise(x, e.positions[position*n:], e.norm.weight, e.norm.bias, e.epsilon())
 			row++
 		}
 	}
-	e.norm.apply(s.x, e.epsilon())
 	for i := range e.layers {
 		e.layer(s, &e.layers[i], total)
 	}
@@ -175,15 +174,13 @@ func (e *Encoder) layer(s *scratch, l *layer, total int) {
 
 	s.inner = room(s.inner, total*max(n, e.config.Inner))
 	s.linear(s.inner, s.context, l.output, total)
-	add(s.x, s.inner[:total*n])
-	l.norm1.apply(s.x, e.epsilon())
+	l.norm1.apply(s.x, s.inner, e.epsilon())
 
 	s.inner = s.inner[:total*e.config.Inner]
 	s.linear(s.inner, s.x, l.inner, total)
 	e.activate(s.inner)
 	s.linear(s.context, s.inner, l.outer, total)
-	add(s.x, s.context)
-	l.norm2.apply(s.x, e.epsilon())
+	l.norm2.apply(s.x, s.context, e.epsilon())
 }
 
 // linear sets out to x·m + bias.
@@ -207,18 +204,20 @@ func (s *scratch) attend(from, end, head, size, hidden int) {
 	for i := range count {
 		row := s.qkv[(from+i)*3*hidden+at:]
 		s.queries.set(i, row[:size], scale)
-		s.keys.setColumn(i, row[hidden:], 1)
+		s.keys.setColumn(i, row[hidden:])
 	}
-	for j := range size {
-		s.values.setColumn(j, s.qkv[from*3*hidden+2*hidden+at+j:], 3*hidden)
-	}
-	s.scores = room(s.scores, count*count)
-	product(s.scores, count, &s.queries, &s.keys)
+	s.values.setRows(s.qkv[from*3*hidden+2*hidden+at:], 3*hidden)
+	stride := (count + 7) &^ 7 // kernels take eight values at a time
+	s.scores = room(s.scores, count*stride)
+	product(s.scores, stride, &s.queries, &s.keys)
 	s.shares.resize(count, count)
 	for i := range count {
-		row := s.scores[i*count:][:count]
+		row := s.scores[i*stride:][:stride]
+		for j := count; j < stride; j++ {
+			row[j] = -math.MaxFloat32
+		}
 		sum := softmax(row)
-		s.shares.set(i, row, 1/sum)
+		s.shares.set(i, row[:count], 1/sum)
 	}
 	product(s.context[from*hidden+at:], hidden, &s.shares, &s.values)
 }
@@ -272,27 +271,11 @@ func geluNew(x []float32) {
 // norm is a layer normalisation: Ba et al., "Layer Normalization", 2016.
 type norm struct{ weight, bias []float32 }
 
-// apply normalises each row of x.
-func (l norm) apply(x []float32, epsilon float32) {
+// apply adds y to x and normalises each row of x.
+func (l norm) apply(x, y []float32, epsilon float32) {
 	n := len(l.weight)
-	for ; len(x) > 0; x = x[n:] {
-		normalise(x[:n], l.weight, l.bias, epsilon)
-	}
-}
-
-func normalise(x, weight, bias []float32, epsilon float32) {
-	weight, bias = weight[:len(x)], bias[:len(x)]
-	var sum, squares float32
-	for _, v := range x {
-		sum += v
-	}
-	mean := sum / float32(len(x))
-	for _, v := range x {
-		squares += (v - mean) * (v - mean)
-	}
-	scale := float32(1 / math.Sqrt(float64(squares/float32(len(x))+epsilon)))
-	for i, v := range x {
-		x[i] = (v-mean)*scale*weight[i] + bias[i]
+	for i := 0; i < len(x); i += n {
+		normalise(x[i:i+n], y[i:], l.weight, l.bias, epsilon)
 	}
 }
 
@@ -311,7 +294,7 @@ func (t *table) read(values []float32, n int) {
 		for _, v := range row {
 			most = max(most, v, -v)
 		}
-		if factor := maxValue / most; !math.IsInf(float64(factor), 0) {
+		if factor := math.MaxInt16 / most; !math.IsInf(float64(factor), 0) {
 			t.scales[i] = 1 / factor
 			roundGo(t.values[i*n:], row, factor)
 		}

@@ -309,7 +309,7 @@ func (w *weights) linear(in, out int, names ...string) *matrix {
 			return nil
 		}
 		for j := range out {
-			m.setColumn(i*out+j, values[j*in:][:in], 1)
+			m.setColumn(i*out+j, values[j*in:])
 		}
 		copy(m.bias[i*out:], bias)
 	}

@@ -3,18 +3,17 @@ package bert
 import "math"
 
 // Matrices are multiplied in integers of 16 bits. A row of activations and a
-// column of weights are each scaled so that their Euclidean norms are at most
-// rowNorm and columnNorm, and rounded. By the inequality of Cauchy and Schwarz
-// no sum of products then exceeds 2^31, whatever the values are and in
-// whatever order they are added, so that every kernel computes the same sums.
-// Rounding changes a row by about .3·√k of rowNorm: 2 parts in 10,000 for a row
-// of 384 values, in a direction that is random. Weights take half of the memory
-// of float32, and processors multiply two to four times as many of them.
+// column of weights are each scaled so that their Euclidean norm is maxNorm, and
+// rounded. By the inequality of Cauchy and Schwarz no sum of products then
+// leaves 32 bits, whatever the values are and in whatever order they are added,
+// so that every kernel computes the same sums. Rounding changes a row by about
+// .3·√k of maxNorm: 2 parts in 10,000 for 384 values, in a direction that is
+// random. Weights take half of the memory of float32, and processors multiply
+// twice as many of them.
 const (
-	rowNorm    = 32_700 // + √k/2 for rounding; also keeps each value within int16
-	columnNorm = 65_000
-	maxValue   = 32_767
-	// maxInner is the largest k for which (rowNorm+√k/2)·(columnNorm+√k/2) < 2^31.
+	maxNorm = 32_700
+	// maxInner is the largest k. Rounding adds at most √k/2 to a norm, which
+	// stays below 2^15, so that each value is an int16 too.
 	maxInner = 16_384
 )
 
@@ -66,27 +65,64 @@ func room[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// setColumn sets column j to the k values at from, step values apart. Their
-// factor, by which values are multiplied before they are rounded, is found from
-// their norm and their largest value.
-func (m *matrix) setColumn(j int, from []float32, step int) {
-	squares, most := 0.0, float32(0)
-	for i := range m.k {
-		x := from[i*step]
-		squares += float64(x) * float64(x)
-		most = max(most, x, -x)
+// factor returns by what values are multiplied before they are rounded, from
+// their norm; 0 if they are zero, or too small to count.
+func factor(squares float32) float32 {
+	f := maxNorm / float32(math.Sqrt(float64(squares)))
+	if math.IsInf(float64(f), 0) {
+		return 0
 	}
-	if squares == 0 {
-		return
+	return f
+}
+
+// inverse returns 1/f, and 0 for 0.
+func inverse(f float32) float32 {
+	if f == 0 {
+		return 0
 	}
-	factor := float32(min(columnNorm/math.Sqrt(squares), maxValue/float64(most)))
-	if math.IsInf(float64(factor), 0) { // so small that they do not count
-		return
+	return 1 / f
+}
+
+// panel returns the panel of a column.
+func (m *matrix) panel(column int) []int16 {
+	size := tileColumns * pairs(m.k) * 2
+	return m.values[column/tileColumns*size:][:size]
+}
+
+// setColumn sets column j.
+func (m *matrix) setColumn(j int, values []float32) {
+	values = values[:m.k]
+	f := factor(squares(values))
+	m.scales[j] = inverse(f)
+	panel := m.panel(j)
+	at := j % tileColumns * 2
+	for i, v := range values {
+		panel[at+i&1] = rounded(v * f)
+		at += i & 1 * 2 * tileColumns
 	}
-	m.scales[j] = 1 / factor
-	panel := m.values[j/tileColumns*tileColumns*pairs(m.k)*2:][j%tileColumns*2:]
-	for i := range m.k {
-		panel[i/2*2*tileColumns+i%2] = int16(math.RoundToEven(float64(from[i*step] * factor)))
+}
+
+// setRows sets all columns from rows that are step values apart.
+func (m *matrix) setRows(from []float32, step int) {
+	for first := 0; first < m.n; first += tileColumns {
+		width := min(tileColumns, m.n-first)
+		var sums, factors [tileColumns]float32
+		for i := range m.k {
+			for c, v := range from[i*step+first:][:width] {
+				sums[c] += v * v
+			}
+		}
+		for c := range width {
+			factors[c] = factor(sums[c])
+			m.scales[first+c] = inverse(factors[c])
+		}
+		panel := m.panel(first)
+		for i := range m.k {
+			to := panel[i/2*2*tileColumns+i%2:]
+			for c, v := range from[i*step+first:][:width] {
+				to[2*c] = rounded(v * factors[c])
+			}
+		}
 	}
 }
 
@@ -107,21 +143,13 @@ func (r *rows) resize(n, k int) {
 	clear(r.scales[n:])
 }
 
-// set rounds the values of row i; factor multiplies the product.
-func (r *rows) set(i int, from []float32, factor float32) {
+// set rounds the values of row i; scale multiplies the product.
+func (r *rows) set(i int, from []float32, scale float32) {
 	to := r.values[i*r.stride:][:r.stride]
-	if len(to) > len(from) {
-		to[len(to)-1] = 0
-	}
-	norm := math.Sqrt(float64(squares(from)))
-	scale := float32(rowNorm / norm)
-	if norm == 0 || math.IsInf(float64(scale), 0) {
-		clear(to)
-		r.scales[i] = 0
-		return
-	}
-	round(to, from, scale)
-	r.scales[i] = factor / scale
+	to[len(to)-1] = 0 // if their number is odd
+	f := factor(squares(from))
+	round(to, from, f)
+	r.scales[i] = inverse(f) * scale
 }
 
 // product sets out, whose rows are stride values apart, to a·b + b.bias. out may
