@@ -164,6 +164,21 @@ func (e *Entry) Endpoint(fallback, key string, routes ...string) *url.URL {
 	return u
 }
 
+// UseKey sets the param for the key of a provider to found, the one in the environment, as Spice
+// does, with a remark that names the variable: only if the entry has neither a key nor an endpoint,
+// so that the key is sent to the provider alone.
+func (e *Entry) UseKey(key string, found Text) {
+	if e.Params.Has(key) || e.Params.Has("endpoint") || found.Reveal() == "" {
+		return
+	}
+	params := Params{key: found}
+	maps.Copy(params, e.Params)
+	e.Params = params
+	e.Problems = append(e.Problems, e.Remark(".from", fmt.Sprintf("write %s: ${secrets:%[1]s}", key),
+		fmt.Sprintf("params.%s is not set, so the key is that of the environment: SPICE_%[2]s, or %[2]s",
+			key, strings.ToUpper(key))))
+}
+
 // NeedsKey returns a problem if neither the key of a provider nor another
 // endpoint is set.
 func (e *Entry) NeedsKey(from, key string) *Problem {

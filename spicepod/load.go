@@ -171,6 +171,7 @@ func (d *decoder) finish(pod *Pod) {
 		t.Unset = d.index.unset["runtime.tls"]
 	}
 	d.resolveVariables(pod, v)
+	pod.providerKeys(v)
 	d.unreadFiles(pod)
 	for _, root := range pod.Runtime.DataRoots {
 		pod.roots = append(pod.roots, d.absolute(root.Reveal()))

@@ -10,4 +10,8 @@ type Model struct {
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Files       []any          `yaml:"files" served:"no" instead:"a server next to spiced that has the API of OpenAI, with 'params.endpoint'" doc:"Files of a local model."`
+
+	// Key is the key of the provider in the environment, as ${secrets:openai_api_key} finds it; see
+	// [Entry.UseKey].
+	Key Text `yaml:"-" json:"-"`
 }

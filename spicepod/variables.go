@@ -1,6 +1,9 @@
 package spicepod
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Variable is a variable of the environment that the key secrets of a function or a
 // sandbox names.
@@ -40,6 +43,24 @@ func (d *decoder) resolveVariables(pod *Pod, v *vault) {
 		if f.Enabled {
 			look(f.Secrets)
 		}
+	}
+}
+
+// providerKeys looks up the keys of providers.
+func (p *Pod) providerKeys(v *vault) {
+	look := func(from string) Text {
+		provider, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(from)), ":")
+		value, message, _ := v.lookUp("secrets", provider+"_api_key")
+		if message != "" {
+			return Text{}
+		}
+		return NewText("${secrets:"+provider+"_api_key}", value)
+	}
+	for i := range p.Models {
+		p.Models[i].Key = look(p.Models[i].From)
+	}
+	for i := range p.Embeddings {
+		p.Embeddings[i].Key = look(p.Embeddings[i].From)
 	}
 }
 

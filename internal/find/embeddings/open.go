@@ -66,10 +66,18 @@ func providers() []kind {
 // Open opens entry i of pod.Embeddings. Nothing is sent before the first call of
 // Embed. A problem has its position in the file.
 func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
+	return newEntry(pod, i, o).open()
+}
+
+func newEntry(pod *spicepod.Pod, i int, o Options) *entry {
 	declared := pod.Embeddings[i]
-	e := &entry{declared: declared, opts: o, Entry: spicepod.Entry{
+	return &entry{declared: declared, opts: o, Entry: spicepod.Entry{
 		Pod: pod, Path: fmt.Sprintf("embeddings[%d]", i), Component: "embedding " + declared.Name, Params: declared.Params,
 	}}
+}
+
+// open opens the model. Warnings are in e.Problems.
+func (e *entry) open() (Model, *spicepod.Problem) {
 	all := providers()
 	served := spicepod.Providers{Kind: "embedding", Others: map[string]string{
 		"azure": `use openai: with params.endpoint set to the deployment's OpenAI-compatible base URL`,
@@ -77,7 +85,7 @@ func Open(pod *spicepod.Pod, i int, o Options) (Model, *spicepod.Problem) {
 	for _, p := range all {
 		served.Examples = append(served.Examples, p.example)
 	}
-	name, id, problem := e.Provider(declared.From, served)
+	name, id, problem := e.Provider(e.declared.From, served)
 	if problem != nil {
 		return nil, problem
 	}

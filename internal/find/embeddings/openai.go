@@ -37,6 +37,7 @@ type openAI struct {
 var _ Counter = (*openAI)(nil)
 
 func openOpenAI(e *entry) (Model, *spicepod.Problem) {
+	e.UseKey("openai_api_key", e.declared.Key)
 	endpoint := e.Endpoint(openAIEndpoint, "openai_api_key", "/embeddings")
 	if endpoint.RawQuery != "" {
 		e.FailParam("endpoint", "write the key as params.openai_api_key", "params.endpoint must be a URL without a query")

@@ -39,15 +39,18 @@ type Set struct {
 	models map[string]Model // the loaded models
 }
 
-// NewSet opens every entry of pod.Embeddings. A problem keeps only the affected
-// model from being served.
+// NewSet opens every entry of pod.Embeddings. A problem that is no warning keeps
+// only the affected model from being served.
 func NewSet(pod *spicepod.Pod, o Options) (*Set, spicepod.Problems) {
 	s := &Set{models: map[string]Model{}}
 	var problems spicepod.Problems
 	for i, declared := range pod.Embeddings {
 		s.names = append(s.names, declared.Name)
-		model, problem := Open(pod, i, o)
-		if problem != nil {
+		e := newEntry(pod, i, o)
+		model, problem := e.open()
+		if problem == nil {
+			problems = append(problems, e.Problems...) // warnings
+		} else {
 			problems = append(problems, *problem)
 			continue
 		}

@@ -100,6 +100,7 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	if e.Known("a model from "+name, e.kind.known()); e.Fault() != nil {
 		return nil, e.Fault()
 	}
+	e.UseKey(e.kind.key, e.declared.Key)
 	s := e.settings()
 	if problem := e.NeedsKey(e.declared.From, e.kind.key); problem != nil {
 		return nil, problem

@@ -108,6 +108,7 @@ func (b *builder) load(m *Model, e *entry) *spicepod.Problem {
 	if problem != nil {
 		return problem
 	}
+	b.problems = append(b.problems, e.Problems...) // warnings
 	p, err := s.wish.plan(b.offer, b.opts.Embeddings)
 	if err != nil {
 		return e.refused(err, b.offer.catalog)
