@@ -179,8 +179,10 @@ func (l *loader) prompts(*Encoder) error {
 	return nil
 }
 
-// tokenizer reads tokenizer.json and sentence_bert_config.json, which has the
-// number of tokens after which a text is cut off.
+// tokenizer reads tokenizer.json, and after how many tokens a text is cut off: the
+// max_seq_length of sentence_bert_config.json, or else the model_max_length of
+// tokenizer_config.json, and at most the positions of the model. The truncation
+// in tokenizer.json is another one, which sentence-transformers replaces.
 func (l *loader) tokenizer(e *Encoder) error {
 	names := []string{l.layout.transformer, "tokenizer.json"}
 	raw, err := l.read(false, names...)
@@ -191,34 +193,38 @@ func (l *loader) tokenizer(e *Encoder) error {
 	if err != nil {
 		return l.fault(err, names...)
 	}
-	names[1] = "sentence_bert_config.json"
-	if raw, err = l.read(true, names...); err != nil {
-		return err
+	var limit struct {
+		Most  *float64 `json:"max_seq_length"`
+		Model *float64 `json:"model_max_length"` // 1e30 if there is none
+		Lower bool     `json:"do_lower_case"`
 	}
-	limit := struct {
-		Most  *int `json:"max_seq_length"`
-		Lower bool `json:"do_lower_case"`
-	}{}
-	if raw != nil {
+	for _, name := range []string{"sentence_bert_config.json", "tokenizer_config.json"} {
+		names[1] = name
+		if raw, err = l.read(true, names...); err != nil {
+			return err
+		}
+		limit.Lower = false
+		if raw == nil {
+			continue
+		}
 		if err := json.Unmarshal(raw, &limit); err != nil {
 			return l.fault(err, names...)
 		}
+		if limit.Lower && !t.Lower {
+			return l.fault(errors.New("do_lower_case: true is not supported with a tokenizer that keeps upper case"), names...)
+		}
 	}
+	most := float64(l.config.Positions)
 	switch {
-	case limit.Lower && !t.Lower:
-		return l.fault(errors.New("do_lower_case: true is not supported with a tokenizer that keeps upper case"), names...)
-	case limit.Most != nil && *limit.Most < 3:
-		return l.fault(fmt.Errorf("max_seq_length is %d; at least 3 is needed", *limit.Most), names...)
 	case limit.Most != nil:
-		t.most = *limit.Most
+		most = min(most, *limit.Most)
+	case limit.Model != nil:
+		most = min(most, *limit.Model)
 	}
-	if t.most == 0 || t.most > l.config.Positions {
-		t.most = l.config.Positions
+	if most < 3 {
+		return l.fault(fmt.Errorf("texts would be cut off after %g tokens; at least 3 are needed", most), names[0])
 	}
-	if t.most < 3 {
-		names[1] = "config.json"
-		return l.fault(fmt.Errorf("max_position_embeddings is %d; at least 3 is needed", t.most), names...)
-	}
+	t.most = int(most)
 	e.tokenizer = t
 	return nil
 }

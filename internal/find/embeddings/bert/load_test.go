@@ -66,7 +66,7 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 		{"modules.json", ".Pooling", ".Normalize", "the modules are Transformer, Normalize, Normalize"},
 		{"1_Pooling/config.json", "mean_tokens", "max_tokens", "pooling by max_tokens is not supported"},
 		{"1_Pooling/config.json", "{", `{"pooling_mode_cls_token": true, `, "pooling by cls_token and mean_tokens is not supported"},
-		{"sentence_bert_config.json", "32", "2", "max_seq_length is 2; at least 3"},
+		{"sentence_bert_config.json", "32", "2", "texts would be cut off after 2 tokens; at least 3 are needed"},
 		{"sentence_bert_config.json", "", "x", "sentence_bert_config.json: invalid character"},
 		{"config_sentence_transformers.json", "", `{"prompts": {"query": "query: "}, "default_prompt_name": "query"}`, `default_prompt_name "query" is not supported`},
 		{"model.safetensors", "", "", "model.safetensors: not a safetensors file: it has 0 bytes"},
@@ -145,5 +145,50 @@ func TestFormsOfModels(t *testing.T) {
 	}
 	if tanh := vector(changed(t, "config.json", `"gelu"`, `"gelu_new"`)); cosine(mean, tanh) < .9999 {
 		t.Error("gelu_new is far from gelu")
+	}
+}
+
+// The number of tokens of a long text, [CLS] and [SEP] among them.
+func TestLongTextsAreCutOff(t *testing.T) {
+	long := strings.Repeat("distance ", 100)
+	for _, c := range []struct {
+		file, from, to string
+		want           int
+	}{
+		{"README.md", "", "as it is", 32},
+		{"sentence_bert_config.json", "32", "3", 3},
+		{"sentence_bert_config.json", "32", "4000", 40},
+		{"sentence_bert_config.json", "", "{}", 40},
+		{"tokenizer_config.json", "", `{"model_max_length": 12}`, 32},
+	} {
+		if got := len(load(t, changed(t, c.file, c.from, c.to)).Pieces(long)); got != c.want {
+			t.Errorf("%s, %s: %d tokens; want %d", c.file, c.to, got, c.want)
+		}
+	}
+	dir := changed(t, "tokenizer_config.json", "", `{"model_max_length": 12}`)
+	if err := os.Remove(filepath.Join(dir, "sentence_bert_config.json")); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(load(t, dir).Pieces(long)); got != 12 {
+		t.Errorf("%d tokens; want the 12 of tokenizer_config.json", got)
+	}
+	for file, text := range map[string]string{
+		"sentence_bert_config.json": `{"do_lower_case": true, "max_seq_length": 32}`, "tokenizer_config.json": `{"do_lower_case": true}`,
+	} {
+		dir := changed(t, file, "", text)
+		if _, err := bert.Load(dir); err != nil { // as the tokenizer does
+			t.Error(err)
+		}
+		cased := filepath.Join(dir, "tokenizer.json")
+		raw, err := os.ReadFile(cased)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(cased, []byte(strings.Replace(string(raw), `"lowercase": true`, `"lowercase": false`, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bert.Load(dir); err == nil || !strings.Contains(err.Error(), file+": do_lower_case: true is not supported") {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }
