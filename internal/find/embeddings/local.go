@@ -53,6 +53,10 @@ func (e *entry) local(path string) string {
 
 // openFolder loads the model in a folder; at is where it is written.
 func openFolder(e *entry, at, folder string) (Model, *spicepod.Problem) {
+	if info, err := os.Stat(folder); err == nil && !info.IsDir() {
+		return nil, e.Problem(at, "write the folder of the model, or, for a GGUF file, params.file", "%q is not a folder",
+			folder)
+	}
 	encoder, err := bert.Load(folder)
 	if err != nil {
 		hint := "use a sentence encoder of the BERT family, such as sentence-transformers/all-MiniLM-L6-v2, in the form " +

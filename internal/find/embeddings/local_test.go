@@ -155,6 +155,7 @@ func TestProblemsOfLocalModels(t *testing.T) {
 		{"from: 'huggingface:a/b', params: {path: x, file: y}", ".params.file", "params.path and params.file are alternatives"},
 		{"from: 'huggingface:a/b', params: {path: '" + folder + "', gpu_layers: 3}", ".params.gpu_layers", "does not use the GPU"},
 		{"from: 'huggingface:a/b', params: {path: absent}", ".params.path", "absent/config.json: no such file"},
+		{"from: 'huggingface:a/b', params: {path: '" + folder + "/config.json'}", ".params.path", "for a GGUF file, params.file"},
 		{"from: 'huggingface:a/b', params: {pth: x}", ".params.pth", `did you mean "path"?`},
 		{"from: 'file:absent'", ".from", "no such file or directory"},
 		{"from: 'file:" + folder + "', params: {gpu_layers: 3}", ".params.gpu_layers", "does not use the GPU"},

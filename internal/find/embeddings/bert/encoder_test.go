@@ -1,10 +1,13 @@
 package bert_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,4 +143,74 @@ func length(v []float32) float64 {
 		squares += float64(x) * float64(x)
 	}
 	return math.Sqrt(squares)
+}
+
+// The numbers of pieces with other values of the normalizer's switches are those of
+// Hugging Face's tokenizers.
+func TestSwitchesOfTheNormalizer(t *testing.T) {
+	raw, err := os.ReadFile("testdata/normalizers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Change map[string]bool `json:"change"`
+		IDs    [][]int32       `json:"ids"`
+	}
+	if err := json.Unmarshal(raw, &cases); err != nil || len(cases) < 5 {
+		t.Fatal(len(cases), err)
+	}
+	texts := samples(t, "tiny.json")
+	for _, c := range cases {
+		raw, err := os.ReadFile("testdata/tiny/tokenizer.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file map[string]any
+		if err := json.Unmarshal(raw, &file); err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range c.Change {
+			file["normalizer"].(map[string]any)[name] = value
+		}
+		if raw, err = json.Marshal(file); err != nil {
+			t.Fatal(err)
+		}
+		e := load(t, changed(t, "tokenizer.json", "", string(raw)))
+		for i, s := range texts {
+			if diff := cmp.Diff(c.IDs[i], e.Pieces(s.Text)); diff != "" {
+				t.Errorf("%v, %q (-want +got):\n%s", c.Change, s.Text, diff)
+			}
+		}
+	}
+}
+
+func TestCallsAtOnceDoNotMix(t *testing.T) {
+	e := load(t, "testdata/tiny")
+	list := samples(t, "tiny.json")
+	var calls sync.WaitGroup
+	for i := range 8 {
+		calls.Go(func() {
+			var texts []string
+			for j := range 30 {
+				texts = append(texts, list[(i+j)%len(list)].Text)
+			}
+			vectors, _, err := e.Embed(t.Context(), texts)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for j, v := range vectors {
+				if c := cosine(v, list[(i+j)%len(list)].Vector); c < .9999 {
+					t.Errorf("text %d of call %d: cosine %g", j, i, c)
+				}
+			}
+		})
+	}
+	calls.Wait()
+	ended, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the caller has gone")
+	cancel(cause)
+	if _, _, err := e.Embed(ended, []string{"a"}); !errors.Is(err, cause) {
+		t.Error(err)
+	}
 }

@@ -98,7 +98,10 @@ func (t *Tokenizer) words(text string, do func(word string) bool) {
 		case t.Strip && unicode.Is(unicode.Mn, r):
 			continue
 		}
-		if t.Lower {
+		if t.Lower && r == 'İ' { // the only character whose lower case has two
+			word.WriteRune('i')
+			r = '\u0307'
+		} else if t.Lower {
 			r = unicode.ToLower(r)
 		}
 		if alone(r) && (t.Chinese || !chinese(r)) {

@@ -1,5 +1,6 @@
-"""Writes the golden files of package bert's tests: tiny/, a small BERT with random weights, and
-tiny.json and minilm.json, texts with the numbers of their pieces and their vectors. The numbers are
+"""Writes the golden files of package bert's tests: tiny/, a small BERT with random weights;
+tiny.json and minilm.json, texts with the numbers of their pieces and their vectors; and
+normalizers.json, the numbers with each switch of the normalizer. The numbers are
 those of Hugging Face's tokenizers, and the vectors are computed here with NumPy in float64, by the
 formulas of the paper: an implementation that shares nothing with the package's.
 
@@ -102,6 +103,19 @@ def golden(path, folder, texts, limit, first, normalise, digits):
     open(path, "w").write("[\n" + ",\n".join(lines) + "\n]\n")
 
 
+def normalizers(path, folder):
+    """The numbers of the texts with other values of the normalizer's switches."""
+    lines = []
+    for change in [{"lowercase": False}, {"strip_accents": False}, {"lowercase": False, "strip_accents": True},
+                   {"handle_chinese_chars": False}, {"clean_text": False}]:
+        c = json.load(open(folder + "/tokenizer.json"))
+        c["normalizer"].update(change)
+        tokenizer = Tokenizer.from_str(json.dumps(c))
+        tokenizer.enable_truncation(32)
+        lines.append(json.dumps({"change": change, "ids": [tokenizer.encode(text).ids for text in TEXTS]}))
+    open(path, "w").write("[\n" + ",\n".join(lines) + "\n]\n")
+
+
 def tiny(folder):
     """A model whose sizes are no multiples of those that kernels compute at a time."""
     os.makedirs(folder + "/1_Pooling", exist_ok=True)
@@ -168,5 +182,6 @@ if __name__ == "__main__":
     out = sys.argv[1]
     tiny(out + "/tiny")
     golden(out + "/tiny.json", out + "/tiny", TEXTS, 32, False, True, 6)
+    normalizers(out + "/normalizers.json", out + "/tiny")
     if len(sys.argv) > 2:
         golden(out + "/minilm.json", sys.argv[2], TEXTS, 256, False, True, 4)
