@@ -322,8 +322,11 @@ func (w *weights) linear(in, out int, names ...string) *matrix {
 	return m
 }
 
-// norm reads a layer normalisation.
+// norm reads a layer normalisation. Weights of the time of TensorFlow have other names for its parts.
 func (w *weights) norm(name string, n int) norm {
+	if w.Has(w.prefix + name + ".gamma") {
+		return norm{w.floats(name+".gamma", n), w.floats(name+".beta", n)}
+	}
 	return norm{w.floats(name+".weight", n), w.floats(name+".bias", n)}
 }
 

@@ -1,9 +1,12 @@
 package bert_test
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +124,50 @@ func TestEqualModelsShareMemory(t *testing.T) {
 	}
 }
 
-// The other poolings, and weights under the names of BertForMaskedLM.
+// renamed returns a copy of tiny whose tensors have other names.
+func renamed(t *testing.T, rename func(string) string) string {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/tiny/model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := 8 + binary.LittleEndian.Uint64(raw)
+	var before map[string]json.RawMessage
+	if err := json.Unmarshal(raw[8:end], &before); err != nil {
+		t.Fatal(err)
+	}
+	after := map[string]json.RawMessage{}
+	for name, tensor := range before {
+		after[rename(name)] = tensor
+	}
+	header, err := json.Marshal(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	return changed(t, "model.safetensors", "", string(file)+string(header)+string(raw[end:]))
+}
+
+// The weights of bert-base-uncased have the names of BertForPreTraining in TensorFlow.
+func TestNamesOfTensors(t *testing.T) {
+	texts := []string{"the distance between two cities"}
+	want, _, err := load(t, "testdata/tiny").Embed(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta")
+	for _, rename := range []func(string) string{
+		func(name string) string { return "bert." + name }, old.Replace,
+		func(name string) string { return "bert." + old.Replace(name) },
+	} {
+		got, _, err := load(t, renamed(t, rename)).Embed(t.Context(), texts)
+		if err != nil || !slices.Equal(got[0], want[0]) {
+			t.Errorf("the vector differs: %v", err)
+		}
+	}
+}
+
+// The other poolings and activations.
 func TestFormsOfModels(t *testing.T) {
 	texts := []string{"the distance between two cities"}
 	vector := func(dir string) []float32 {
