@@ -43,7 +43,8 @@ func SystemRelations() []engine.Relation {
 const tableModels = "models"
 
 const modelsDDL = ` (name VARCHAR, "from" VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, tools VARCHAR, mode VARCHAR,
-	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[], definition_tokens BIGINT)`
+	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[], definition_tokens BIGINT,
+	preselect BIGINT)`
 
 // rowsOf is the table with all rows of an introspection view.
 func rowsOf(view string) string { return "spiced." + view }
@@ -73,6 +74,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 		rows = append(rows, []any{
 			i.Name, i.From, orNull(i.Description), i.Status, orNull(i.Error), orNull(i.Declared), string(i.Mode),
 			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets, i.DefinitionTokens,
+			i.Preselect,
 		})
 	}
 	return tx.Insert(engine.Core, rowsOf(tableModels), rows)

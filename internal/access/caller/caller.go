@@ -74,6 +74,8 @@ const (
 	Chat Protocol = "chat"
 	MCP  Protocol = "mcp"
 	CLI  Protocol = "cli"
+	// Preselect is of the searches by which the runtime selects tools for a model's chat.
+	Preselect Protocol = "preselect"
 )
 
 // Trace is the position of a call in the caller's flow. It is returned with the

@@ -7,6 +7,8 @@ const (
 	// DefaultThreshold is the largest number of tools that `tools: auto` sends
 	// directly; Spice's AUTO_SEARCH_TOOL_THRESHOLD.
 	DefaultThreshold = 20
+	// MaxPreselect is the largest preselect.
+	MaxPreselect = 20
 	// MaxRounds is the largest tool_recursion_limit.
 	MaxRounds = 1000
 	// MaxThreshold is the largest auto_threshold.

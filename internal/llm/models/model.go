@@ -30,6 +30,7 @@ type Model struct {
 
 	tools    []toolloop.Tool     // sorted by name; the same slice for every chat
 	planned  []*tools.Definition // those that the prompt names; sorted by name
+	setSum   []byte              // of the set, with preselection
 	visible  func(name string) bool
 	listed   atomic.Pointer[[]chat.Message] // the cached call of list_datasets
 	hasTable bool                           // the model's tools may read some dataset
@@ -90,7 +91,7 @@ func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) 
 			report.DefinitionTokens += int64(report.Rounds * lint.Tokens(m.plan(scope))) // the prompt has these
 			m.done(report, err, began, scope)
 		}
-		offered, gone := m.pinned(r, scope)
+		offered, gone := m.pinned(ctx, r, scope)
 		if err := cmp.Or(checkNames(r, offered), checkChoice(r, offered)); err != nil {
 			done(toolloop.Report{}, err)
 			yield(toolloop.Event{}, err)

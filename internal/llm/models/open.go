@@ -42,6 +42,10 @@ var common = []spicepod.Param{
 	{Name: "tool_recursion_limit", Doc: "Answers with calls before the model must answer without."},
 	{Name: "auto_threshold", Type: spicepod.ParamInt, Doc: "The number of tools above which they are searched."},
 	{Name: "pinned_tools", Doc: "Names of tools that are sent in addition to the registry's."},
+	{
+		Name: "preselect", Type: spicepod.ParamInt,
+		Doc: "Tools that are sent for what the user asks, in addition to the registry's; 0 to 20.",
+	},
 	{Name: "tool_concurrency", Type: spicepod.ParamInt, Doc: "Calls that run at once in a chat."},
 	{
 		Name: "tool_result_max_bytes", Type: spicepod.ParamSize,

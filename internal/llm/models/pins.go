@@ -1,8 +1,10 @@
 package models
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,6 +90,19 @@ func (p *Pins) list(session string, idle time.Duration, now []toolloop.Tool, com
 	return now
 }
 
+// find returns the list of a session, if it has one that was used within the idle time.
+func (p *Pins) find(session string, idle time.Duration) (list []toolloop.Tool, known bool) {
+	at := p.now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x, ok := p.sessions.Get(session)
+	if !ok || at.Sub(x.used) > idle {
+		return nil, false
+	}
+	x.used = at
+	return x.list.tools, true
+}
+
 // intern returns the stored list that is equal, for one more session.
 func (p *Pins) intern(list []toolloop.Tool) *pinnedList {
 	h, size := sha256.New(), int64(0)
@@ -117,32 +132,37 @@ func (m *Model) sessionOf(r *chat.Request, scope tools.Scope) string {
 }
 
 // pinned returns the tools that a chat offers: those that the session of the request began
-// with that still exist and are available to the caller, or else the current ones. gone
-// says what became of the others.
-func (m *Model) pinned(r *chat.Request, scope tools.Scope) (list []toolloop.Tool, gone func(name string) string) {
+// with that still exist and are available to the caller, or else the current ones, and those
+// that are preselected for the conversation. gone says what became of the others.
+func (m *Model) pinned(ctx context.Context, r *chat.Request, scope tools.Scope) (
+	list []toolloop.Tool, gone func(name string) string,
+) {
 	full, current := m.offered(scope)
-	session := m.sessionOf(r, scope)
-	if session == "" {
-		return current, nil
+	first := current
+	if session := m.sessionOf(r, scope); session != "" {
+		first = m.opts.Pins.list(session, m.opts.SessionPin, full, !m.opts.Catalog.Growing())
 	}
-	first := m.opts.Pins.list(session, m.opts.SessionPin, full, !m.opts.Catalog.Growing())
-	if same(first, current) {
+	preselected := m.preselected(ctx, r, scope, full)
+	if same(first, current) && len(preselected) == 0 {
 		return current, nil
 	}
 	there := make(map[string]toolloop.Tool, len(current))
 	for _, t := range current {
 		there[t.Name] = t
 	}
+	m.current(there, preselected, scope)
 	missing := map[string]bool{}
-	for _, t := range first {
+	for _, t := range slices.Concat(first, preselected) {
 		now, found := there[t.Name]
 		if !found {
 			missing[t.Name] = true
 			continue
 		}
-		now.Tool, now.Declared, now.Names = t.Tool, t.Declared, t.Names
+		now.Tool, now.Declared, now.Names, now.Tokens = t.Tool, t.Declared, t.Names, t.Tokens
 		list = append(list, now)
 	}
+	slices.SortStableFunc(list, func(a, b toolloop.Tool) int { return strings.Compare(a.Name, b.Name) })
+	list = slices.CompactFunc(list, func(a, b toolloop.Tool) bool { return a.Name == b.Name })
 	return list, func(name string) string {
 		if !missing[name] {
 			return ""

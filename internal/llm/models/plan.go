@@ -18,6 +18,7 @@ type wish struct {
 	embedding string // params.tool_embedding_model
 	threshold int    // params.auto_threshold
 	pinned    []string
+	preselect int  // params.preselect
 	closed    bool // a search finds the tools of the set only
 	native    bool // params.tool_search
 	// hosted means that the provider searches in native mode; otherwise models search
@@ -51,7 +52,23 @@ func (w wish) plan(o offer, set *embeddings.Set) (*plan, error) {
 		return nil, err
 	}
 	p.pin(w.pinned, o)
+	p.checkPreselect(w, names)
 	return p, nil
+}
+
+// checkPreselect warns of a preselect without effect. With `tools: auto` the number of tools
+// decides, which may change.
+func (p *plan) checkPreselect(w wish, names []string) {
+	searches := slices.Contains(names, wordAuto) || slices.Contains(names, wordSearch)
+	switch {
+	case w.preselect == 0 || !w.declared:
+	case w.native:
+		p.warn("preselect", "it has no effect with tool_search: native, whose provider loads the tools that it finds",
+			"take one of them out")
+	case !searches || slices.Contains(names, wordPlanner):
+		p.warn("preselect", fmt.Sprintf("it has no effect with tools: %s, whose tools are not searched", shown(w.text)),
+			"write `tools: "+wordAuto+"` or `tools: "+wordSearch+"`")
+	}
 }
 
 // chooseMode chooses the mode. A search finds every tool of the catalog.

@@ -111,6 +111,7 @@ func (e *entry) wish() wish {
 		declared: e.Params.Has(key), text: e.Text(key), embedding: e.Text("tool_embedding_model"),
 		threshold: e.Number("auto_threshold", DefaultThreshold, 0, MaxThreshold),
 		pinned:    parseList(e.Text("pinned_tools")),
+		preselect: e.Number("preselect", 0, 0, MaxPreselect),
 		native:    e.Word("tool_search", "registry", "native") == "native",
 		hosted:    e.kind.responses,
 	}

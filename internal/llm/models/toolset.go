@@ -33,6 +33,7 @@ func (m *Model) useTools(p *plan, o offer) {
 		i.Advertised = append(i.Advertised, t.Name)
 	}
 	i.DefinitionTokens = m.definitionTokens(func(name string) bool { return !o.catalog.ConditionalTool(name) })
+	m.setPreselect(p, o.catalog.ConditionalTool)
 	if slices.ContainsFunc(p.set, func(d *tools.Definition) bool { return o.catalog.ConditionalTool(d.Name) }) {
 		i.unconditional(o, p.set)
 	}

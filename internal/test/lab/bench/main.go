@@ -52,6 +52,7 @@ var benchmarks = []benchmark{
 	{"overlap", benchOverlap},
 	{"streams", benchStreams},
 	{"turn", benchTurn},
+	{"preselect", benchPreselect},
 	{"agents", benchAgents},
 	{"mcpcall", benchMCPCall},
 	{"mcpproxy", benchMCPProxy},
