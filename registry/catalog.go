@@ -64,6 +64,8 @@ type Contents struct {
 	// Availability decides who sees which tools and functions.
 	Availability Availability
 	Approvals    Approvals
+	// NextTools adds to results of tool_invoke the tools that can go on with them.
+	NextTools bool
 }
 
 // Embeddings resolves the embedding model of tool_search. [*embeddings.Set] is
@@ -108,6 +110,7 @@ type Catalog struct {
 	owned       []Owned           // without those whose names are taken
 	visibility  *visibility
 	gates       gates
+	takers      func() *takers // read when the first result has hints
 }
 
 // entry is a tool with its derived state.
@@ -159,6 +162,7 @@ func NewCatalog(prev *Catalog, c Contents) (*Catalog, error) {
 	next.hash = hex.EncodeToString(sum.Sum(nil)[:16])
 	next.visibility = newVisibility(next, prev)
 	next.gates = newGates(next)
+	next.takers = sync.OnceValue(func() *takers { return newTakers(next.entries) })
 	return next, nil
 }
 

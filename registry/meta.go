@@ -35,6 +35,8 @@ type Invoked struct {
 	Result      json.RawMessage `json:"result"`
 	*tools.Rows                 // if rows were cut off
 	Notices     []string        `json:"notices,omitempty"`
+	// NextTools are hints: see runtime.tools.next_tools.
+	NextTools []NextTool `json:"next_tools,omitempty" doc:"Tools that take what the result has."`
 
 	content []tools.Content
 }
@@ -162,7 +164,10 @@ func (r *Registry) toolInvoke(ctx context.Context, args invokeArguments, in tool
 	if !result.OK {
 		return nil, result.Error.Of(args.ToolID)
 	}
-	invoked := &Invoked{ToolID: result.Tool.Name, Result: result.Result, Notices: result.Notices, content: result.Content}
+	invoked := &Invoked{
+		ToolID: result.Tool.Name, Result: result.Result, Notices: result.Notices, content: result.Content,
+		NextTools: r.Current().nextTools(result.Tool.Name, result.Result, in.Scope),
+	}
 	if result.Rows != nil && result.Rows.Truncated {
 		invoked.Rows = result.Rows
 	}

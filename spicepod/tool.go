@@ -115,6 +115,7 @@ type RuntimeTools struct {
 
 	Settings map[string]any `yaml:"settings" doc:"Values for the expressions of available, as ctx.settings: booleans, numbers, texts, and lists of one of these."`
 
+	NextTools             bool          `yaml:"next_tools" default:"true" doc:"Whether a result of tool_invoke names up to three tools that take what it has, by the names and types of fields and arguments. See docs/models.md."`
 	SessionPin            time.Duration `yaml:"session_pin" default:"1h" doc:"How long a chat session without requests keeps the list of tools that it began with; 0 means that each request gets the current one. See docs/agents.md."`
 	ApprovalWait          time.Duration `yaml:"approval_wait" default:"0s" doc:"How long a call that needs approval waits for the decision before it fails with approval_required."`
 	ApprovalExpiry        time.Duration `yaml:"approval_expiry" default:"1h" doc:"How long after it was asked for an approval can be given and used."`

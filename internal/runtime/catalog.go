@@ -84,6 +84,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	contents.Pending = pendingTools(a.servers, undescribed)
 	contents.Finding = func() bool { return slices.ContainsFunc(a.servers, (*mcpclient.Server).Connecting) }
 	contents.Availability = a.availability()
+	contents.NextTools = t.NextTools
 	contents.Approvals = registry.Approvals{Limits: approval.LimitsOf(t), Wait: t.ApprovalWait}
 	catalog, err := registry.NewCatalog(a.old.Tools, contents)
 	if err != nil {
