@@ -17,6 +17,7 @@ var pods = []string{
 	"flights",
 	"agents",
 	"bodies",
+	"scripted",
 	"../testdata/spicepods/seeds",
 	"../testdata/spicepods/types",
 	"../testdata/spicepods/ishvana",

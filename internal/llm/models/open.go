@@ -25,12 +25,13 @@ type provider struct {
 	cacheKeys []string         // params for the prompt cache, which are sent as they are
 	dialect   dialect.Dialect  // of the schemas of tools
 	overrides []override
+	inProcess bool // it has no server, and no key
 	open      func(*entry, *settings) chat.Provider
 }
 
 // providers in the order of messages. Each is known by name in its own file only; what differs
 // between them is a property.
-var providers = []provider{openAI, anthropicAPI}
+var providers = []provider{openAI, anthropicAPI, scriptedModel}
 
 // common are the params of every model.
 var common = []spicepod.Param{
@@ -59,10 +60,14 @@ var common = []spicepod.Param{
 		Name: "tool_result_pdfs", Type: spicepod.ParamInt,
 		Doc: "PDFs in a chat above which those in results are left out; 0 for a model that takes none.",
 	},
+	{Name: "system_prompt", Doc: "Text before every conversation."},
+}
+
+// remote are the params of every model that is at a server.
+var remote = []spicepod.Param{
 	{Name: "tool_schemas", Doc: "full, or subset for providers that take only the keywords of Gemini's schemas."},
 	{Name: "tool_format", Doc: "native, or xml for models without native tool calls."},
 	{Name: "tool_search", Doc: "registry, or native for the provider's own search."},
-	{Name: "system_prompt", Doc: "Text before every conversation."},
 	{Name: "endpoint", Secret: true, Doc: "Base URL of the provider."},
 	{Name: "timeout", Type: spicepod.ParamDuration, Doc: "Until the answer begins."},
 	{Name: "idle_timeout", Type: spicepod.ParamDuration, Doc: "Between two pieces of the answer."},
@@ -75,7 +80,10 @@ var common = []spicepod.Param{
 
 // known returns all params of a model of the provider.
 func (p provider) known() []spicepod.Param {
-	list := slices.Concat(common, p.params)
+	if p.inProcess {
+		return common
+	}
+	list := slices.Concat(common, remote, p.params)
 	for _, o := range p.overrides {
 		list = append(list, spicepod.Param{
 			Name: p.prefix + o.name, Type: o.kind,
@@ -106,8 +114,10 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	}
 	e.UseKey(e.kind.key, e.declared.Key)
 	s := e.settings()
-	if problem := e.NeedsKey(e.declared.From, e.kind.key); problem != nil {
-		return nil, problem
+	if !e.kind.inProcess {
+		if problem := e.NeedsKey(e.declared.From, e.kind.key); problem != nil {
+			return nil, problem
+		}
 	}
 	return s, e.Fault()
 }

@@ -156,7 +156,7 @@ func (e *entry) at(param string) string {
 // connect reuses the provider of the previous model, with its connections,
 // if nothing that it depends on has changed.
 func (m *Model) connect(e *entry, last *Model) {
-	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.Params})
+	m.fingerprint = spicepod.Fingerprint([]any{e.declared.Name, e.declared.From, e.declared.Script, e.Params})
 	if last != nil && last.provider != nil && last.fingerprint == m.fingerprint && last.opts.HTTP == m.opts.HTTP {
 		m.provider = last.provider
 		return

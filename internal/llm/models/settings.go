@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/llm/chat/scripted"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/internal/llm/upstream"
 	"github.com/spiced-sql/spiced/tools/dialect"
@@ -28,6 +29,8 @@ type settings struct {
 	dialect   dialect.Dialect // of the schemas of tools; "": they are sent as text
 	defaults  map[string]json.RawMessage
 
+	script *scripted.Model // of a model in this process
+
 	endpoint      *url.URL
 	timeout, idle time.Duration
 	retries       int
@@ -40,10 +43,13 @@ func (e *entry) settings() *settings {
 		xml:   e.Word("tool_format", "native", "xml") == "xml",
 		cache: e.Word("prompt_cache", "enabled", "disabled") == "enabled",
 
-		endpoint: e.Endpoint(e.kind.endpoint, e.kind.key, e.kind.routes...), timeout: e.Duration("timeout", 0, MaxTimeout),
-		idle:    e.Duration("idle_timeout", 0, MaxTimeout),
+		timeout: e.Duration("timeout", 0, MaxTimeout), idle: e.Duration("idle_timeout", 0, MaxTimeout),
 		retries: e.Number("max_retries", upstream.DefaultRetries, 0, upstream.MaxRetries),
 	}
+	if !e.kind.inProcess {
+		s.endpoint = e.Endpoint(e.kind.endpoint, e.kind.key, e.kind.routes...)
+	}
+	e.script(s)
 	if len(s.system) > MaxSystemPrompt {
 		e.FailParam("system_prompt", "", "params.system_prompt has %d bytes; the limit is %d", len(s.system), MaxSystemPrompt)
 	}
