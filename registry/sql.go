@@ -36,7 +36,7 @@ func Setup(tx *engine.Tx) error {
 }
 
 // Macros are the statements that create the functions of this package.
-func Macros() []string { return []string{searchMacro(), invokeMacro(), deadMacro()} }
+func Macros() []string { return []string{searchMacro(), explainMacro(), invokeMacro(), deadMacro()} }
 
 // Relations are the tables of this package that statements may read.
 func Relations() []engine.Relation {
@@ -82,6 +82,7 @@ func Functions() []*engine.Function {
 				{Name: "arguments", Type: "JSON", Optional: true},
 			},
 		},
+		explainFunction,
 		deadFunction,
 	}
 }
@@ -100,6 +101,7 @@ func (r *Registry) Serve(db *engine.DB) {
 		return string(text), err
 	})
 	db.Handle(ToolSearch, r.searchSQL)
+	db.Handle(ToolSearchExplain, r.explainSQL)
 	db.Handle(ToolInvoke, r.invokeSQL)
 	db.Handle(DeadTools, func(ctx context.Context, input string) (string, error) {
 		return r.reader(ctx).deadToolsSQL(input)
@@ -199,13 +201,7 @@ type foundRow struct {
 }
 
 func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) {
-	var args struct {
-		Query    *string  `json:"query"`
-		Keywords []string `json:"keywords"`
-		Limit    *int     `json:"limit"`
-		MinScore float64  `json:"min_score"`
-		Offset   int      `json:"offset"`
-	}
+	var args searchSQLArguments
 	if err := json.Unmarshal([]byte(input), &args); err != nil {
 		return "", fmt.Errorf("tool_search: the arguments are query text, keywords list of text, limit number, min_score "+
 			"number, offset number: %w", err)
@@ -213,14 +209,9 @@ func (r *Registry) searchSQL(ctx context.Context, input string) (string, error) 
 	if args.Query == nil {
 		return "[]", nil
 	}
-	q := SearchRequest{
-		Query: *args.Query, Keywords: args.Keywords, MinScore: args.MinScore, Offset: args.Offset,
-		Scope: statementScope(ctx),
-	}
-	if args.Limit != nil {
-		if q.Limit = *args.Limit; q.Limit < 1 {
-			return "", fmt.Errorf("tool_search: limit is %d; it is at least 1", q.Limit)
-		}
+	q, err := args.request(ctx, ToolSearch)
+	if err != nil {
+		return "", err
 	}
 	found, err := r.Search(ctx, q)
 	if err != nil {

@@ -35,6 +35,8 @@ var sqlTables = []sqlTable{
 		reasoning_tokens BIGINT, definition_tokens BIGINT, total_ms DOUBLE, first_token_p50_ms DOUBLE, first_token_p95_ms DOUBLE`, recorded(modelUsageRows)},
 	{"searches", `id VARCHAR, searched_at TIMESTAMP, query VARCHAR, mode VARCHAR, surface VARCHAR, caller VARCHAR,
 		session_id VARCHAR, tools VARCHAR[], no_good_match BOOLEAN, latency_ms DOUBLE`, recorded(searchRows)},
+	{"tool_embeddings", `tool VARCHAR, model VARCHAR, dimensions BIGINT, vector FLOAT[], checksum VARCHAR,
+		computed BOOLEAN`, embeddingRows},
 	{"approvals", `id VARCHAR, tool VARCHAR, arguments JSON, status VARCHAR, asked_by VARCHAR, asked_at TIMESTAMP,
 		expires_at TIMESTAMP, risk VARCHAR, checksum VARCHAR, user_id VARCHAR, space_id VARCHAR, agent VARCHAR,
 		model VARCHAR, plan JSON, decided_by VARCHAR, decided_at TIMESTAMP, used_at TIMESTAMP, note VARCHAR`, approvalRows},

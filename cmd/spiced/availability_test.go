@@ -107,6 +107,7 @@ func TestHiddenToolsShowNowhere(t *testing.T) {
 		"FROM (SELECT changed FROM spiced.generations)", "FROM spiced.dead_tools", "FROM spiced.hot_tools",
 		"FROM spiced.tool_calls", "FROM spiced.tool_usage", "SELECT tools FROM spiced.searches", "FROM spiced.cross_agent_calls", "FROM spiced.models",
 		"FROM tool_search('zany payments', limit := 20)", "FROM tool_search('*', limit := 20)", "SELECT tool_invoke('list_udfs')",
+		"SELECT * EXCLUDE (matched_terms) FROM tool_search_explain('zany payments')", "FROM spiced.tool_embeddings",
 		"SELECT tool_invoke('get_readiness')",
 		"SELECT tool_invoke('describe_function', {name: 'refundifx'})", "SELECT tool_invoke('refundifx')", "SELECT refundifx(1)", "FROM rowsifx()",
 		"SELECT tool_invoke('sql', {query: 'SELECT refundifx(1)'})", "SELECT * FROM pg_catalog.pg_proc", "SELECT * FROM information_schema.routines",

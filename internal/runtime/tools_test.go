@@ -76,6 +76,19 @@ func TestFunctionsAndBuiltinToolsAreOneCatalog(t *testing.T) {
 	r.wantCall("get_readiness", ``, `{`)
 
 	r.want("SELECT tool_id FROM tool_search('distance between two airports', limit := 1)", "haversine_km")
+	const explained = " FROM tool_search_explain('distance between two airports', limit := 2, min_score := 0.1)"
+	r.want("SELECT DISTINCT rank, returned"+explained+" WHERE tool_id = 'haversine_km'", "1,true")
+	r.want("SELECT count(*)"+explained+" WHERE cut = 'limit'  AND (returned OR rank < 3)", "0")
+	r.want("SELECT count(*) > 3 FROM (SELECT score, sum(share) AS shares"+explained+" WHERE rank > 0 GROUP BY tool_id, score) "+
+		"WHERE abs(shares - score) < 0.001", "true")
+	r.want("SELECT count(*) FROM (SELECT score, sum(share) AS shares"+explained+" WHERE rank > 0 GROUP BY tool_id, score) "+
+		"WHERE abs(shares - score) >= 0.001", "0")
+	r.want("SELECT rank, score, channel"+explained+" WHERE cut = 'no_match' ORDER BY tool_id LIMIT 1", "NULL,NULL,NULL")
+	r.want("SELECT cut, returned"+explained+" WHERE tool_id = 'internal_hash'", "as_tool,false")
+	r.want("SELECT count(DISTINCT tool_id) FILTER (cut IS DISTINCT FROM 'as_tool')"+explained, "36")
+	r.want("SELECT count(*) FROM tool_search_explain(NULL)", "0")
+	r.refused("FROM tool_search_explain('x', limit := 0)", "tool_search_explain: limit is 0; it is at least 1")
+	r.refused("FROM tool_search_explain('')", "tool_search_explain: ")
 	r.want("SELECT tool_invoke('celsius_to_fahrenheit', {'celsius': c})->>'$' FROM (VALUES (0), (100)) t(c)", "32.0;212.0")
 	r.refused("SELECT tool_invoke('tool_invoke', {'tool_id': 'dice'})", `tool_invoke: there is no tool "tool_invoke"; search for one with tool_search`)
 	r.refused("SELECT tool_invoke('fuel_cost', {'km': 100, 'price': 'dear'})", `fuel_cost: "price"`)
