@@ -3,7 +3,7 @@ package spicepod
 // Model is one entry of `models:`.
 type Model struct {
 	Name        string         `yaml:"name" required:"true" doc:"Name of the model in requests."`
-	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, anthropic:<model>, scripted:<name>."`
+	From        string         `yaml:"from" required:"true" doc:"Provider and model: openai:<model>, anthropic:<model>, ollama:<model>, scripted:<name>."`
 	Description string         `yaml:"description" doc:"What the model is for."`
 	Datasets    []string       `yaml:"datasets" doc:"Datasets that the built-in tools may read for the model; patterns with * and ?. Without it: all."`
 	Params      Params         `yaml:"params" doc:"Settings of the provider, and the tools of the model; see docs/models.md."`

@@ -52,6 +52,7 @@ var openAIParams = []spicepod.Param{
 func providers() []kind {
 	return []kind{
 		{"openai", "openai:text-embedding-3-small", openAIParams, openOpenAI},
+		{"ollama", "ollama:nomic-embed-text", ollamaParams, openOllama},
 		{"builtin", "builtin:semantic", []spicepod.Param{paramDimensions}, openBuiltin},
 		{"file", "file:models/all-MiniLM-L6-v2", []spicepod.Param{paramGPULayers}, openFile},
 		{"huggingface", "huggingface:sentence-transformers/all-MiniLM-L6-v2", []spicepod.Param{

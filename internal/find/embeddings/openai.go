@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,14 +39,23 @@ var _ Counter = (*openAI)(nil)
 
 func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 	e.UseKey("openai_api_key", e.declared.Key)
-	endpoint := e.Endpoint(openAIEndpoint, "openai_api_key", "/embeddings")
+	o := e.openAI(e.Endpoint(openAIEndpoint, "openai_api_key", "/embeddings"), "openai_api_key", "embeddings")
+	if problem := e.NeedsKey(e.declared.From, "openai_api_key"); problem != nil {
+		return nil, problem
+	}
+	return o, nil
+}
+
+// openAI returns the model at a path below the base URL of its provider; key is the param with
+// the key.
+func (e *entry) openAI(endpoint *url.URL, key, path string) *openAI {
 	if endpoint.RawQuery != "" {
-		e.FailParam("endpoint", "write the key as params.openai_api_key", "params.endpoint must be a URL without a query")
+		e.FailParam("endpoint", "write the key as params."+key, "params.endpoint must be a URL without a query")
 	}
 	o := &openAI{
 		identity: e.identity(),
 		model:    e.id,
-		url:      endpoint.JoinPath("embeddings").String(),
+		url:      endpoint.JoinPath(path).String(),
 		client:   httpx.Client(e.opts.HTTP),
 		wanted:   e.Number("dimensions", 0, 1, MaxDimensions),
 		batch:    e.Number("batch_size", defaultBatch, 1, MaxBatch),
@@ -55,12 +65,9 @@ func openOpenAI(e *entry) (Model, *spicepod.Problem) {
 	}
 	o.retry.Pause = e.opts.pause
 	o.known.Store(int64(o.wanted))
-	o.authorize = authorization(e.Header("openai_api_key"), e.Header("openai_org_id"), e.Header("openai_project_id"))
-	o.redact = httpx.Redaction(e.Secrets(openAIParams))
-	if problem := e.NeedsKey(e.declared.From, "openai_api_key"); problem != nil {
-		return nil, problem
-	}
-	return o, nil
+	o.authorize = authorization(e.Header(key), e.Header("openai_org_id"), e.Header("openai_project_id"))
+	o.redact = httpx.Redaction(e.Secrets(append([]spicepod.Param{{Name: key, Secret: true}}, openAIParams...)))
+	return o
 }
 
 func authorization(key, organization, project string) func(*http.Request) {

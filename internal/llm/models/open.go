@@ -26,12 +26,14 @@ type provider struct {
 	dialect   dialect.Dialect  // of the schemas of tools
 	overrides []override
 	inProcess bool // it has no server, and no key
+	keyless   bool // its server needs no key
+	lines     bool // its answers are JSON documents, one a line
 	open      func(*entry, *settings) chat.Provider
 }
 
 // providers in the order of messages. Each is known by name in its own file only; what differs
 // between them is a property.
-var providers = []provider{openAI, anthropicAPI, scriptedModel}
+var providers = []provider{openAI, anthropicAPI, ollamaServer, scriptedModel}
 
 // common are the params of every model.
 var common = []spicepod.Param{
@@ -114,7 +116,7 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 	}
 	e.UseKey(e.kind.key, e.declared.Key)
 	s := e.settings()
-	if !e.kind.inProcess {
+	if !e.kind.inProcess && !e.kind.keyless {
 		if problem := e.NeedsKey(e.declared.From, e.kind.key); problem != nil {
 			return nil, problem
 		}
@@ -129,7 +131,6 @@ func compatible() map[string]string {
 	for name, url := range map[string]string{
 		"azure":      "https://<resource>.openai.azure.com/openai/v1, and params.azure_api_key",
 		"xai":        "https://api.x.ai/v1",
-		"ollama":     "http://127.0.0.1:11434/v1",
 		"vllm":       "http://127.0.0.1:8000/v1",
 		"openrouter": "https://openrouter.ai/api/v1",
 		"groq":       "https://api.groq.com/openai/v1",
@@ -160,5 +161,6 @@ func (e *entry) upstream(s *settings, header http.Header) *upstream.Endpoint {
 		Model: e.declared.Name, KeyParam: key, BaseURL: s.endpoint.String(), Header: header,
 		Secrets: e.Secrets(e.kind.known()),
 		Timeout: s.timeout, IdleTimeout: s.idle, Retries: s.retries, HTTP: e.http,
+		Lines: e.kind.lines,
 	})
 }

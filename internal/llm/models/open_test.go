@@ -31,7 +31,7 @@ func TestProblems(t *testing.T) {
 		{"azure:x", "", "from", `model provider "azure" is not served by this build`},
 		{"azure:x", "", "from", "use openai: with params.endpoint: https://<resource>"},
 		{"xai:grok", "", "from", "https://api.x.ai/v1"},
-		{"Ollama:qwen", "", "from", "http://127.0.0.1:11434/v1"},
+		{"vLLM:qwen", "", "from", "http://127.0.0.1:8000/v1"},
 		{"hf:x", "", "from", "write one of openai:gpt-5-mini, anthropic:"},
 		{"openai", "", "from", "names no model"},
 		{"anthropic: ", "", "from", "write anthropic:claude"},

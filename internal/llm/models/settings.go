@@ -152,7 +152,7 @@ func (e *entry) images() int {
 // pdfs is the default of tool_result_pdfs. Servers that are compatible with OpenAI's API often
 // refuse files, and would then refuse every later request of the chat.
 func (e *entry) pdfs() int {
-	if e.Params.Has("endpoint") {
+	if e.Params.Has("endpoint") || e.kind.keyless {
 		return 0
 	}
 	return DefaultPDFs

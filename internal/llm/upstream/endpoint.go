@@ -30,6 +30,7 @@ type Options struct {
 	IdleTimeout time.Duration // between two reads of a stream; 0: DefaultIdleTimeout; see [IdleFactor]
 	Retries     int           // how often a request is sent again at most; negative: DefaultRetries
 	HTTP        *http.Client  // nil: the shared one; its redirects and cookies are not used
+	Lines       bool          // answers are JSON documents, one a line, instead of server-sent events
 }
 
 // Endpoint sends the requests of one model to its provider. It is safe for concurrent
@@ -39,6 +40,7 @@ type Endpoint struct {
 	key     string // the param with the key
 	base    string // URL without a trailing slash and query
 	host    string // of base, "" if it is invalid
+	lines   bool   // see Options
 	query   string // of the base URL
 	header  http.Header
 	timeout time.Duration
@@ -81,6 +83,7 @@ func New(o Options) *Endpoint {
 		idle:    cmp.Or(o.IdleTimeout, DefaultIdleTimeout),
 		retry:   httpx.Providers(min(retries, MaxRetries)),
 		client:  client(o.HTTP),
+		lines:   o.Lines,
 		redact:  httpx.Redaction(secrets),
 	}
 }
@@ -109,6 +112,7 @@ func (e *Endpoint) Stream(ctx context.Context, path string, body []byte, header 
 // events yields the events of an answer; it returns nil if the consumer stops.
 func (e *Endpoint) events(ctx context.Context, answer *answer, yield func(Event, error) bool) *chat.Error {
 	d := newDecoder(answer)
+	d.lines = e.lines
 	for {
 		event, err := d.next(ctx)
 		switch {

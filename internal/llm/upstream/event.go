@@ -40,6 +40,7 @@ type decoder struct {
 	body   *bufio.Reader
 	events *sse.Reader // nil before the first byte
 	ended  bool        // after a document
+	lines  bool        // each line is a document
 }
 
 func newDecoder(r io.Reader) *decoder {
@@ -50,6 +51,9 @@ func newDecoder(r io.Reader) *decoder {
 func (d *decoder) next(ctx context.Context) (Event, error) {
 	if d.ended {
 		return Event{}, io.EOF
+	}
+	if d.lines {
+		return d.line(ctx)
 	}
 	if d.events == nil {
 		first, err := d.first()
@@ -66,6 +70,37 @@ func (d *decoder) next(ctx context.Context) (Event, error) {
 	}
 	event, err := d.events.Next()
 	return Event{Type: event.Type, Data: event.Data}, err
+}
+
+// line returns the next line that is not empty as an event.
+func (d *decoder) line(ctx context.Context) (Event, error) {
+	first, err := d.first()
+	switch {
+	case err != nil:
+		return Event{}, err
+	case first == '<':
+		return Event{}, errPage
+	}
+	var line []byte
+	for {
+		piece, err := d.body.ReadSlice('\n')
+		if len(line)+len(piece) > MaxEventBytes {
+			return Event{}, errTooLong
+		}
+		if len(line) > 0 || errors.Is(err, bufio.ErrBufferFull) { // longer than the buffer
+			if err := memory.Take(ctx, int64(len(piece))); err != nil {
+				return Event{}, err
+			}
+		}
+		line = append(line, piece...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == nil, err == io.EOF:
+			return Event{Data: line}, nil
+		default:
+			return Event{}, err
+		}
+	}
 }
 
 // errPage is returned for an answer that is HTML.
