@@ -3,8 +3,8 @@
 //
 //	model := ollama.NewProvider(ollama.ProviderOptions{Endpoint: endpoint, Model: "qwen3:8b"})
 //
-// Unlike Ollama's API in OpenAI's form, it sets the length of the context (num_ctx), beyond
-// which Ollama cuts prompts silently, and how long the model stays loaded. Requests have the
+// Unlike Ollama's API in OpenAI's form, it sets the length of the context (num_ctx), has Ollama
+// refuse what exceeds it, and sets how long the model stays loaded. Requests have the
 // fields of Chat Completions; those that Ollama does not have are refused by name.
 package ollama
 

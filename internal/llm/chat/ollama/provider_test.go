@@ -45,6 +45,8 @@ type chatRequest struct {
 	Think     any
 	KeepAlive any `json:"keep_alive"`
 	Stream    *bool
+
+	Truncate, Shift *bool
 }
 
 // server is an Ollama server that answers with lines. Its requests are checked.
@@ -122,7 +124,7 @@ func TestAnswer(t *testing.T) {
 	if answer.Parts[0].Kind != chat.PartThinking || answer.Parts[0].Text != "Let me see." {
 		t.Errorf("%+v", answer.Parts)
 	}
-	const body = `{"model":"qwen3:8b","messages":[{"role":"user","content":"hi"}],"stream":true}`
+	const body = `{"model":"qwen3:8b","messages":[{"role":"user","content":"hi"}],"stream":true,"truncate":false,"shift":false}`
 	if s.last != body {
 		t.Errorf("sent %s, want %s", s.last, body)
 	}
@@ -193,7 +195,7 @@ func TestRequest(t *testing.T) {
 		`{"role":"tool","content":"one","tool_name":"f"},{"role":"tool","content":"two","tool_name":"g"}],` +
 		`"tools":[{"type":"function","function":{"name":"f","description":"Does.","parameters":{"type":"object"}}},` +
 		`{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{}}}}],` +
-		`"format":{"type":"object"},"options":{"num_ctx":16384,"num_predict":50,"seed":7,"temperature":0.5},"think":false,"keep_alive":"30m","stream":true}`
+		`"format":{"type":"object"},"options":{"num_ctx":16384,"num_predict":50,"seed":7,"temperature":0.5},"think":false,"keep_alive":"30m","stream":true,"truncate":false,"shift":false}`
 	if s.last != want {
 		t.Errorf("sent\n%s\nwant\n%s", s.last, want)
 	}
@@ -258,6 +260,11 @@ func TestFailures(t *testing.T) {
 	}{
 		{404, []string{`{"error":"model \"qwen3:8b\" not found, try pulling it first"}`}, errcode.ProviderRefused, "not found, try pulling it first"},
 		{400, []string{`{"error":"registry.ollama.ai/library/x does not support tools"}`}, errcode.InvalidRequest, "does not support tools"},
+		{
+			400,
+			[]string{`{"error":"request (8889 tokens) exceeds the available context size (4096 tokens), try increasing it"}`},
+			errcode.InvalidRequest, "exceeds the available context size (4096 tokens)",
+		},
 		{500, []string{`{"error":"model requires more system memory (9 GiB) than is available"}`}, errcode.ProviderError, "requires more system memory"},
 		{
 			200,

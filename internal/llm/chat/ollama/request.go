@@ -22,6 +22,11 @@ type request struct {
 	Think     json.RawMessage            `json:"think,omitempty"`
 	KeepAlive json.RawMessage            `json:"keep_alive,omitempty"`
 	Stream    bool                       `json:"stream"`
+
+	// Without these two, which servers have since 0.12.6, Ollama drops the beginning of what
+	// exceeds num_ctx, the tools and the system prompt, and answers the rest with status 200.
+	Truncate bool `json:"truncate"`
+	Shift    bool `json:"shift"`
 }
 
 type message struct {
