@@ -77,8 +77,11 @@ func (m *Model) preselect(ctx context.Context, beginning hash.Hash, text string,
 		}
 	}
 	scope.Protocol = caller.Preselect
+	scope.Visible = func(name string) bool {
+		return m.visible(name) && !slices.ContainsFunc(sent, func(t toolloop.Tool) bool { return t.Name == name })
+	}
 	found, err := m.opts.Registry.Search(ctx, registry.SearchRequest{
-		Query: text, Limit: min(m.info.Preselect+len(sent), registry.MaxLimit), Scope: scope,
+		Query: text, Limit: m.info.Preselect, Scope: scope,
 		EmbeddingModel: m.info.EmbeddingModel, Catalog: m.opts.Catalog,
 	})
 	if err != nil {
@@ -88,9 +91,8 @@ func (m *Model) preselect(ctx context.Context, beginning hash.Hash, text string,
 		return nil
 	}
 	var defs []*tools.Definition
-	for _, t := range found.Tools {
-		known := slices.ContainsFunc(sent, func(s toolloop.Tool) bool { return s.Name == t.ToolID })
-		if !found.NoGoodMatch && !known && len(defs) < m.info.Preselect {
+	if !found.NoGoodMatch {
+		for _, t := range found.Tools {
 			defs = append(defs, t.Definition)
 		}
 	}
