@@ -27,7 +27,7 @@ const (
 
 // Search modes.
 const (
-	ModeHybrid  = "hybrid_rrf"  // all four channels
+	ModeHybrid  = "hybrid_rrf"  // all channels
 	ModeLexical = "lexical_rrf" // without vectors, which were unavailable
 )
 
