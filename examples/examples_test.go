@@ -21,6 +21,7 @@ var pods = []string{
 	"../testdata/spicepods/seeds",
 	"../testdata/spicepods/types",
 	"../testdata/spicepods/ishvana",
+	"../testdata/spicepods/documents",
 }
 
 func load(t *testing.T, path string) *spicepod.Pod {

@@ -135,7 +135,7 @@ func (r *Registry) toolDescribe(_ context.Context, args describeArguments, in to
 			continue
 		}
 		d.Tools[i] = DescribedTool{
-			ToolID: e.def.Name, Description: e.def.Description, Parameters: e.def.Parameters,
+			ToolID: e.def.Name, Description: e.def.Text(), Parameters: e.def.Parameters,
 			Returns: e.def.Returns,
 		}
 	}

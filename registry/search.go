@@ -239,7 +239,7 @@ func (c *Catalog) found(q SearchRequest, mode, notice string, answer search.Answ
 	for i, h := range answer.Hits {
 		def := c.entries[h.Doc].def
 		t := FoundTool{
-			ToolID: def.Name, Description: def.Description, Parameters: def.Parameters, Score: h.Score,
+			ToolID: def.Name, Description: def.Text(), Parameters: def.Parameters, Score: h.Score,
 			MatchedTerms: h.MatchedTerms, MatchSources: make([]MatchSource, len(h.Sources)), Definition: def,
 		}
 		if t.MatchedTerms == nil {

@@ -21,7 +21,8 @@ var sqlTables = []sqlTable{
 	{"tools", `name VARCHAR, description VARCHAR, parameter_count BIGINT, total_invocations BIGINT, errors BIGINT,
 		last_called_at TIMESTAMP, searches BIGINT, owner VARCHAR, source VARCHAR, version VARCHAR, tags VARCHAR[],
 		parameters JSON, returns JSON, uid VARCHAR, checksum VARCHAR, cacheable BOOLEAN, read_only BOOLEAN,
-		declared VARCHAR, risk VARCHAR`, toolRows},
+		declared VARCHAR, risk VARCHAR, when_to_use VARCHAR, not_for VARCHAR, examples JSON,
+		document_tokens BIGINT, document_left_out VARCHAR[]`, toolRows},
 	{"tool_calls", `id VARCHAR, called_at TIMESTAMP, tool VARCHAR, owner VARCHAR, caller VARCHAR, surface VARCHAR,
 		source VARCHAR, ok BOOLEAN, code VARCHAR, latency_ms DOUBLE, rows BIGINT, bytes BIGINT, truncated BOOLEAN,
 		cached BOOLEAN, foreign_call BOOLEAN, request_id VARCHAR, session_id VARCHAR, user_id VARCHAR,
@@ -188,7 +189,8 @@ func toolRows(r reader) []row {
 	var rows []row
 	for _, def := range r.view.Listed() {
 		s := stat(r.opts.Usage, def)
-		last := any(nil)
+		last, shown := any(nil), def.Shown()
+		examples, _ := tools.Encode(append([]tools.Example{}, def.Examples...)) // of JSON
 		if s.LastCalledAt != nil {
 			last = sqlTime(*s.LastCalledAt)
 		}
@@ -201,6 +203,8 @@ func toolRows(r reader) []row {
 			"uid":      def.UID,
 			"checksum": def.Checksum, "cacheable": def.Cacheable, "read_only": def.Annotations.ReadOnly,
 			"declared": def.Declared, "risk": def.Risk,
+			"when_to_use": textOrNull(def.WhenToUse), "not_for": textOrNull(def.NotFor), "examples": examples,
+			"document_tokens": shown.Tokens, "document_left_out": append([]string{}, shown.Left...),
 		})
 	}
 	return rows

@@ -16,6 +16,9 @@ type Agent struct {
 	Name            string         `yaml:"name" required:"true" doc:"Name of the agent, as a model of chats and as a tool: letters, digits, _ and -, at most 64."`
 	Model           string         `yaml:"model" required:"true" doc:"The entry of models that answers. Its params.tools have no effect for the agent."`
 	Description     string         `yaml:"description" required:"true" doc:"What the agent is for. Models and agents choose it by this text."`
+	WhenToUse       string         `yaml:"when_to_use" doc:"When a model should call the agent, in a sentence. See docs/models.md."`
+	NotFor          string         `yaml:"not_for" doc:"What the agent is not for, and which tool is."`
+	Examples        []Example      `yaml:"examples" doc:"Calls that show how to use the agent, at most 10."`
 	Instructions    string         `yaml:"instructions" doc:"Text before every conversation, after the system_prompt of the model."`
 	InstructionsRef string         `yaml:"instructions_ref" file:"Instructions" doc:"File with the instructions, relative to the file that names it. Instead of instructions."`
 	Tools           []string       `yaml:"tools" doc:"The tools of the agent: names, patterns with *, MCP servers, and toolsets. It is offered no other ones."`
@@ -56,6 +59,7 @@ const maxAgentTimeout = 24 * time.Hour
 // checkAgent applies the rules of one agent.
 func (d *decoder) checkAgent(a *Agent, o *object) {
 	d.checkAvailable(o)
+	d.checkUse(a.Use(), o)
 	d.checkToolName("agent", a.Name)
 	if a.Name != "" && !functionName.MatchString(a.Name) {
 		d.failPath("name", fmt.Sprintf("agent name %q is not allowed", truncate.Runes(a.Name, maxShown)),

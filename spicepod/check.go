@@ -85,8 +85,12 @@ func (d *decoder) check(v any, o *object) {
 		d.checkStore(v)
 	case *Tool:
 		d.checkWireName("tool", v.Name)
+		d.checkUse(v.Use(), o)
+		d.checkDocuments(v, o)
 		d.checkAvailable(o)
 		d.checkApproval(o)
+	case *ToolDocument:
+		d.checkUse(v.Use(), o)
 	case *Toolset:
 		d.checkAvailable(o)
 		d.checkWireName("toolset", v.Name)
@@ -168,6 +172,7 @@ func (d *decoder) checkToolName(what, name string) {
 
 func (d *decoder) checkFunction(f *Function, o *object) {
 	d.checkToolName("function", f.Name)
+	d.checkUse(f.Use(), o)
 	d.checkAvailable(o)
 	d.checkApproval(o)
 	if f.Name != "" && !functionName.MatchString(f.Name) {

@@ -46,6 +46,9 @@ type Function struct {
 	From        string         `yaml:"from" required:"true" doc:"Where the body runs: sql; exec, in a sandbox; wasm; or http(s)://, the URL of a service."`
 	Enabled     bool           `yaml:"enabled" default:"true" doc:"Serve the function. If false, the declaration is only checked."`
 	Description string         `yaml:"description" doc:"What the function does; shown to people and to models."`
+	WhenToUse   string         `yaml:"when_to_use" doc:"When a model should call the function, in a sentence. See docs/models.md."`
+	NotFor      string         `yaml:"not_for" doc:"What the function is not for, and which tool is."`
+	Examples    []Example      `yaml:"examples" doc:"Calls that show how to use the function, at most 10. Without it: up to three of the tests."`
 	Kind        FunctionKind   `yaml:"kind" enum:"scalar,table" default:"scalar" doc:"One value per call, or a table."`
 	Volatility  Volatility     `yaml:"volatility" enum:"immutable,stable,volatile" default:"volatile" doc:"Whether equal arguments give equal results."`
 	Signature   Signature      `yaml:"signature" required:"true" doc:"Inputs and output."`

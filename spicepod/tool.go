@@ -26,6 +26,10 @@ type Tool struct {
 	From        string          `yaml:"from" required:"true" doc:"Source of the tool: builtin:<name>, mcp:<command or URL>, spiced:<URL of another runtime>; with as_sql also tool:<name> of any other tool, such as tool:server__tool or an agent."`
 	Name        string          `yaml:"name" required:"true" doc:"Name of the tool."`
 	Description string          `yaml:"description" doc:"What the tool does; replaces the built-in description."`
+	WhenToUse   string          `yaml:"when_to_use" doc:"When a model should call the tool, in a sentence. See docs/models.md."`
+	NotFor      string          `yaml:"not_for" doc:"What the tool is not for, and which tool is."`
+	Examples    []Example       `yaml:"examples" doc:"Calls that show how to use the tool, at most 10."`
+	Documents   []ToolDocument  `yaml:"documents" doc:"For an MCP server: texts for its tools, in place of the server's and in addition to them."`
 	Params      Params          `yaml:"params" doc:"Settings of the source."`
 	Owner       string          `yaml:"owner" doc:"Agent that the tool belongs to: an entry of agents, if there are any; else any name. Without it: runtime."`
 	Available   string          `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call the tool, or each tool of an MCP server. Without it: everyone. See docs/availability.md."`
@@ -122,9 +126,17 @@ type RuntimeTools struct {
 	MaxApprovals          int           `yaml:"max_approvals" default:"1000" min:"1" doc:"Approvals that may be open: pending, or approved and not used."`
 	MaxApprovalsPerCaller int           `yaml:"max_approvals_per_caller" default:"100" min:"1" doc:"Of these, for one key or, without keys, one address."`
 
+	Documents ToolDocuments `yaml:"documents" doc:"What models are sent of when_to_use, not_for and examples."`
+
 	Limits  Limits      `yaml:"limits" doc:"Limits of tools without their own."`
 	Cache   ToolCache   `yaml:"cache" doc:"Cached results of functions."`
 	History ToolHistory `yaml:"history" doc:"The history of calls and searches."`
+}
+
+// ToolDocuments is `runtime.tools.documents`.
+type ToolDocuments struct {
+	Tokens int  `yaml:"tokens" default:"60" min:"0" doc:"Estimated tokens that when_to_use, not_for and examples may add to the definition of a tool. What does not fit is left out; search finds tools by it all the same."`
+	Tests  bool `yaml:"tests" default:"true" doc:"Show up to three tests of a function as examples, unless it has examples."`
 }
 
 // ToolSearch is `runtime.tools.search`: weighted reciprocal rank fusion.

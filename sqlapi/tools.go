@@ -170,7 +170,7 @@ func (t *toolsHandler) definitions(w http.ResponseWriter, r *http.Request, who c
 	}
 	list, functions := make([]offered, len(defs)), make([]offeredFunction, len(defs))
 	for i, d := range defs {
-		list[i] = offered{d.Name, d.Description, d.Parameters}
+		list[i] = offered{d.Name, d.Text(), d.Parameters}
 		functions[i] = offeredFunction{"function", list[i]}
 	}
 	switch f := q.Get("format"); f {

@@ -44,14 +44,15 @@ const (
 
 // Definition describes a tool to those who select and call it.
 type Definition struct {
-	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64. A tool of an MCP server is server__tool."`
-	Description string          `json:"description"`
-	Version     string          `json:"version" doc:"Of the tool."`
-	Parameters  json.RawMessage `json:"parameters" type:"object" doc:"JSON Schema of the arguments, canonical."`
-	Returns     json.RawMessage `json:"returns,omitempty" type:"object" doc:"JSON Schema of the result, canonical."`
-	Tags        []string        `json:"tags,omitempty"` // sorted
-	Source      string          `json:"source" doc:"builtin, function, agent, or mcp: and the server's name."`
-	Owner       string          `json:"owner" doc:"The agent that owns the tool, or runtime."`
+	Name        string `json:"name" doc:"Letters, digits, _ and -, at most 64. A tool of an MCP server is server__tool."`
+	Description string `json:"description"`
+	Document
+	Version    string          `json:"version" doc:"Of the tool."`
+	Parameters json.RawMessage `json:"parameters" type:"object" doc:"JSON Schema of the arguments, canonical."`
+	Returns    json.RawMessage `json:"returns,omitempty" type:"object" doc:"JSON Schema of the result, canonical."`
+	Tags       []string        `json:"tags,omitempty"` // sorted
+	Source     string          `json:"source" doc:"builtin, function, agent, or mcp: and the server's name."`
+	Owner      string          `json:"owner" doc:"The agent that owns the tool, or runtime."`
 
 	// Risk is what Annotations say: see [Annotations.Of].
 	Risk spicepod.Risk `json:"risk" enum:"read,write,destructive" doc:"What a call may do: read, write, or destroy what cannot be brought back."`
@@ -197,6 +198,7 @@ func Define(d Definition) (*Definition, error) {
 		}
 		*schema = canonical
 	}
+	d.Examples = fitting(d.Examples, d.Parameters)
 	d.Tags = slices.Sorted(slices.Values(d.Tags))
 	d.Description = strings.TrimSpace(d.Description)
 	d.SchemaVersion = SchemaVersion

@@ -28,7 +28,7 @@ type xmlWriter struct{ w *bufio.Writer }
 func (x *xmlWriter) tool(d *Definition) {
 	x.raw("  <tool>\n")
 	x.element("    ", "name", d.Name)
-	x.element("    ", "description", d.Description)
+	x.element("    ", "description", d.Text())
 	x.raw("    <parameters>\n")
 	if doc, err := Decode(d.Parameters); err == nil {
 		for _, p := range propertiesOf(doc) {

@@ -42,7 +42,8 @@ const (
 
 // ToolOptions configures [Tool].
 type ToolOptions struct {
-	Owner     string         // "": the runtime
+	Owner     string // "": the runtime
+	Documents spicepod.ToolDocuments
 	Functions *functions.Set // has the functions that the function calls
 	// Traits are those of what the function reads and calls; nil: its results depend only on
 	// the arguments.
@@ -133,6 +134,7 @@ func newCallee(db Querier, f *functions.Function, o ToolOptions) (*callee, error
 	}
 	def, err := tools.Define(tools.Definition{
 		Name: f.Name, Description: f.Declared.Description, Version: f.Declared.Version, Tags: f.Declared.Tags,
+		Document:   documentOf(f, o, parameters),
 		Parameters: parameters, Returns: returns,
 		Source: tools.SourceFunction, Owner: cmp.Or(f.Declared.Owner, o.Owner),
 		Annotations: tools.Annotations{ReadOnly: true, Idempotent: f.Volatility != spicepod.Volatile}.Of(f.Declared.Risk),

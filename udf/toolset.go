@@ -7,6 +7,7 @@ import (
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -18,7 +19,9 @@ type ToolSet struct {
 
 	db    Querier
 	owner string
-	made  map[*functions.Function]madeTool
+	// documents are the settings that the tools were made with.
+	documents spicepod.ToolDocuments
+	made      map[*functions.Function]madeTool
 }
 
 // madeTool is a tool with what it was made with.
@@ -37,7 +40,7 @@ type NoTool struct {
 // NewToolSet makes the tools of all functions of set. It reuses a tool of prev, with its
 // queue, if the function is the same, at the same position.
 func NewToolSet(db Querier, set *functions.Set, o ToolOptions, prev *ToolSet) *ToolSet {
-	s := &ToolSet{db: db, owner: o.Owner, made: map[*functions.Function]madeTool{}}
+	s := &ToolSet{db: db, owner: o.Owner, documents: o.Documents, made: map[*functions.Function]madeTool{}}
 	o.Functions = set
 	for _, f := range set.All() {
 		if f.Tool() != "" {
@@ -75,7 +78,8 @@ func (s *ToolSet) add(f *functions.Function, tool tools.Tool, with madeTool) {
 // reuse returns the tool of f in s, if it is still valid in next. A function whose
 // declaration, position or callees changed is another *Function.
 func (s *ToolSet) reuse(next *ToolSet, f *functions.Function, with madeTool) tools.Tool {
-	if s == nil || s.db != next.db || s.owner != next.owner || s.made[f].traits != with.traits ||
+	if s == nil || s.db != next.db || s.owner != next.owner ||
+		s.documents != next.documents || s.made[f].traits != with.traits ||
 		!slices.Equal(s.made[f].reads, with.reads) {
 		return nil
 	}

@@ -63,7 +63,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	t := a.pod.Runtime.Tools
 	g.tools = udf.NewToolSet(query.ToolDB{DB: a.s.DB()}, a.set, udf.ToolOptions{
 		Traits: a.traits.of, Reads: a.traits.readsOf, Version: a.s.dataVersion, Results: a.s.results, Batch: a.s.db.Batch,
-		Trials: &a.s.tools.trials,
+		Trials: &a.s.tools.trials, Documents: t.Documents,
 	}, a.old.tools)
 	contents := registry.Contents{
 		Generation: g.Number, Embeddings: a.build.embeddings, EmbeddingModel: t.EmbeddingModel,
@@ -92,6 +92,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	}
 	a.conflicts(catalog)
 	a.checkToolsets(catalog)
+	a.checkExamples(catalog)
 	return catalog, nil
 }
 

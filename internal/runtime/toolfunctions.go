@@ -53,7 +53,7 @@ func loadBuiltins(b *build) error {
 			continue
 		}
 		at := b.pod.At(e.Path)
-		tool, err := builtin.Customise(env, entry, fmt.Sprintf("%s:%d", at.File, at.Line))
+		tool, err := builtin.Customise(env, entry, b.pod.Runtime.Tools.Documents, fmt.Sprintf("%s:%d", at.File, at.Line))
 		if err != nil {
 			b.problem(*e.Problem(".from", "", "%s", err))
 			continue

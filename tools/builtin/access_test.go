@@ -134,7 +134,7 @@ func TestCustomise(t *testing.T) {
 	w := newWorld(t)
 	entry := w.entries("- { name: sales_sql, from: 'builtin:sql', description: SQL over sales, owner: sales, limits: { max_rows: 2, timeout: 5s }, params: { " +
 		"table_allowlist: 'orders , hr.*' } }\n")[0]
-	tool, err := builtin.Customise(w.env, entry, "spicepod.yaml:9")
+	tool, err := builtin.Customise(w.env, entry, spicepod.ToolDocuments{}, "spicepod.yaml:9")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestCustomise(t *testing.T) {
 	if err == nil {
 		t.Error("a tool's list widens its caller's")
 	}
-	plain, err := builtin.Customise(w.env, w.entries("- { name: sales_sql, from: 'builtin:sql' }\n")[0], "spicepod.yaml:9")
+	plain, err := builtin.Customise(w.env, w.entries("- { name: sales_sql, from: 'builtin:sql' }\n")[0], spicepod.ToolDocuments{}, "spicepod.yaml:9")
 	if err != nil || plain.Definition().Checksum == d.Checksum || plain.Definition().Description != w.tool("sql").Definition().Description {
 		t.Errorf("got %+v, %v", plain.Definition(), err)
 	}
@@ -173,7 +173,7 @@ func TestCustomiseSaysWhatIsWrong(t *testing.T) {
 		"{ name: x, from: 'builtin:sql', params: { table_allowlist: { a: b } } }": "table_allowlist",
 		"{ name: 'x y', from: 'builtin:sql' }":                                    `"x y"`,
 	} {
-		_, err := builtin.Customise(w.env, spicepodTool(w, yaml), "spicepod.yaml:9")
+		_, err := builtin.Customise(w.env, spicepodTool(w, yaml), spicepod.ToolDocuments{}, "spicepod.yaml:9")
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: got %v, want %q", yaml, err, part)
 		}

@@ -171,9 +171,10 @@ func (c Caller) Call(ctx context.Context, scope tools.Scope, name string, args m
 // custom are the changes of an entry of `tools:` to a built-in tool; the zero
 // value changes nothing.
 type custom struct {
-	entry    spicepod.Tool
-	declared string   // file:line
-	allow    []string // patterns of tables; nil means all
+	entry     spicepod.Tool
+	documents spicepod.ToolDocuments
+	declared  string   // file:line
+	allow     []string // patterns of tables; nil means all
 }
 
 // paramAllowlist lists the tables that a customised tool may read.
@@ -181,16 +182,17 @@ const paramAllowlist = "table_allowlist"
 
 // Customise returns the tool of an entry of `tools:` with `from:
 // builtin:<name>`: the built-in tool with another name, description, owner or
-// limits, restricted to the tables in params.table_allowlist. declared is the
+// limits, restricted to the tables in params.table_allowlist. documents are the settings of the
+// runtime, declared is the
 // position of the entry, as file:line.
-func Customise(env Env, entry spicepod.Tool, declared string) (tools.Tool, error) {
+func Customise(env Env, entry spicepod.Tool, documents spicepod.ToolDocuments, declared string) (tools.Tool, error) {
 	name := entry.Builtin()
 	at := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })
 	if at < 0 {
 		return nil, unknown("built-in tool", name, Names())
 	}
 	b := builtins[at]
-	c := custom{entry: entry, declared: declared}
+	c := custom{entry: entry, documents: documents, declared: declared}
 	for key := range entry.Params {
 		switch {
 		case !b.reads:
@@ -226,6 +228,7 @@ func (c custom) define(def tools.Definition) tools.Definition {
 	if c.entry.Description != "" {
 		def.Description = c.entry.Description
 	}
+	def.Document = tools.DocumentOf(c.entry.Use(), c.documents)
 	if l := tools.DeclaredLimits(c.entry.Limits); l != nil {
 		def.Limits = l
 	}

@@ -11,7 +11,7 @@
 //	all, err := builtin.Load(env, domains)
 //	for _, entry := range pod.Tools {
 //		if entry.Builtin() != "" {
-//			tool, err := builtin.Customise(env, entry, "spicepod.yaml:12")
+//			tool, err := builtin.Customise(env, entry, pod.Runtime.Tools.Documents, "spicepod.yaml:12")
 //		}
 //	}
 //

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -39,7 +40,7 @@ func render(d *tools.Definition, form Form) string {
 		entry = struct {
 			Type     string   `json:"type"`
 			Function function `json:"function"`
-		}{"function", function{d.Name, d.Description, d.Parameters}}
+		}{"function", function{d.Name, d.Text(), d.Parameters}}
 	}
 	text, err := tools.Encode(entry)
 	if err != nil { // not made by [tools.Define]
@@ -48,9 +49,9 @@ func render(d *tools.Definition, form Form) string {
 	return string(text)
 }
 
-// Cost estimates the tokens of definitions; see [Tokens].
+// Cost estimates the tokens of definitions; see [tokens.Count].
 func Cost(definitions []*tools.Definition, form Form) int {
-	return Tokens(Render(definitions, form))
+	return tokens.Count(Render(definitions, form))
 }
 
 // checkCost reports an expensive definition.

@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/tools"
 )
 
 // checkDescription reports descriptions that are missing, too short or too long.
 func checkDescription(d *tools.Definition) []Finding {
-	switch n := Tokens(d.Description); {
+	switch n := tokens.Count(d.Description); {
 	case strings.TrimSpace(d.Description) == "":
 		return []Finding{finding(NoDescription, d, "it has no description: models choose tools by it",
 			"say in a sentence what it does and what it returns")}

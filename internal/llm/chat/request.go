@@ -3,6 +3,8 @@ package chat
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/spiced-sql/spiced/tools"
 )
 
 // Form is an API for chats.
@@ -110,7 +112,10 @@ type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of an object
-	Strict      *bool
+	// Examples are calls; their arguments fit Parameters. Forms without a place for them have
+	// them in the description: see [Tool.Text].
+	Examples []tools.Example
+	Strict   *bool
 	// Deferred tools are hidden from the model until a search finds them, for providers
 	// that have such a search.
 	Deferred bool
@@ -121,6 +126,9 @@ type Tool struct {
 	// other providers lack.
 	Raw json.RawMessage
 }
+
+// Text returns the description with a line for each example.
+func (t Tool) Text() string { return tools.WithExamples(t.Description, t.Examples) }
 
 // Hosted reports whether the provider runs the tool.
 func (t Tool) Hosted() bool { return t.Raw != nil && t.Name == "" }

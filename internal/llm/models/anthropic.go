@@ -3,6 +3,7 @@ package models
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -20,6 +21,8 @@ var anthropicAPI = provider{
 	params: []spicepod.Param{
 		{Name: "anthropic_api_key", Secret: true, Doc: "Key, sent as X-Api-Key."},
 		{Name: "prompt_cache", Doc: "disabled leaves the marks for the prompt cache out."},
+		{Name: paramExamples, Doc: "enabled sends examples of tools as input_examples, disabled in their descriptions. " +
+			"Without it: enabled for api.anthropic.com, as other servers may refuse the field."},
 	},
 	prefix:  "anthropic_",
 	dialect: dialect.Anthropic,
@@ -37,18 +40,26 @@ var anthropicAPI = provider{
 	open: openAnthropic,
 }
 
+// paramExamples says where examples of tools are sent.
+const paramExamples = "input_examples"
+
 // paramThinking is the field that enables thinking.
 const paramThinking = "thinking"
 
 func openAnthropic(e *entry, s *settings) chat.Provider {
 	// Compatible servers often document their base URL with /v1.
 	s.endpoint.Path = strings.TrimSuffix(s.endpoint.Path, "/v1")
+	examples := []string{"disabled", "enabled"} // the first is the default
+	if s.endpoint.Hostname() == "api.anthropic.com" {
+		slices.Reverse(examples)
+	}
 	header := http.Header{}
 	if key := e.Header("anthropic_api_key"); key != "" {
 		header.Set("X-Api-Key", key)
 	}
 	return anthropic.NewProvider(anthropic.ProviderOptions{
 		Endpoint: e.upstream(s, header), Model: e.id, Defaults: s.defaults, Cache: s.cache,
+		Examples: e.Word(paramExamples, examples...) == "enabled",
 	})
 }
 

@@ -377,6 +377,7 @@ func (a *Agents) Tools(pod *spicepod.Pod) ([]tools.Tool, error) {
 		}
 		tool, err := tools.Typed(tools.Definition{
 			Name: declared.Name, Returns: schema, Description: declared.Description, Source: tools.SourceAgent,
+			Document:       tools.DocumentOf(declared.Use(), pod.Runtime.Tools.Documents),
 			Declared:       fmt.Sprintf("%s:%d", at.File, at.Line),
 			Annotations:    tools.Annotations{OpenWorld: true},
 			Limits:         &tools.Limits{Timeout: declared.Limits.Timeout + time.Second}, // the agent's own limit says more

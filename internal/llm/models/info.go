@@ -47,7 +47,7 @@ type ToolPlan struct {
 	Advertised []string `json:"advertised" nullable:"true" doc:"The tools that every request carries."`
 	Pinned     []string `json:"pinned,omitempty"`
 	Preselect  int      `json:"preselect,omitempty" doc:"At most this many tools that match a conversation are sent in addition."`
-	// DefinitionTokens is an estimate: see [lint.Tokens].
+	// DefinitionTokens is an estimate: see [tokens.Count].
 	DefinitionTokens int    `json:"definition_tokens" doc:"About how many tokens the definitions of the advertised tools cost in every request, with preselect also those of that many tools of mean size."`
 	EmbeddingModel   string `json:"embedding_model,omitempty" doc:"The embedding model of tool_search."`
 }

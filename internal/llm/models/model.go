@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
-	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/translation"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
@@ -88,7 +88,7 @@ func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) 
 		began := time.Now()
 		scope := m.Scope(scope)
 		done := func(report toolloop.Report, err error) {
-			report.DefinitionTokens += int64(report.Rounds * lint.Tokens(m.plan(scope))) // the prompt has these
+			report.DefinitionTokens += int64(report.Rounds * tokens.Count(m.plan(scope))) // the prompt has these
 			m.done(report, err, began, scope)
 		}
 		offered, gone := m.pinned(ctx, r, scope)

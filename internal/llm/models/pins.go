@@ -107,9 +107,9 @@ func (p *Pins) find(session string, idle time.Duration) (list []toolloop.Tool, k
 func (p *Pins) intern(list []toolloop.Tool) *pinnedList {
 	h, size := sha256.New(), int64(0)
 	for _, t := range list {
-		fmt.Fprintf(h, "%q %q %d:%s %v %q %q\n", t.Name, t.Description, len(t.Parameters), t.Parameters, t.Deferred,
+		fmt.Fprintf(h, "%q %q %d:%s %v %q %q\n", t.Name, t.Text(), len(t.Parameters), t.Parameters, t.Deferred,
 			t.Namespace, t.Names)
-		size += int64(len(t.Name) + len(t.Description) + len(t.Parameters))
+		size += int64(len(t.Name) + len(t.Text()) + len(t.Parameters))
 	}
 	x := &pinnedList{tools: list, bytes: size}
 	h.Sum(x.sum[:0])

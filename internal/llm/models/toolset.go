@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiced-sql/spiced/internal/find/lint"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -41,7 +41,7 @@ func (m *Model) useTools(p *plan, o offer) {
 
 // definitionTokens estimates what the tools that are shown cost in each request.
 func (m *Model) definitionTokens(shown func(name string) bool) int {
-	sum := lint.Tokens(m.planText(shown))
+	sum := tokens.Count(m.planText(shown))
 	for _, t := range m.tools {
 		if shown(t.Name) {
 			sum += t.Tokens
@@ -149,8 +149,9 @@ func finder(meta []*tools.Definition) toolloop.Tool {
 func plain(defs []*tools.Definition) []toolloop.Tool {
 	list := make([]toolloop.Tool, len(defs))
 	for i, d := range defs {
+		text, examples := d.Parts()
 		list[i] = toolloop.Tool{
-			Tool:          chat.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters},
+			Tool:          chat.Tool{Name: d.Name, Description: text, Parameters: d.Parameters, Examples: examples},
 			AfterResponse: d.AfterResponse(), Serial: d.Serial(),
 		}
 	}
@@ -179,7 +180,8 @@ func (s *settings) say(t *toolloop.Tool) {
 		return
 	}
 	t.Declared, t.Names = t.Parameters, said.Names
-	t.Parameters, t.Description = said.Schema, said.Describe(t.Description)
+	// The examples may not fit the schema that the provider gets.
+	t.Parameters, t.Description, t.Examples = said.Schema, said.Describe(t.Text()), nil
 }
 
 // unfit are the characters that are invalid in the name of a namespace.

@@ -68,13 +68,13 @@ func (o *offer) add(t chat.Tool, tr traits, tokens int) {
 }
 
 // DefinitionTokens estimates the tokens that the definition of a tool costs in each request:
-// see [lint.Tokens]. It is 0 for tools that the model sees only once a search has found them,
+// see [tokens.Count]. It is 0 for tools that the model sees only once a search has found them,
 // and for those that the provider hosts, whose definitions are the provider's.
 func DefinitionTokens(t chat.Tool) int {
 	if t.Deferred || t.Hosted() {
 		return 0
 	}
-	return lint.Cost([]*tools.Definition{{Name: t.Name, Description: t.Description, Parameters: t.Parameters}},
+	return lint.Cost([]*tools.Definition{{Name: t.Name, Description: t.Text(), Parameters: t.Parameters}},
 		lint.OpenAI)
 }
 

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,6 +120,7 @@ func (m *maker) server(l *listing, approved func(dir string) (Approvals, error))
 	if l.total > len(l.tools) {
 		m.warn("", fmt.Sprintf("the server has %d tools; the first %d by name are taken", l.total, len(l.tools)))
 	}
+	m.unknownDocuments(listed)
 	m.report()
 	return s
 }
@@ -211,9 +213,10 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 		return m.leave(wrongName, t.Name)
 	}
 	returns, wrapped := unwrapped(t.OutputSchema)
-	via := viaOf(t)
+	via, document := viaOf(t), m.documentOf(t.Name)
 	def, err := tools.Define(tools.Definition{
-		Name: toolName(m.declared.Name, t.Name), Description: m.description(t),
+		Name: toolName(m.declared.Name, t.Name), Description: cmp.Or(m.declaredDescription(document), m.description(t)),
+		Document:   m.document(document),
 		Parameters: m.schema(t, t.InputSchema, anyObject), Returns: m.schema(t, returns, ""),
 		Source: "mcp:" + m.declared.Name, Owner: m.declared.Owner, Declared: declared,
 		Annotations: m.annotations(t).Of(m.declared.Risk), Limits: tools.DeclaredLimits(m.declared.Limits),
@@ -227,6 +230,7 @@ func (m *maker) tool(t *mcp.Tool, declared string) *tool {
 	if len(dialect.Say(def.Parameters, dialect.Anthropic).Faults) > 0 {
 		m.leave(wrongDialect, t.Name)
 	}
+	m.checkExamples(def, document)
 	return &tool{def: def, name: t.Name, link: m.link, wrapped: wrapped}
 }
 

@@ -76,7 +76,7 @@ func render(def *tools.Definition, id string) *shown {
 	output, form := outputSchema(def.Returns)
 	a := def.Annotations
 	tool := &mcp.Tool{
-		Name: def.Name, Description: def.Description, InputSchema: inputSchema(def.Parameters),
+		Name: def.Name, Description: def.Text(), InputSchema: inputSchema(def.Parameters),
 		Annotations: &mcp.ToolAnnotations{
 			ReadOnlyHint: a.ReadOnly, IdempotentHint: a.Idempotent, DestructiveHint: &a.Destructive, OpenWorldHint: &a.OpenWorld,
 		},

@@ -24,6 +24,9 @@ type ProviderOptions struct {
 	// Cache marks the ends of the tools and of the system prompt for the provider's
 	// prompt cache.
 	Cache bool
+	// Examples are sent as input_examples; else they are in the description. The API refuses a
+	// request with the field if it does not know it.
+	Examples bool
 }
 
 // provider is a model of the Messages API.
@@ -33,6 +36,7 @@ type provider struct {
 	maxTokens int
 	defaults  map[string]json.RawMessage
 	cache     bool
+	examples  bool
 	rendered  atomic.Pointer[rendered]
 }
 
@@ -40,7 +44,10 @@ var _ chat.Provider = (*provider)(nil)
 
 // NewProvider returns a provider that sends POST {base}/v1/messages.
 func NewProvider(o ProviderOptions) chat.Provider {
-	p := &provider{endpoint: o.Endpoint, model: o.Model, maxTokens: o.MaxTokens, defaults: o.Defaults, cache: o.Cache}
+	p := &provider{
+		endpoint: o.Endpoint, model: o.Model, maxTokens: o.MaxTokens, defaults: o.Defaults, cache: o.Cache,
+		examples: o.Examples,
+	}
 	if p.maxTokens <= 0 {
 		p.maxTokens = DefaultMaxTokens
 	}

@@ -60,7 +60,7 @@ func allowed(r *chat.Request) *chat.Request {
 }
 
 func sameTool(a, b chat.Tool) bool {
-	return a.Name == b.Name && a.Description == b.Description && a.Deferred == b.Deferred &&
+	return a.Name == b.Name && a.Text() == b.Text() && a.Deferred == b.Deferred &&
 		bytes.Equal(a.Parameters, b.Parameters) && bytes.Equal(a.Raw, b.Raw) &&
 		(a.Strict == b.Strict || a.Strict != nil && b.Strict != nil && *a.Strict == *b.Strict)
 }
@@ -70,8 +70,10 @@ type toolForm struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"`
-	Strict      *bool           `json:"strict,omitempty"`
-	Deferred    bool            `json:"defer_loading,omitempty"`
+	// Examples: https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools
+	Examples []json.RawMessage `json:"input_examples,omitempty"`
+	Strict   *bool             `json:"strict,omitempty"`
+	Deferred bool              `json:"defer_loading,omitempty"`
 }
 
 func (c *composer) tool(t chat.Tool) json.RawMessage {
@@ -82,7 +84,14 @@ func (c *composer) tool(t chat.Tool) json.RawMessage {
 		c.Fail(chat.Invalid("tools", "the model's provider does not support tools of type %q", wire.TypeOf(t.Raw)))
 		return nil
 	}
-	raw, err := tools.Encode(toolForm{t.Name, t.Description, c.schema(t), t.Strict, t.Deferred})
+	form := toolForm{Name: t.Name, Description: t.Text(), InputSchema: c.schema(t), Strict: t.Strict, Deferred: t.Deferred}
+	if c.provider.examples && len(t.Examples) > 0 {
+		form.Description = t.Description
+		for _, e := range t.Examples {
+			form.Examples = append(form.Examples, e.Arguments)
+		}
+	}
+	raw, err := tools.Encode(form)
 	if err != nil {
 		c.Fail(fmt.Errorf("encode the tool %q: %w", t.Name, err))
 	}

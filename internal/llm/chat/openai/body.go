@@ -189,8 +189,8 @@ func encodeTools(r *chat.Request) (json.RawMessage, error) {
 func encodeTool(t chat.Tool) []byte {
 	f := wire.Writer{}
 	f.Value("name", t.Name)
-	if t.Description != "" {
-		f.Value("description", t.Description)
+	if text := t.Text(); text != "" {
+		f.Value("description", text)
 	}
 	if t.Parameters == nil {
 		t.Parameters = json.RawMessage(noParameters)

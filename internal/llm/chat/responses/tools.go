@@ -151,7 +151,7 @@ type search struct {
 // newFunction always sets strict: without it the API treats a tool as strict if its
 // schema allows.
 func newFunction(t chat.Tool, deferred bool) function {
-	f := function{Type: "function", Name: t.Name, Description: t.Description, Parameters: t.Parameters, Deferred: deferred}
+	f := function{Type: "function", Name: t.Name, Description: t.Text(), Parameters: t.Parameters, Deferred: deferred}
 	if len(f.Parameters) == 0 {
 		f.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 	}

@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -248,13 +248,13 @@ func (s step) play(ctx context.Context, r *chat.Request, p position, yield func(
 			add(chat.Delta{Kind: chat.DeltaText, Text: word})
 		}
 	}
-	output := lint.Tokens(said) + lint.Tokens(s.Think)
+	output := tokens.Count(said) + tokens.Count(s.Think)
 	for i, c := range s.Calls {
 		arguments := []byte("{}")
 		if len(c.Arguments) > 0 {
 			arguments, _ = json.Marshal(replaceTexts(c.Arguments, fill)) // New has done so, too
 		}
-		output += lint.Tokens(c.Tool + string(arguments))
+		output += tokens.Count(c.Tool + string(arguments))
 		id := fmt.Sprintf("call_%d_%d", len(r.Messages), i)
 		add(chat.Delta{Kind: chat.DeltaCall, Index: i, Call: &chat.Call{ID: id, Name: c.Tool}})
 		add(chat.Delta{Kind: chat.DeltaArguments, Index: i, Text: string(arguments)})
@@ -295,22 +295,22 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// inputTokens estimates the tokens of a request: see [lint.Tokens].
+// inputTokens estimates the tokens of a request: see [tokens.Count].
 func inputTokens(r *chat.Request) int64 {
 	sum := 0
 	for _, message := range r.Messages {
-		sum += lint.Tokens(message.Text())
+		sum += tokens.Count(message.Text())
 		for _, part := range message.Parts {
 			switch part.Kind {
 			case chat.PartCall:
-				sum += lint.Tokens(part.Call.Name + part.Call.Arguments)
+				sum += tokens.Count(part.Call.Name + part.Call.Arguments)
 			case chat.PartResult:
-				sum += lint.Tokens(part.Result.Text())
+				sum += tokens.Count(part.Result.Text())
 			}
 		}
 	}
 	for _, t := range r.Tools {
-		sum += lint.Tokens(t.Name + t.Description + string(t.Parameters))
+		sum += tokens.Count(t.Name + t.Description + string(t.Parameters))
 	}
 	return int64(sum)
 }

@@ -63,7 +63,7 @@ func shown(r *chat.Request) (described, hosted []chat.Tool) {
 func instructions(list []chat.Tool, choice chat.Choice, parallel *bool) string {
 	definitions := make([]*tools.Definition, len(list))
 	for i, t := range list {
-		definitions[i] = &tools.Definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+		definitions[i] = &tools.Definition{Name: t.Name, Description: t.Text(), Parameters: t.Parameters}
 	}
 	var b strings.Builder
 	b.WriteString("You can call these tools:\n\n")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
-	"github.com/spiced-sql/spiced/internal/find/lint"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
@@ -105,7 +105,7 @@ func benchTurn(ctx context.Context, _ *env) ([]row, error) {
 		if err := json.Unmarshal(body, &sent); err != nil {
 			return nil, err
 		}
-		whole, definitions = append(whole, lint.Tokens(string(body))), append(definitions, lint.Tokens(string(sent.Tools)))
+		whole, definitions = append(whole, tokens.Count(string(body))), append(definitions, tokens.Count(string(sent.Tools)))
 	}
 	ratio := func(n []int) string { return fmt.Sprintf("1/%.1f", float64(n[0])/float64(n[1])) }
 	return []row{

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/eval"
-	"github.com/spiced-sql/spiced/internal/find/lint"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
@@ -31,7 +31,7 @@ const perSet = 60
 // selection sums up the conversations with a value of preselect.
 type selection struct {
 	held, at1st, right int // conversations; with the right call in the first answer; with a right call
-	rounds, tokens     int // answers requested; tokens of all requests, as [lint.Tokens] estimates them
+	rounds, tokens     int // answers requested; tokens of all requests, as [tokens.Count] estimates them
 }
 
 // benchPreselect holds conversations of one question each on the development sets, with a
@@ -169,7 +169,7 @@ func converse(ctx context.Context, provider *chattest.Server, m *models.Model, q
 	right = slices.DeleteFunc(right, registry.Reserved)
 	provider.Script(func(r chattest.Request) chattest.Answer {
 		sum.rounds++
-		sum.tokens += lint.Tokens(string(r.Body))
+		sum.tokens += tokens.Count(string(r.Body))
 		defer func() { first = false }()
 		if called {
 			return chattest.Say(chattest.Text("done"))
