@@ -261,14 +261,23 @@ func effective(own *tools.Limits, defaults tools.Limits) tools.Limits {
 // documentSum is a checksum of the texts by which search finds a tool.
 func documentSum(def *tools.Definition) string {
 	h := sha256.New()
-	for _, part := range append([]string{def.Name, def.Description, string(def.Parameters)}, def.Tags...) {
+	d := document(def)
+	parts := []string{d.Name, d.Description, string(d.Parameters), d.WhenToUse}
+	for _, part := range slices.Concat(parts, d.Tags, []string{"examples"}, d.Examples) {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return string(h.Sum(nil)[:16])
 }
 
 func document(def *tools.Definition) search.Document {
-	return search.Document{Name: def.Name, Description: def.Description, Parameters: def.Parameters, Tags: def.Tags}
+	d := search.Document{
+		Name: def.Name, Description: def.Description, Parameters: def.Parameters, Tags: def.Tags,
+		WhenToUse: def.WhenToUse,
+	}
+	for _, e := range def.Examples {
+		d.Examples = append(d.Examples, e.Description+" "+string(e.Arguments))
+	}
+	return d
 }
 
 // fold normalizes a name for comparison: lower case, and server/tool as

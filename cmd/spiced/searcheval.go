@@ -26,6 +26,7 @@ type searchEvalFlags struct {
 	tables         string
 	run            string
 	abstain        bool
+	fields         bool
 	format         string
 }
 
@@ -46,7 +47,9 @@ spiced's defaults.
 --run FILE writes the rankings, one {"id", "tools"} per line. With several folders it writes a file for each:
 --run out.jsonl writes out-<folder>.jsonl.
 --abstain shows how many queries of the other folders, which a catalog cannot answer, are flagged as having
-no good match, and how many of their own are.`,
+no good match, and how many of their own are.
+--fields measures each folder again with when_to_use and examples for a third of its tools. They are written by
+rule, from the declarations and from general knowledge of how people ask, without the queries.`,
 		Example: `  spiced search-eval FOLDER
   spiced search-eval FOLDER1 FOLDER2 --embedding small --pod DIR --run rankings.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -70,6 +73,8 @@ no good match, and how many of their own are.`,
 		"folder with a table of builtin:semantic for each folder, <folder>.bin, that was made without it")
 	flags.StringVar(&f.run, "run", "", "file for the rankings")
 	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well queries of other folders are recognised")
+	flags.BoolVar(&f.fields, "fields", false,
+		"also measure each folder with when_to_use and examples for a third of its tools, written by rule")
 	flags.StringVar(&f.format, "format", "table", "table or json")
 	return cmd
 }
@@ -78,6 +83,9 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 	sets, err := loadSets(dirs)
 	if err != nil {
 		return err
+	}
+	if f.fields && f.abstain {
+		return usageError{errors.New("--fields and --abstain are separate measurements; leave one out")}
 	}
 	if f.abstain && len(sets) < 2 {
 		return usageError{errors.New("--abstain needs two folders: each is asked the queries of the others")}
@@ -94,18 +102,21 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 			}
 		}
 	}
-	result := evaluation{Sets: make([]eval.Report, len(sets))}
-	for i, set := range sets {
-		report, rankings, err := set.Run(ctx, options)
+	result, err := f.evaluate(ctx, sets, options)
+	if err != nil {
+		return err
+	}
+	if f.fields {
+		for i, set := range sets {
+			sets[i] = set.Documented()
+		}
+		f.run = "" // the rankings are those of the folders
+		with, err := f.evaluate(ctx, sets, options)
 		if err != nil {
 			return err
 		}
-		result.Sets[i] = report
-		if err := writeRun(runFile(f.run, set.Name, len(sets)), rankings); err != nil {
-			return err
-		}
+		result.Fields = &with
 	}
-	result.Mean = eval.Mean(result.Sets)
 	if f.abstain {
 		abstentions, err := eval.Abstain(ctx, sets, options, []float64{options.Settings.NoGoodMatch})
 		if err != nil {
@@ -116,12 +127,36 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 	if f.format == "json" {
 		return writeJSON(std.out, result)
 	}
-	if err := eval.WriteTable(std.out, result.Sets); err != nil || result.Abstain == nil {
+	if err := eval.WriteTable(std.out, result.Sets); err != nil {
 		return err
+	}
+	if result.Fields != nil {
+		fmt.Fprint(std.out, "\nwith when_to_use and examples for a third of the tools\n\n")
+		return eval.WriteTable(std.out, result.Fields.Sets)
+	}
+	if result.Abstain == nil {
+		return nil
 	}
 	_, err = fmt.Fprintf(std.out, "\nno good match, threshold %.2f: %.1f %% of foreign queries, %.1f %% of own\n",
 		result.Abstain.Threshold, result.Abstain.Rightly, result.Abstain.Falsely)
 	return err
+}
+
+// evaluate searches each set and writes the rankings.
+func (f searchEvalFlags) evaluate(ctx context.Context, sets []*eval.Set, options eval.Options) (evaluation, error) {
+	result := evaluation{Sets: make([]eval.Report, len(sets))}
+	for i, set := range sets {
+		report, rankings, err := set.Run(ctx, options)
+		if err != nil {
+			return result, err
+		}
+		result.Sets[i] = report
+		if err := writeRun(runFile(f.run, set.Name, len(sets)), rankings); err != nil {
+			return result, err
+		}
+	}
+	result.Mean = eval.Mean(result.Sets)
+	return result, nil
 }
 
 // evaluation is the result as JSON.
@@ -129,6 +164,7 @@ type evaluation struct {
 	Sets    []eval.Report    `json:"sets"`
 	Mean    eval.Report      `json:"mean"`
 	Abstain *eval.Abstention `json:"abstain,omitempty"`
+	Fields  *evaluation      `json:"fields,omitempty"`
 }
 
 // loadSets reads the folders. Their names must differ.

@@ -120,8 +120,8 @@ func power(x float32, exponent float64) float32 {
 
 // Gains in the keyword channel, by field.
 var (
-	wordGain   = [fields]float32{3, 2, 1}
-	phraseGain = [fields]float32{6, 4, 2}
+	wordGain   = [fields]float32{3, 2, 1, .5}
+	phraseGain = [fields]float32{6, 4, 2, 1}
 )
 
 // keyword scores documents by the fields in which the words and phrases of the query

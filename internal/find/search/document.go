@@ -23,6 +23,11 @@ type Document struct {
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments; nil, null or {}: none
 	Tags        []string        // part of the description
+
+	// WhenToUse and Examples say how the document is used, in words that its description may not
+	// have. What it is not for would find it for just that.
+	WhenToUse string
+	Examples  []string // arguments of calls as JSON, and what they are for
 }
 
 // field is a part of a document.
@@ -32,6 +37,7 @@ const (
 	inName field = iota
 	inDescription
 	inParameters
+	inUse
 	fields
 )
 
@@ -92,6 +98,12 @@ func Analyse(d Document) *Analysis {
 	parameter := func(text string, weight float64) { a.readPart(inParameters, text, weight) }
 	walkSchema(d.Parameters, schemaWalk{name: parameter, prose: parameter})
 	a.end(inParameters)
+	a.left = maxFieldBytes
+	a.readPart(inUse, d.WhenToUse, 0)
+	for _, example := range d.Examples {
+		a.readPart(inUse, example, 0)
+	}
+	a.end(inUse)
 	a.out.text = strings.Clone(a.text.String())
 	a.out.terms = mergeTerms(a.terms)
 	a.out.vocab = slices.Clone(a.out.vocab) // drop excess capacity

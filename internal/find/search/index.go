@@ -53,7 +53,10 @@ type posting struct {
 }
 
 // fieldWeights are the weights of a word in full_text.
-var fieldWeights = counts{3, 2, 1}
+var fieldWeights = weights{3, 2, 1, .5}
+
+// weights are the weights of the fields.
+type weights [fields]float64
 
 // New returns an index of documents, which are numbered from 0 in the order given.
 func New(docs []*Analysis, s Settings) *Index {
@@ -170,10 +173,10 @@ func (ix *Index) posting(doc int32, t term) posting {
 
 // weigh returns the weighted sum of the counts, damped: a second occurrence counts less
 // than the first.
-func (c counts) weigh(weights counts) float32 {
+func (c counts) weigh(w weights) float32 {
 	var sum float64
 	for f, n := range c {
-		sum += float64(weights[f]) * math.Sqrt(float64(n))
+		sum += w[f] * math.Sqrt(float64(n))
 	}
 	return float32(sum)
 }

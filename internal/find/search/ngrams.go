@@ -8,7 +8,7 @@ import (
 )
 
 // gramWeights are the weights of a word's fields in its document's n-gram vector.
-var gramWeights = counts{3, 1, 1}
+var gramWeights = weights{3, 1, 1, .5}
 
 // gramIndex holds the n-gram vectors of documents. A document's vector is the sum over
 // the words' vectors, so the index stores the n-grams of each distinct word and the

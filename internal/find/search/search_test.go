@@ -353,3 +353,17 @@ func FuzzSearch(f *testing.F) {
 		search.Features(text)
 	})
 }
+
+// A document is found by the words of when_to_use and of its examples, but behind one that has
+// them in its name or description.
+func TestUse(t *testing.T) {
+	docs := []search.Document{
+		tool("forecast", "Weather of a city.", `{}`), tool("shop", "Sells umbrellas.", `{}`), tool("other", "Else.", `{}`),
+	}
+	docs[0].WhenToUse, docs[0].Examples = "Somebody asks whether to take an umbrella.", []string{`{"city":"Reykjavik"}`}
+	for query, want := range map[string][]string{"umbrella": {"shop", "forecast"}, "Reykjavik": {"forecast"}} {
+		if got := names(find(index(docs), search.Query{Text: query})); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
-	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/chat/openai"
 	"github.com/spiced-sql/spiced/internal/llm/models"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/eval"
-	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/find/search"
+	"github.com/spiced-sql/spiced/internal/kit/tokens"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/test/chattest"
