@@ -70,9 +70,9 @@ func words(name string) string { return camel.ReplaceAllString(name, "${1}_${2}"
 
 var camel = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// examplesOf returns the tests that show most in few tokens: first the shortest one, then each
-// time the shortest of those that differ most from the chosen ones. Tests that expect an error or
-// pass tables are no examples, nor are those whose arguments only SQL takes.
+// examplesOf returns the tests that show most in few tokens: first the shortest one with a result,
+// then each time the shortest of those that differ most from the chosen ones. Tests that expect an
+// error or pass tables are no examples, nor are those whose arguments only SQL takes.
 func examplesOf(f *functions.Function, schema *tools.Schema) []tools.Example {
 	var list []tools.Example
 	for _, t := range f.Declared.Tests {
@@ -81,7 +81,8 @@ func examplesOf(f *functions.Function, schema *tools.Schema) []tools.Example {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b tools.Example) int {
-		return cmp.Or(cmp.Compare(len(a.Line()), len(b.Line())), strings.Compare(a.Line(), b.Line()))
+		return cmp.Or(cmp.Compare(empty(a), empty(b)), cmp.Compare(len(a.Line()), len(b.Line())),
+			strings.Compare(a.Line(), b.Line()))
 	})
 	list = slices.CompactFunc(list, func(a, b tools.Example) bool { return string(a.Arguments) == string(b.Arguments) })
 	var chosen []tools.Example
@@ -95,6 +96,15 @@ func examplesOf(f *functions.Function, schema *tools.Schema) []tools.Example {
 		chosen, list = append(chosen, list[best]), slices.Delete(list, best, best+1)
 	}
 	return chosen
+}
+
+// empty is 1 for an example whose result shows nothing, else 0.
+func empty(e tools.Example) int {
+	switch string(e.Result) {
+	case `null`, `""`, `[]`, `{}`:
+		return 1
+	}
+	return 0
 }
 
 func exampleOf(f *functions.Function, t spicepod.FunctionTest) (e tools.Example, ok bool) {
