@@ -45,6 +45,9 @@ Errors
 Warnings
   similar-name            two names are easily confused
   similar-description     two descriptions are nearly the same
+  confused-tools          a search for what one tool does finds another one first
+  left-out                when_to_use, not_for or examples do not fit the budget of tokens
+  withheld-example        tests are not shown as examples, as they could show what is protected
   short-description       a description says no more than the name
   long-description        a description is too long
   undescribed-parameters  parameters without a description

@@ -80,6 +80,11 @@ func Check(definitions []*tools.Definition) []Finding {
 	compared := definitions[:min(len(definitions), MaxCompared)]
 	found := append([]Finding{}, similarNames(compared)...)
 	found = append(found, similarDescriptions(compared)...)
+	alike := map[[2]string]bool{}
+	for _, f := range found {
+		alike[pairOf(f.Tool, f.Other)] = true
+	}
+	found = append(found, confused(compared, alike)...)
 	found = append(found, checkTrust(definitions)...)
 	for _, d := range definitions {
 		if !builtIn(d) {
@@ -88,6 +93,7 @@ func Check(definitions []*tools.Definition) []Finding {
 			found = append(found, checkSchema(d)...)
 			found = append(found, checkTexts(d)...)
 			found = append(found, checkCost(d)...)
+			found = append(found, checkUse(d)...)
 		}
 	}
 	slices.SortFunc(found, func(a, b Finding) int {
