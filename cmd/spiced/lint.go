@@ -29,7 +29,7 @@ import (
 const maxListedCosts = 10
 
 func newLint(std streams) *cobra.Command {
-	var format, failOn string
+	var format, failOn, fixWith string
 	cmd := &cobra.Command{
 		Use:   "lint [DIR|FILE]",
 		Short: "Find tools that models confuse or overlook, or that cost too many tokens",
@@ -63,6 +63,9 @@ Warnings
   open-link               a text of an MCP tool has a URL with a placeholder
   long-text               a text of an MCP tool is far longer than a description
 
+--fix-with prints texts that a model proposes for tools whose descriptions are missing, too short or alike, or
+that are confused, as a diff of the Spicepod.
+
 It also prints the estimated cost, in tokens of o200k_base, of all definitions, and of tool_search, tool_invoke
 and list_datasets instead.
 
@@ -75,15 +78,20 @@ Exit status: 0 no finding reaches --fail-on, 1 one does or the Spicepod has a fa
 			if err := oneOf("fail-on", failOn, "warning", "error", "never"); err != nil {
 				return err
 			}
-			return runLint(cmd.Context(), std, podPath(args), format, failOn)
+			if fixWith != "" && format == "sarif" {
+				return usageError{errors.New("--fix-with prints a diff, or JSON with --format json")}
+			}
+			return runLint(cmd.Context(), std, podPath(args), format, failOn, fixWith)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&failOn, "fail-on", "error", "minimum severity that fails: warning, error or never")
+	cmd.Flags().StringVar(&fixWith, "fix-with", "",
+		"model of the Spicepod that proposes texts; prints them as a diff for git apply or patch -p1, and changes nothing")
 	return cmd
 }
 
-func runLint(ctx context.Context, std streams, path, format, failOn string) error {
+func runLint(ctx context.Context, std streams, path, format, failOn, fixWith string) error {
 	app, err := assembleLoaded(ctx, std, options{Options: runtime.Options{Path: path, InPlace: true}})
 	if err != nil {
 		return err
@@ -97,6 +105,9 @@ func runLint(ctx context.Context, std streams, path, format, failOn string) erro
 	found := append(lint.Check(definitions), lint.CheckLookups(lookups(ctx, app))...)
 	found = append(found, lint.CheckAvailability(app.Tools().Current().Availability.Policy)...)
 	found = append(found, lint.CheckAgents(app.Current().Pod, agentsOf(app))...)
+	if fixWith != "" {
+		return runFixes(ctx, std, app, found, fixWith, format)
+	}
 	linted := linted{found, lint.Summarise(definitions, alternatives(app.Tools()))}
 	pod := app.Current().Pod
 	switch format {
