@@ -37,7 +37,7 @@ func newSearchEval(std streams) *cobra.Command {
 		Short: "Measure tool search against queries with known answers",
 		Long: `Search the tools of each folder for its queries, and compare the rankings with the right answers.
 A folder has two files with one JSON object per line:
-  tools.jsonl    {"name", "description", "parameters": JSON Schema, "tags": [...]}
+  tools.jsonl    {"name", "description", "parameters": JSON Schema, "tags": [...], "when_to_use"}
   queries.jsonl  {"id", "query", "relevant": [names of tools]}
 
 The figures are percentages, means over the queries: nDCG@10; R@1, R@5 and R@10, the share of the right tools

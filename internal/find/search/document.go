@@ -26,7 +26,7 @@ type Document struct {
 
 	// WhenToUse and Examples say how the document is used, in words that its description may not
 	// have. What it is not for would find it for just that.
-	WhenToUse string
+	WhenToUse string   `json:"when_to_use"`
 	Examples  []string // arguments of calls as JSON, and what they are for
 }
 
