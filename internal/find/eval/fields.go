@@ -12,8 +12,8 @@ import (
 	"github.com/spiced-sql/spiced/internal/find/search"
 )
 
-// This file writes when_to_use and examples for a third of the tools of a set, as an author
-// would who knows the tools and how people ask, and who has not seen the queries. It reads the
+// This file writes when_to_use and examples for a third of the tools of a set, without
+// the queries. It reads the
 // declaration of each tool and situations.txt, which is general knowledge, and nothing else.
 
 //go:embed situations.txt

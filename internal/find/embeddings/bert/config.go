@@ -93,7 +93,7 @@ type module struct {
 // layout is what modules.json and the files that it names say.
 type layout struct {
 	transformer string // folder of config.json, the tokenizer and the weights
-	pooling     string // folder of the pooling's config.json; "": there is none
+	pooling     string // folder of the pooling's config.json; "" without one
 	normalise   bool
 }
 

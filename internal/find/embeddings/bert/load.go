@@ -195,7 +195,7 @@ func (l *loader) tokenizer(e *Encoder) error {
 	}
 	var limit struct {
 		Most  *float64 `json:"max_seq_length"`
-		Model *float64 `json:"model_max_length"` // 1e30 if there is none
+		Model *float64 `json:"model_max_length"` // 1e30 means no limit
 		Lower bool     `json:"do_lower_case"`
 	}
 	for _, name := range []string{"sentence_bert_config.json", "tokenizer_config.json"} {

@@ -224,7 +224,7 @@ func (b *request) extra(r *chat.Request) error {
 	return nil
 }
 
-// lacking refuses the fields of the Responses API that Chat Completions has, and Ollama has not.
+// lacking refuses the fields of the Responses API that Chat Completions has but Ollama lacks.
 func lacking(r *chat.Request) error {
 	var top int
 	var include []string
