@@ -228,7 +228,11 @@ func (e *Entry) Number(key string, fallback, least, most int) int {
 	n, err := e.Params.Int(key, fallback)
 	e.fail(err)
 	if err == nil && e.Params.Has(key) && (n < least || n > most) {
-		e.FailParam(key, "", "params.%s takes %d to %d", key, least, most)
+		takes := fmt.Sprintf("%d to %d", least, most)
+		if least == most {
+			takes = fmt.Sprintf("%d only", least)
+		}
+		e.FailParam(key, "", "params.%s takes %s", key, takes)
 	}
 	return n
 }

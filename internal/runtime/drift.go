@@ -66,8 +66,11 @@ func gone(read []*datasets.Dataset, e *engine.Error) *engine.Error {
 // sourceMessage is the message of a problem of a function or view, in the words of a load
 // if it is about a file.
 func (db *database) sourceMessage(list []*datasets.Dataset, component, message string) string {
+	if !strings.HasPrefix(component, "function ") && !strings.HasPrefix(component, "view ") {
+		return message
+	}
 	file := db.file(message)
-	if file == "" || strings.HasPrefix(component, "dataset ") || component == "" {
+	if file == "" {
 		return message
 	}
 	f := fault.FromDuckDB(engine.NewError(errcode.Execution, "", "%s", message))

@@ -47,6 +47,8 @@ func TestOpenProblems(t *testing.T) {
 		{"from: 'openai:x', params: {endpoint: 'http://h', timeout: '${env:TEST_KEY}'}", "embeddings[0].params.timeout", "takes a duration"},
 		{"from: 'openai:x', params: {endpoint: [a]}", "embeddings[0].params.endpoint", "takes text, not a list"},
 		{"from: 'builtin:hsh'", "embeddings[0].from", `did you mean "builtin:hash"?`},
+		{"from: 'builtin:semantics'", "embeddings[0].from", `did you mean "builtin:semantic"?`},
+		{"from: 'builtin:semantic', params: {dimensions: 256}", "embeddings[0].params.dimensions", "takes 128 only"},
 		{"from: 'builtin:hash', params: {dimensions: 63}", "embeddings[0].params.dimensions", "takes 64 to 4096"},
 		{"from: 'builtin:hash', params: {dimensions: 4097}", "embeddings[0].params.dimensions", "takes 64 to 4096"},
 		{"from: 'builtin:hash', params: {endpoint: x}", "embeddings[0].params.endpoint", "known here: dimensions"},
