@@ -28,7 +28,16 @@ const (
 	MaxDays = 3660
 	// ChosenWithin is how long after a search a call counts as its outcome.
 	ChosenWithin = 10 * time.Minute
+	// PairedWithin is among how many calls after a search one makes a [Pair].
+	PairedWithin = 5
+	// MaxPairsOfTool is how many pairs a tool has in one space.
+	MaxPairsOfTool = 64
+	// MaxPairs is how many pairs there are.
+	MaxPairs = 10_000
 )
+
+// maxLastSearches is how many searches of a client a call can follow.
+const maxLastSearches = 4
 
 // Other replaces callers, owners and tools beyond a limit.
 const Other = "(other)"

@@ -30,6 +30,8 @@ type Call struct {
 	Generation uint64        `json:"generation,omitempty"`
 	Error      string        `json:"error,omitempty"`
 	Holder     string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
+
+	Principal, Space string `json:"-"` // of a [Pair]
 }
 
 // Search is the record of one search for tools.
@@ -45,6 +47,9 @@ type Search struct {
 	NoGoodMatch bool          `json:"no_good_match,omitempty"`
 	Latency     time.Duration `json:"latency,omitempty"`
 	Holder      string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
+
+	Principal, Space string `json:"-"` // of a [Pair]
+	Unpaired         bool   `json:"-"` // no call makes a [Pair] of it
 }
 
 // tidy shortens and cleans the texts.
@@ -57,6 +62,7 @@ func (c *Call) tidy() {
 	}
 	c.Surface, c.Code = tidyText(c.Surface, MaxWord), tidyText(c.Code, MaxWord)
 	c.Error = tidyText(c.Error, MaxText)
+	c.Principal, c.Space = tidyText(c.Principal, MaxID), tidyText(c.Space, MaxID)
 	c.Latency, c.Rows, c.Bytes = max(c.Latency, 0), max(c.Rows, 0), max(c.Bytes, 0)
 }
 
@@ -66,6 +72,7 @@ func (s *Search) tidy() {
 	s.ID, s.SessionID, s.Holder = tidyText(s.ID, MaxID), tidyText(s.SessionID, MaxID), tidyText(s.Holder, MaxID)
 	s.Mode, s.Surface = tidyText(s.Mode, MaxWord), tidyText(s.Surface, MaxWord)
 	s.Query, s.Caller = tidyText(s.Query, MaxText), tidyText(s.Caller, MaxName)
+	s.Principal, s.Space = tidyText(s.Principal, MaxID), tidyText(s.Space, MaxID)
 	s.Latency = max(s.Latency, 0)
 	s.Tools = slices.Clone(s.Tools[:min(len(s.Tools), MaxSearchTools)])
 	for i := range s.Tools {

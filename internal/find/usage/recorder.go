@@ -62,9 +62,12 @@ func (r *Recorder) load(o Options) error {
 	if r.store, err = openStore(o.Dir, o.Log); err != nil {
 		return err
 	}
-	if since := r.store.load(func(b batch) error { return r.state.restore(b, o.Now()) }); !since.IsZero() {
+	since := r.store.load(func(b batch) error { return r.state.restore(b, o.Now()) })
+	if !since.IsZero() {
 		r.state.since = since
 	}
+	r.state.pairs.forget(func(k PairKey, _ Uses) bool { return !unnamedKey.MatchString(k.Principal) })
+	r.state.pairs.fit()
 	r.tick(o.Now())
 	return nil
 }
@@ -155,6 +158,7 @@ func (r *Recorder) everything() []batch {
 	rows := batch{
 		Usage: copyRows(&r.mu, &r.state.usage), Tools: copyRows(&r.mu, &r.state.tools),
 		Hits: copyRows(&r.mu, &r.state.hits), Models: copyRows(&r.mu, &r.state.models),
+		Pairs: copyRows(&r.mu, &r.state.pairs.table),
 	}
 	r.mu.Lock()
 	last := r.state.changes()

@@ -39,11 +39,12 @@ func (k usageKey) own() usageKey {
 
 func (k hitKey) own() hitKey { return hitKey{strings.Clone(k.Tool), k.Day} }
 
-// lastSearch is a client's last search; called has a bit for each result, set when a
-// call followed.
+// lastSearch is one of a client's last searches. Chosen and paired have a bit for each result:
+// a call followed, and a call that succeeded.
 type lastSearch struct {
-	search *Search
-	chosen uint64
+	search         *Search
+	chosen, paired uint64
+	calls          int // of the client since
 }
 
 // state is the whole state. It does no I/O and has no lock.
@@ -55,12 +56,14 @@ type state struct {
 	calls    ring[Call]
 	searches ring[Search]
 	events   ring[Event]
-	clients  map[client]*lastSearch // of searches in the ring
+	clients  map[client][]*lastSearch // of searches in the ring, at most maxLastSearches, oldest first
 
 	usage  table[usageKey, Counts]
 	tools  table[string, Totals]
 	hits   table[hitKey, Found]
 	models table[modelKey, Chats]
+	pairs  pairs
+	learns bool // pairs are recorded
 
 	pruned day // when old days were last dropped
 	packed day // when nothing before today was left to drop
@@ -70,9 +73,9 @@ func newState(o Options, now time.Time) *state {
 	return &state{
 		keys: o.Keys, days: o.Days, retention: o.Retention,
 		since: now, calls: newRing[Call](o.Calls), searches: newRing[Search](o.Searches), events: newRing[Event](o.Events),
-		clients: map[client]*lastSearch{},
+		clients: map[client][]*lastSearch{},
 		usage:   newTable[usageKey, Counts](), tools: newTable[string, Totals](),
-		hits: newTable[hitKey, Found](), models: newTable[modelKey, Chats](),
+		hits: newTable[hitKey, Found](), models: newTable[modelKey, Chats](), pairs: newPairs(),
 	}
 }
 
@@ -95,6 +98,9 @@ func (s *state) addCall(c *Call) {
 		totals.Chosen++
 		s.hitsOf(hitKey{c.Tool, today}).Chosen++
 	}
+	if query := s.endedIn(c); query != "" && s.learns {
+		s.pairs.add(PairKey{c.Tool, query, c.Principal, c.Space}, c.At)
+	}
 	s.calls.push(c)
 }
 
@@ -109,7 +115,8 @@ func (s *state) addSearch(x *Search) {
 		s.hitsOf(hitKey{tool, today}).Returned++
 	}
 	if c := clientOf(x.SessionID, x.Caller); c != (client{}) {
-		s.clients[c] = &lastSearch{search: x}
+		last := append(s.clients[c], &lastSearch{search: x})
+		s.clients[c] = last[max(0, len(last)-maxLastSearches):]
 	}
 	s.forget(s.searches.push(x))
 }
@@ -120,27 +127,50 @@ func (s *state) forget(x *Search) {
 		return
 	}
 	c := clientOf(x.SessionID, x.Caller)
-	if last := s.clients[c]; last != nil && last.search == x {
+	last := slices.DeleteFunc(s.clients[c], func(l *lastSearch) bool { return l.search == x })
+	if s.clients[c] = last; len(last) == 0 {
 		delete(s.clients, c)
 	}
 }
 
-// follows reports whether the call is the first of this tool since the client's last
-// search returned it.
+// follows reports whether the call is the first of this tool since the latest of the client's
+// last searches that returned it.
 func (s *state) follows(c *Call) bool {
-	last := s.clients[clientOf(c.SessionID, c.Caller)]
-	if last == nil {
-		return false
-	}
-	if after := c.At.Sub(last.search.At); after < 0 || after > ChosenWithin {
-		return false
-	}
-	i := slices.Index(last.search.Tools, c.Tool)
-	if i < 0 || last.chosen>>i&1 == 1 {
+	last, i := s.returned(c)
+	if last == nil || last.chosen>>i&1 == 1 {
 		return false
 	}
 	last.chosen |= 1 << i
 	return true
+}
+
+// endedIn returns the query of the search that ended in this call: the latest of the client's
+// that returned the tool, if this is its first call that succeeds, among the next few calls. It
+// is "" for a search that is not for learning, or that another principal made under the same
+// name of a session.
+func (s *state) endedIn(c *Call) string {
+	last, i := s.returned(c)
+	for _, l := range s.clients[clientOf(c.SessionID, c.Caller)] {
+		l.calls++
+	}
+	if last == nil || !c.OK || last.paired>>i&1 == 1 || last.calls > PairedWithin ||
+		last.search.Principal != c.Principal || last.search.Space != c.Space || last.search.Unpaired {
+		return ""
+	}
+	last.paired |= 1 << i
+	return last.search.Query
+}
+
+// returned returns the latest of the client's last searches that returned the tool of a call,
+// and the tool's place in it; nil if there is none.
+func (s *state) returned(c *Call) (*lastSearch, int) {
+	for _, last := range slices.Backward(s.clients[clientOf(c.SessionID, c.Caller)]) {
+		after := c.At.Sub(last.search.At)
+		if i := slices.Index(last.search.Tools, c.Tool); i >= 0 && after >= 0 && after <= ChosenWithin {
+			return last, i
+		}
+	}
+	return nil, 0
 }
 
 // usageOf returns the counts of a key. Beyond the limit, callers share a row, and then
@@ -175,23 +205,25 @@ type batch struct {
 	Tools    []row[string, Totals]   `json:"tools,omitempty"`
 	Hits     []row[hitKey, Found]    `json:"hits,omitempty"`
 	Models   []row[modelKey, Chats]  `json:"models,omitempty"`
+	Pairs    []row[PairKey, Uses]    `json:"pairs,omitempty"`
 	Calls    []*Call                 `json:"calls,omitempty"`
 	Searches []*Search               `json:"searches,omitempty"`
 }
 
 func (b *batch) empty() bool {
-	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Models)+len(b.Calls)+len(b.Searches) == 0
+	return len(b.Usage)+len(b.Tools)+len(b.Hits)+len(b.Models)+len(b.Pairs)+len(b.Calls)+len(b.Searches) == 0
 }
 
 // changedRows returns how many rows of counts changes would return.
 func (s *state) changedRows() int {
-	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.models.dirty)
+	return len(s.usage.dirty) + len(s.tools.dirty) + len(s.hits.dirty) + len(s.models.dirty) + len(s.pairs.dirty)
 }
 
 // changes returns the changes since the last changes or clean.
 func (s *state) changes() batch {
 	b := batch{
 		Usage: s.usage.changed(), Tools: s.tools.changed(), Hits: s.hits.changed(), Models: s.models.changed(),
+		Pairs: s.pairs.changed(),
 		Calls: s.calls.since(s.calls.written), Searches: s.searches.since(s.searches.written),
 	}
 	s.calls.written, s.searches.written = s.calls.next, s.searches.next
@@ -204,6 +236,7 @@ func (s *state) clean() {
 	s.tools.clean()
 	s.hits.clean()
 	s.models.clean()
+	s.pairs.clean()
 	s.calls.written, s.searches.written = 0, 0
 }
 
@@ -228,6 +261,12 @@ func (s *state) restore(b batch, now time.Time) error {
 	for _, r := range b.Models {
 		*s.models.at(modelKey{tidyText(r.Key.Model, MaxName), r.Key.Day}, modelKey.own) = r.Value
 	}
+	for _, r := range b.Pairs {
+		k := r.Key
+		k.Tool, k.Query = tidyText(k.Tool, MaxName), tidyText(k.Query, MaxText)
+		k.Principal, k.Space = tidyText(k.Principal, MaxID), tidyText(k.Space, MaxID)
+		s.pairs.restore(k, r.Value)
+	}
 	for _, c := range b.Calls {
 		c.tidy()
 		c.At = s.when(c.At, now)
@@ -243,7 +282,8 @@ func (s *state) restore(b batch, now time.Time) error {
 
 // check rejects a record that this package cannot have written.
 func (s *state) check(b *batch) error {
-	if n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.models.rows); n > maxRestored {
+	n := len(s.usage.rows) + len(s.tools.rows) + len(s.hits.rows) + len(s.models.rows) + len(s.pairs.rows)
+	if n > maxRestored {
 		return fmt.Errorf("%d rows of counts: want at most %d", n, maxRestored)
 	}
 	for i := range b.Usage {
@@ -259,6 +299,11 @@ func (s *state) check(b *batch) error {
 	for i := range b.Models {
 		if err := b.Models[i].Value.check(); err != nil {
 			return fmt.Errorf("chats with %q: %w", b.Models[i].Key.Model, err)
+		}
+	}
+	for _, r := range b.Pairs {
+		if r.Value.Count < 0 {
+			return fmt.Errorf("pair of %q: %d uses", r.Key.Tool, r.Value.Count)
 		}
 	}
 	if slices.Contains(b.Calls, nil) || slices.Contains(b.Searches, nil) {

@@ -209,7 +209,8 @@ func (b batch) split(n int) []batch {
 	var out []batch
 	for !b.empty() {
 		out = append(out, batch{
-			cut(&b.Usage, n), cut(&b.Tools, n), cut(&b.Hits, n), cut(&b.Models, n), cut(&b.Calls, n), cut(&b.Searches, n),
+			cut(&b.Usage, n), cut(&b.Tools, n), cut(&b.Hits, n), cut(&b.Models, n), cut(&b.Pairs, n),
+			cut(&b.Calls, n), cut(&b.Searches, n),
 		})
 	}
 	return out

@@ -47,6 +47,7 @@ func (s *state) dropBefore(first day) {
 	maps.DeleteFunc(s.usage.rows, func(k usageKey, _ *row[usageKey, Counts]) bool { return k.Day < first })
 	maps.DeleteFunc(s.hits.rows, func(k hitKey, _ *row[hitKey, Found]) bool { return k.Day < first })
 	maps.DeleteFunc(s.models.rows, func(k modelKey, _ *row[modelKey, Chats]) bool { return k.Day < first })
+	s.pairs.forget(func(_ PairKey, u Uses) bool { return dayOf(u.Last) >= first })
 }
 
 // foldCallers frees a quarter of the rows: it merges the callers of the oldest days,
