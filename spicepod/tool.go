@@ -139,6 +139,15 @@ type ToolDocuments struct {
 	Tests  bool `yaml:"tests" default:"true" doc:"Show up to three tests of a function as examples, unless it has examples."`
 }
 
+// Learn says whether searches learn from use.
+type Learn string
+
+// The values of [ToolSearch.Learn].
+const (
+	LearnOn  Learn = "on"
+	LearnOff Learn = "off"
+)
+
 // ToolSearch is `runtime.tools.search`: weighted reciprocal rank fusion.
 type ToolSearch struct {
 	K                float64       `yaml:"k" default:"3" min:"1" doc:"Rank constant: the larger, the less the rank matters."`
@@ -146,6 +155,8 @@ type ToolSearch struct {
 	FullText         float64       `yaml:"full_text" default:"2" min:"0" doc:"Weight of the full-text channel."`
 	Vector           float64       `yaml:"vector" default:"2" min:"0" doc:"Weight of the vector channel of a model; 0 also switches off the vectors of builtin:hash."`
 	Agreement        float64       `yaml:"agreement" default:"4" min:"0" doc:"Weight of the channel of tools that full-text and the vectors of a model support together."`
+	Learned          float64       `yaml:"learned" default:"8" min:"0" doc:"Weight of the channel of tools that past queries support."`
+	Learn            Learn         `yaml:"learn" enum:"on,off" default:"on" doc:"Whether searches that end in a successful call of a tool help later ones that are alike, see docs/retrieval.md. With off, what was learned is forgotten."`
 	NGrams           float64       `yaml:"ngrams" default:"1" min:"0" doc:"Weight of the channel of n-grams, which are the vectors of builtin:hash."`
 	Keyword          float64       `yaml:"keyword" default:"0.5" min:"0" doc:"Weight of the keyword channel."`
 	Schema           float64       `yaml:"schema" default:"0.1" min:"0" doc:"Weight of the channel of parameter names."`

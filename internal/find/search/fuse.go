@@ -44,8 +44,12 @@ func Fuse(k float64, channels ...Channel) []Fused {
 			out[n].Sources = append(out[n].Sources, Source{c.Source, i + 1, s.Score, c.Weight, share})
 		}
 	}
-	slices.SortFunc(out, func(a, b Fused) int {
+	sortFused(out)
+	return out
+}
+
+func sortFused(list []Fused) {
+	slices.SortFunc(list, func(a, b Fused) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
 	})
-	return out
 }

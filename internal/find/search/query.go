@@ -28,7 +28,10 @@ type Query struct {
 	Only func(doc int) bool
 	// Vector compares the documents with the query; nil: no vector channel. The texts to
 	// embed are those of [Texts].
-	Vector  Vector
+	Vector Vector
+	// Learned are documents that past queries support, with scores above 0 and at most 1, in any
+	// order; each at most once.
+	Learned []Scored
 	Explain bool // return the weights and shares of the sources
 }
 

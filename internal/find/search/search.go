@@ -15,6 +15,7 @@ const (
 	Agreement = "agreement"
 	FullText  = "full_text"
 	Keyword   = "keyword"
+	Learned   = "learned"
 	NGrams    = "ngrams"
 	Schema    = "schema"
 	Vectors   = "vector"
@@ -92,7 +93,11 @@ func (ix *Index) Search(q Query) Answer {
 	confidence := ix.eachChannel(q, p, func(source string, weight float64, scores []float32) {
 		channels = append(channels, Channel{source, weight, ix.top(scores, q.Only)})
 	})
-	fused := ix.nameFirst(q, Fuse(ix.settings.K, channels...))
+	fused := Fuse(ix.settings.K, channels...)
+	if len(q.Learned) > 0 {
+		boundLearned(fused)
+	}
+	fused = ix.nameFirst(q, fused)
 	a.Total = len(fused)
 	a.Confidence = confidence
 	a.NoGoodMatch = len(fused) == 0 || a.Confidence < ix.settings.NoGoodMatch
@@ -127,6 +132,9 @@ func (ix *Index) eachChannel(q Query, p plan, do func(source string, weight floa
 		do(Schema, w.Schema, ix.schema(s, p))
 	}
 	compared.running.Wait()
+	if w.Learned > 0 && len(q.Learned) > 0 {
+		do(Learned, w.Learned, compared.learned(s, q.Learned))
+	}
 	if compared.grams > 0 {
 		do(compared.gramsSource, compared.grams, s.grams)
 	}

@@ -14,7 +14,7 @@ type Settings struct {
 
 	// Weights of the channels. The n-grams are the vector channel of a query without the
 	// vectors of a model, see [Index.NGrams].
-	FullText, Vector, Agreement, NGrams, Keyword, Schema float64
+	FullText, Vector, Agreement, Learned, NGrams, Keyword, Schema float64
 
 	// NoGoodMatch is the Confidence below which [Answer].NoGoodMatch is set; 0:
 	// confidence is not computed, and only an empty answer sets it.
@@ -42,7 +42,7 @@ const noGoodMatch = .12
 func Of(s spicepod.ToolSearch) Settings {
 	return Settings{
 		K: s.K, Depth: s.Depth,
-		FullText: s.FullText, Vector: s.Vector, Agreement: s.Agreement, NGrams: s.NGrams,
+		FullText: s.FullText, Vector: s.Vector, Agreement: s.Agreement, Learned: s.Learned, NGrams: s.NGrams,
 		Keyword: s.Keyword, Schema: s.Schema,
 		NoGoodMatch: cmp.Or(s.NoGoodMatch, noGoodMatch),
 		Rules: Rules{
