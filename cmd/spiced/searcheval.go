@@ -27,6 +27,7 @@ type searchEvalFlags struct {
 	run            string
 	abstain        bool
 	fields         bool
+	log            bool
 	format         string
 }
 
@@ -49,7 +50,9 @@ spiced's defaults.
 --abstain shows how many queries of the other folders, which a catalog cannot answer, are flagged as having
 no good match, and how many of their own are.
 --fields measures each folder again with when_to_use and examples for a third of its tools. They are written by
-rule, from the declarations and from general knowledge of how people ask, without the queries.`,
+rule, from the declarations and from general knowledge of how people ask, without the queries.
+--log splits the queries of each folder in two halves by a hash. It asks one half, and asks it again with the
+other half as past queries, which ended in calls of their right tools (learning from use).`,
 		Example: `  spiced search-eval FOLDER
   spiced search-eval FOLDER1 FOLDER2 --embedding small --pod DIR --run rankings.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -75,6 +78,7 @@ rule, from the declarations and from general knowledge of how people ask, withou
 	flags.BoolVar(&f.abstain, "abstain", false, "also measure how well queries of other folders are recognised")
 	flags.BoolVar(&f.fields, "fields", false,
 		"also measure each folder with when_to_use and examples for a third of its tools, written by rule")
+	flags.BoolVar(&f.log, "log", false, "measure learning: half of the queries are asked, the others are the past")
 	flags.StringVar(&f.format, "format", "table", "table or json")
 	return cmd
 }
@@ -84,8 +88,8 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 	if err != nil {
 		return err
 	}
-	if f.fields && f.abstain {
-		return usageError{errors.New("--fields and --abstain are separate measurements; leave one out")}
+	if measurements := f.measurements(); len(measurements) > 1 {
+		return usageError{fmt.Errorf("%s are separate measurements; use one", strings.Join(measurements, " and "))}
 	}
 	if f.abstain && len(sets) < 2 {
 		return usageError{errors.New("--abstain needs two folders: each is asked the queries of the others")}
@@ -102,20 +106,33 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 			}
 		}
 	}
+	again := make([]*eval.Set, len(sets)) // as they are measured for comparison
+	for i, set := range sets {
+		switch {
+		case f.fields:
+			again[i] = set.Documented()
+		case f.log:
+			sets[i], again[i] = set.Halves()
+			if len(again[i].Log) == 0 || len(sets[i].Queries) == 0 {
+				return fmt.Errorf("--log: %q has %d queries, which are all in one half; it needs more", set.Name, len(set.Queries))
+			}
+		}
+	}
 	result, err := f.evaluate(ctx, sets, options)
 	if err != nil {
 		return err
 	}
-	if f.fields {
-		for i, set := range sets {
-			sets[i] = set.Documented()
-		}
+	if f.fields || f.log {
 		f.run = "" // the rankings are those of the folders
-		with, err := f.evaluate(ctx, sets, options)
+		with, err := f.evaluate(ctx, again, options)
 		if err != nil {
 			return err
 		}
-		result.Fields = &with
+		if f.fields {
+			result.Fields = &with
+		} else {
+			result.Log = &with
+		}
 	}
 	if f.abstain {
 		abstentions, err := eval.Abstain(ctx, sets, options, []float64{options.Settings.NoGoodMatch})
@@ -134,12 +151,29 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 		fmt.Fprint(std.out, "\nwith when_to_use and examples for a third of the tools\n\n")
 		return eval.WriteTable(std.out, result.Fields.Sets)
 	}
+	if result.Log != nil {
+		fmt.Fprint(std.out, "\nwith the other half of the queries as past queries\n\n")
+		return eval.WriteTable(std.out, result.Log.Sets)
+	}
 	if result.Abstain == nil {
 		return nil
 	}
 	_, err = fmt.Fprintf(std.out, "\nno good match, threshold %.2f: %.1f %% of foreign queries, %.1f %% of own\n",
 		result.Abstain.Threshold, result.Abstain.Rightly, result.Abstain.Falsely)
 	return err
+}
+
+// measurements are the flags of those measurements that exclude one another.
+func (f *searchEvalFlags) measurements() (flags []string) {
+	for _, m := range []struct {
+		flag string
+		set  bool
+	}{{"--abstain", f.abstain}, {"--fields", f.fields}, {"--log", f.log}} {
+		if m.set {
+			flags = append(flags, m.flag)
+		}
+	}
+	return flags
 }
 
 // evaluate searches each set and writes the rankings.
@@ -165,6 +199,7 @@ type evaluation struct {
 	Mean    eval.Report      `json:"mean"`
 	Abstain *eval.Abstention `json:"abstain,omitempty"`
 	Fields  *evaluation      `json:"fields,omitempty"`
+	Log     *evaluation      `json:"log,omitempty"`
 }
 
 // loadSets reads the folders. Their names must differ.

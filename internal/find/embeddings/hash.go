@@ -36,6 +36,9 @@ func openHash(e *entry) Model {
 	return &hashModel{e.identity(), e.Number("dimensions", hashDimensions, hashLeastDimensions, hashMostDimensions)}
 }
 
+// Words returns a model of words and n-grams like `builtin:hash`, for what no Spicepod chooses.
+func Words() Builtin { return &hashModel{identity{"builtin:hash", "words"}, 256} }
+
 func (m *hashModel) Dimensions() int { return m.dimensions }
 
 func (m *hashModel) FoldsFeatures() {}

@@ -42,6 +42,8 @@ type Set struct {
 	Queries []Query
 	// Model is the model of this set, instead of that of the Options.
 	Model embeddings.Model
+	// Log are past queries, which ended in successful calls of their relevant tools.
+	Log []Query
 
 	analyse sync.Once
 	docs    []*search.Analysis
@@ -201,6 +203,10 @@ func (s *Set) search(ctx context.Context, o Options, queries []Query) ([]search.
 	if err != nil {
 		return nil, err
 	}
+	learned, err := s.learned(ctx, o, queries)
+	if err != nil {
+		return nil, err
+	}
 	answers := make([]search.Answer, len(queries))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -210,7 +216,7 @@ func (s *Set) search(ctx context.Context, o Options, queries []Query) ([]search.
 			if err != nil {
 				return fmt.Errorf("query %q: %w", q.ID, err)
 			}
-			answers[i] = index.Search(search.Query{Text: q.Text, Limit: depth, Vector: vector})
+			answers[i] = index.Search(search.Query{Text: q.Text, Limit: depth, Vector: vector, Learned: learned(i)})
 			return ctx.Err()
 		})
 	}
