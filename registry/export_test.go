@@ -25,3 +25,13 @@ func (r *Registry) StoredVectors() []string {
 	}
 	return list
 }
+
+// LearnedQueries are the rows of spiced.learned_queries that a caller reads, as JSON.
+func LearnedQueries(r *Registry, scope tools.Scope) string {
+	rows := learnedRows(r.reader(WithScope(context.Background(), scope)))
+	text, err := json.Marshal(append([]row{}, rows...))
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

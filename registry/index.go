@@ -162,41 +162,43 @@ func (f *computation) failed() bool {
 	}
 }
 
-// vector is the query vector with the catalog's vectors. It takes at most about wait.
+// vector is the query vector with the catalog's vectors, and the vectors of the query's texts if a
+// model embeds them. It takes at most about wait.
 func (x *indexes) vector(ctx context.Context, c *Catalog, ix *index, model embeddings.Model, text string,
 	wait time.Duration,
-) (search.Vector, error) {
+) (search.Vector, [][]float32, error) {
 	if _, ok := model.(embeddings.Hashing); ok {
-		return ix.words.NGrams(text), nil
+		return ix.words.NGrams(text), nil, nil
 	}
 	if _, ok := model.(embeddings.Builtin); ok {
 		wait = builtinWait
 	}
 	g := x.guards.of(model, wait)
 	if err := g.refusal(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	dense, err := x.dense(limited, c, ix.catalog, g, wait)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	began := time.Now()
 	query, err := model.Embed(limited, search.Texts(text))
 	if ctx.Err() == nil && limited.Err() != nil {
 		if err = slow(wait); time.Since(began) < wait*9/10 { // the tools' vectors took the rest
-			return nil, errComputing
+			return nil, nil, errComputing
 		}
 	}
 	if err != nil {
 		if ctx.Err() == nil {
 			g.failed(err)
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	g.worked()
-	return dense.Query(query...)
+	vector, err := dense.Query(query...)
+	return vector, query, err
 }
 
 // dense returns the tools' vectors, which the first search that needs them begins to

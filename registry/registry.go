@@ -36,6 +36,7 @@ type Registry struct {
 	cache   *cache
 	calls   *sessions
 	indexes *indexes
+	learned *learned
 	meta    map[string]*entry
 	nextID  atomic.Uint64
 	run     string // random, unique to this run, and never sent to clients
@@ -60,6 +61,7 @@ func New(o Options) *Registry {
 		r.opts.Keys = func() approval.Keys { return noKeys{} }
 	}
 	r.indexes = newIndexes(o.VectorDir, r.log, o.Metrics)
+	r.learned = &learned{usage: o.Usage, guards: r.indexes.guards, byModel: map[string]*past{}}
 	r.meta = metaTools(r)
 	empty, _ := NewCatalog(nil, Contents{})
 	r.current.Store(empty)
@@ -72,6 +74,9 @@ func (r *Registry) Current() *Catalog { return r.current.Load() }
 // Publish makes c the current catalog. Running calls and searches keep theirs.
 func (r *Registry) Publish(c *Catalog) {
 	r.current.Store(c)
+	if r.opts.Usage != nil {
+		r.opts.Usage.KeepPairs(c.mayReturn)
+	}
 	r.indexes.guards.keep(func(g *guard) bool {
 		if c.Embeddings == nil {
 			return false

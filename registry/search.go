@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/find/usage"
@@ -49,6 +50,8 @@ type SearchRequest struct {
 	Wait    time.Duration
 	Scope   tools.Scope
 	Explain bool
+	// Unlearned: past queries do not count.
+	Unlearned bool
 	// Catalog is the catalog to search; nil means the current one.
 	Catalog *Catalog
 }
@@ -85,7 +88,7 @@ type FoundTool struct {
 
 // MatchSource is the score of a tool in one channel.
 type MatchSource struct {
-	Source string  `json:"source" doc:"The channel: full_text, keyword, schema or vector."`
+	Source string  `json:"source" doc:"The channel: full_text, vector, agreement, learned, ngrams, keyword or schema."`
 	Rank   int     `json:"rank"`
 	Score  float64 `json:"score" doc:"In the channel's own unit."`
 	Weight float64 `json:"weight,omitempty" doc:"With explain."`
@@ -167,13 +170,19 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog,
 		Explain: q.Explain,
 		Only:    c.only(q.Scope),
 	}
-	if mode == ModeLexical || query.Text == ListAll {
+	if query.Text == ListAll {
 		return query, ix, mode, notice, nil
 	}
-	query.Vector, err = r.indexes.vector(ctx, c, ix, model, query.Text,
-		cmp.Or(q.Wait, c.EmbeddingTimeout, DefaultEmbeddingTimeout))
+	var texts [][]float32 // vectors of the query, if there is a model
+	if mode != ModeLexical {
+		query.Vector, texts, err = r.indexes.vector(ctx, c, ix, model, query.Text,
+			cmp.Or(q.Wait, c.EmbeddingTimeout, DefaultEmbeddingTimeout))
+	}
 	if ctx.Err() != nil {
 		return query, nil, "", "", left(ctx)
+	}
+	if !q.Unlearned {
+		query.Learned = r.supported(ctx, c, model, texts, query.Text, q.Scope)
 	}
 	switch {
 	case errors.Is(err, errComputing):
@@ -272,6 +281,7 @@ func (r *Registry) recordSearch(q SearchRequest, f *Found, began time.Time) {
 		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Protocol),
 		Caller:    q.Scope.Agent,
 		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took,
-		Holder: r.holder(q.Scope.Caller),
+		Holder: r.holder(q.Scope.Caller), Principal: q.Scope.Principal, Space: q.Scope.SpaceID,
+		Unpaired: q.Scope.Protocol == caller.Preselect, // the words are the user's, who did not search
 	})
 }

@@ -53,7 +53,7 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 		return result
 	}
 	q := SearchRequest{
-		Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true,
+		Query: t.Query, Keywords: t.Keywords, Limit: MaxLimit, Catalog: c, Explain: true, Unlearned: true,
 		Wait: searchTestWait, Scope: tools.Scope{Unrestricted: true},
 	}
 	found, err := r.Search(ctx, q)

@@ -36,6 +36,7 @@ var sqlTables = []sqlTable{
 		reasoning_tokens BIGINT, definition_tokens BIGINT, total_ms DOUBLE, first_token_p50_ms DOUBLE, first_token_p95_ms DOUBLE`, recorded(modelUsageRows)},
 	{"searches", `id VARCHAR, searched_at TIMESTAMP, query VARCHAR, mode VARCHAR, surface VARCHAR, caller VARCHAR,
 		session_id VARCHAR, tools VARCHAR[], no_good_match BOOLEAN, latency_ms DOUBLE`, recorded(searchRows)},
+	{"learned_queries", `tool VARCHAR, query VARCHAR, calls BIGINT, last_called_at TIMESTAMP`, recorded(learnedRows)},
 	{"tool_embeddings", `tool VARCHAR, model VARCHAR, dimensions BIGINT, vector FLOAT[], checksum VARCHAR,
 		computed BOOLEAN`, embeddingRows},
 	{"approvals", `id VARCHAR, tool VARCHAR, arguments JSON, status VARCHAR, asked_by VARCHAR, asked_at TIMESTAMP,

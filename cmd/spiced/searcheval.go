@@ -114,7 +114,7 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 		case f.log:
 			sets[i], again[i] = set.Halves()
 			if len(again[i].Log) == 0 || len(sets[i].Queries) == 0 {
-				return fmt.Errorf("--log: %q has %d queries, which are all in one half; it needs more", set.Name, len(set.Queries))
+				return fmt.Errorf("--log: the queries of %q (%d) are all in one half; it needs more", set.Name, len(set.Queries))
 			}
 		}
 	}

@@ -122,6 +122,7 @@ func (s *services) serve(old, g *Generation) {
 	s.current.Store(g)
 	s.keys.Store(g.keys)
 	s.tools.registry.Publish(g.Tools)
+	s.tools.usage.Learn(g.Pod.Runtime.Tools.Search.Learn == spicepod.LearnOn)
 	s.tools.servers.Publish(g.servers)
 	cache := g.Pod.Runtime.Tools.Cache
 	if !cache.Enabled {
