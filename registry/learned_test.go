@@ -167,11 +167,13 @@ func TestPoisoning(t *testing.T) {
 	}
 	before := rankings()
 	honest, _ := recorder.Pairs()
-	mallory := who("mallory", "x")
+	mallory, pushed := who("mallory", "x"), []string{"broken_report", "daily_report", "sql"}
 	for i := range 10_000 {
 		query := queries[i%len(queries)]
-		recorder.Search(usage.Search{Query: fmt.Sprint(query, " ", i), Principal: "mallory", Space: "x", SessionID: mallory.SessionID, Tools: []string{"broken_report", "daily_report", "sql"}})
-		recorder.Call(usage.Call{Tool: []string{"broken_report", "daily_report", "sql"}[i%3], OK: true, Principal: "mallory", Space: "x", SessionID: mallory.SessionID})
+		recorder.Search(usage.Search{
+			Query: fmt.Sprint(query, " ", i), Principal: "mallory", Space: "x", SessionID: mallory.SessionID, Tools: pushed,
+		})
+		recorder.Call(usage.Call{Tool: pushed[i%3], OK: true, Principal: "mallory", Space: "x", SessionID: mallory.SessionID})
 	}
 	after := rankings()
 	for i := range before {
