@@ -288,7 +288,7 @@ func TestLearnedByAModel(t *testing.T) {
 			return 0
 		}
 		learned()
-		synctest.Wait()                  // for the vector of the past query
+		synctest.Wait()                    // for the vector of the past query
 		if got := learned(); got != .354 { // half of the cosine, for a single pair
 			t.Errorf("the support by the model is %v", got)
 		}
