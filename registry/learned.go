@@ -18,8 +18,9 @@ const (
 	maxComparing = 8
 	// embeddedAtOnce is how many past queries a request to a model has.
 	embeddedAtOnce = 128
-	// idleShare is for how long, relative to the time that an update of the past queries took,
-	// the next one waits: with many pairs and many calls, searches spend a twentieth on it.
+	// manyPairs is from how many pairs on searches do without the newest ones for idleShare of
+	// the time that the last update took: with as many calls they spend a twentieth of it on updates.
+	manyPairs = 1000
 	idleShare = 20
 	// updateRetry is when an update that failed is tried again.
 	updateRetry = time.Minute
@@ -107,6 +108,7 @@ type update struct {
 	memory  *learn.Memory
 	vectors map[string][]float32
 	version uint64
+	pairs   int
 	took    time.Duration
 	err     error
 }
@@ -115,7 +117,7 @@ type update struct {
 func updated(ctx context.Context, from *usage.Recorder, model embeddings.Model, known map[string][]float32) update {
 	began := time.Now()
 	pairs, version := from.Pairs()
-	u := update{version: version, vectors: make(map[string][]float32, len(pairs))}
+	u := update{version: version, pairs: len(pairs), vectors: make(map[string][]float32, len(pairs))}
 	var missing []string
 	for _, pair := range pairs {
 		if _, seen := u.vectors[pair.Query]; !seen && known[pair.Query] == nil {
@@ -145,7 +147,10 @@ func (p *past) set(u update) {
 		p.next = time.Now().Add(updateRetry)
 		return
 	}
-	p.memory, p.vectors, p.version, p.next = u.memory, u.vectors, u.version, time.Now().Add(idleShare*u.took)
+	p.memory, p.vectors, p.version = u.memory, u.vectors, u.version
+	if u.pairs > manyPairs {
+		p.next = time.Now().Add(idleShare * u.took)
+	}
 }
 
 // mayReturn reports whether a name is that of a tool, of a declaration that is not offered as

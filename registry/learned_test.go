@@ -46,15 +46,17 @@ func object(t testing.TB, v any) json.RawMessage {
 	return raw
 }
 
-// twins are two tools of which a search for a report finds the first, and users want the second.
+// twins are two tools: a search for a report finds the first, and users want the second.
 func twins(t testing.TB) []tools.Tool {
 	return []tools.Tool{
 		tool(t, tools.Definition{Name: "daily_report", Description: "The report of sales of a day."}, nil),
 		tool(t, tools.Definition{Name: "weekly_numbers", Description: "Numbers of sales of a week."}, nil),
-		tool(t, tools.Definition{Name: "broken_report", Description: "The numbers of a broken report of sales."}, func(context.Context, tools.Input) (tools.Output, error) {
-			return tools.Output{}, tools.NewError(errcode.Execution, "it is broken", "")
-		}),
+		tool(t, tools.Definition{Name: "broken_report", Description: "The numbers of a broken report of sales."}, broken),
 	}
+}
+
+func broken(context.Context, tools.Input) (tools.Output, error) {
+	return tools.Output{}, tools.NewError(errcode.Execution, "it is broken", "")
 }
 
 const wanted, wantedToo = "the report of the sales numbers", "the report of our sales numbers please"

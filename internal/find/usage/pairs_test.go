@@ -78,9 +78,19 @@ func TestPairs(t *testing.T) {
 		{"another session", []any{search("far", "a"), call("a", func(c *usage.Call) { c.SessionID = "t" })}, nil},
 		{"another principal in a session of that name", []any{search("far", "a"), call("a", func(c *usage.Call) { c.Principal = "bob" })}, nil},
 		{"another space", []any{search("far", "a"), call("a", func(c *usage.Call) { c.Space = "y" })}, nil},
-		{"a search that is not for learning", []any{usage.Search{Query: "far", SessionID: "s", Tools: []string{"a"}, Unpaired: true}, usage.Call{Tool: "a", OK: true, SessionID: "s"}}, nil},
+		{"a search that is not for learning", []any{
+			usage.Search{Query: "far", SessionID: "s", Tools: []string{"a"}, Unpaired: true}, usage.Call{Tool: "a", OK: true, SessionID: "s"},
+		}, nil},
 		{"without a session or caller", []any{usage.Search{Query: "far", Tools: []string{"a"}}, usage.Call{Tool: "a", OK: true}}, nil},
-		{"the caller is the session", []any{usage.Search{Query: "far", Caller: "agent", Tools: []string{"a"}}, usage.Call{Tool: "a", OK: true, Caller: "agent"}}, []string{"a: far ×1"}},
+		{"in one request", []any{
+			usage.Search{Query: "far", RequestID: "r", Tools: []string{"a"}}, usage.Call{Tool: "a", OK: true, RequestID: "r"},
+		}, []string{"a: far ×1"}},
+		{"in another request", []any{
+			usage.Search{Query: "far", RequestID: "r", Tools: []string{"a"}}, usage.Call{Tool: "a", OK: true, RequestID: "s"},
+		}, nil},
+		{"the caller is the session", []any{
+			usage.Search{Query: "far", Caller: "agent", Tools: []string{"a"}}, usage.Call{Tool: "a", OK: true, Caller: "agent"},
+		}, []string{"a: far ×1"}},
 		{"a long query", []any{search(strings.Repeat("x", 2*usage.MaxText), "a"), call("a")}, []string{"a: " + strings.Repeat("x", usage.MaxText-3) + "… ann x ×1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

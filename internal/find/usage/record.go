@@ -48,6 +48,7 @@ type Search struct {
 	Latency     time.Duration `json:"latency,omitempty"`
 	Holder      string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
 
+	RequestID        string `json:"-"`
 	Principal, Space string `json:"-"` // of a [Pair]
 	Unpaired         bool   `json:"-"` // no call makes a [Pair] of it
 }
@@ -73,6 +74,7 @@ func (s *Search) tidy() {
 	s.Mode, s.Surface = tidyText(s.Mode, MaxWord), tidyText(s.Surface, MaxWord)
 	s.Query, s.Caller = tidyText(s.Query, MaxText), tidyText(s.Caller, MaxName)
 	s.Principal, s.Space = tidyText(s.Principal, MaxID), tidyText(s.Space, MaxID)
+	s.RequestID = tidyText(s.RequestID, MaxID)
 	s.Latency = max(s.Latency, 0)
 	s.Tools = slices.Clone(s.Tools[:min(len(s.Tools), MaxSearchTools)])
 	for i := range s.Tools {
@@ -80,13 +82,20 @@ func (s *Search) tidy() {
 	}
 }
 
-// client identifies whose search a call follows: a session, or a caller without one.
-// The zero client is unknown.
-type client struct{ session, caller string }
+// client identifies whose search a call follows: a session; without one, a caller; without either
+// a request, such as a chat in which a model searches and calls. The zero client is unknown.
+type client struct{ session, caller, request string }
 
-func clientOf(session, caller string) client {
-	if session != "" {
+func clientOf(session, caller, request string) client {
+	switch {
+	case session != "":
 		return client{session: session}
+	case caller != "":
+		return client{caller: caller}
 	}
-	return client{caller: caller}
+	return client{request: request}
 }
+
+func (c *Call) client() client { return clientOf(c.SessionID, c.Caller, c.RequestID) }
+
+func (s *Search) client() client { return clientOf(s.SessionID, s.Caller, s.RequestID) }

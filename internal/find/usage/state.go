@@ -114,7 +114,7 @@ func (s *state) addSearch(x *Search) {
 		s.toolOf(tool).Returned++
 		s.hitsOf(hitKey{tool, today}).Returned++
 	}
-	if c := clientOf(x.SessionID, x.Caller); c != (client{}) {
+	if c := x.client(); c != (client{}) {
 		last := append(s.clients[c], &lastSearch{search: x})
 		s.clients[c] = last[max(0, len(last)-maxLastSearches):]
 	}
@@ -126,7 +126,7 @@ func (s *state) forget(x *Search) {
 	if x == nil {
 		return
 	}
-	c := clientOf(x.SessionID, x.Caller)
+	c := x.client()
 	last := slices.DeleteFunc(s.clients[c], func(l *lastSearch) bool { return l.search == x })
 	if s.clients[c] = last; len(last) == 0 {
 		delete(s.clients, c)
@@ -150,7 +150,7 @@ func (s *state) follows(c *Call) bool {
 // name of a session.
 func (s *state) endedIn(c *Call) string {
 	last, i := s.returned(c)
-	for _, l := range s.clients[clientOf(c.SessionID, c.Caller)] {
+	for _, l := range s.clients[c.client()] {
 		l.calls++
 	}
 	if last == nil || !c.OK || last.paired>>i&1 == 1 || last.calls > PairedWithin ||
@@ -164,7 +164,7 @@ func (s *state) endedIn(c *Call) string {
 // returned returns the latest of the client's last searches that returned the tool of a call,
 // and the tool's place in it; nil if there is none.
 func (s *state) returned(c *Call) (*lastSearch, int) {
-	for _, last := range slices.Backward(s.clients[clientOf(c.SessionID, c.Caller)]) {
+	for _, last := range slices.Backward(s.clients[c.client()]) {
 		after := c.At.Sub(last.search.At)
 		if i := slices.Index(last.search.Tools, c.Tool); i >= 0 && after >= 0 && after <= ChosenWithin {
 			return last, i
