@@ -136,7 +136,9 @@ func updated(ctx context.Context, from *usage.Recorder, model embeddings.Model, 
 	}
 	list := make([]learn.Pair, len(pairs))
 	for i, pair := range pairs {
-		list[i] = learn.Pair{Tool: pair.Tool, Principal: pair.Principal, Space: pair.Space, Vector: u.vectors[pair.Query]}
+		list[i] = learn.Pair{
+			Tool: pair.Tool, Principal: pair.Principal, Space: pair.Space, Vector: u.vectors[pair.Query], Calls: pair.Count,
+		}
 	}
 	u.memory, u.took = learn.New(list), time.Since(began)
 	return u

@@ -51,7 +51,7 @@ func (s *Set) learned(ctx context.Context, o Options, queries []Query) (func(i i
 	var pairs []learn.Pair
 	for i, q := range s.Log {
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(q.Relevant))) {
-			pairs = append(pairs, learn.Pair{Tool: name, Vector: past[i][0]})
+			pairs = append(pairs, learn.Pair{Tool: name, Vector: past[i][0], Calls: 1})
 		}
 	}
 	memory := learn.New(pairs)

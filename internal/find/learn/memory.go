@@ -14,8 +14,8 @@ const (
 	// Least is the least cosine with a past query that counts: below it, what two queries have
 	// in common is chance.
 	Least = .3
-	// Full is the number of pairs of a tool from which on the cosine counts fully; with one pair it
-	// counts half. Of the pairs of others, the principals are counted: many by one are worth one.
+	// Full is the number of calls of a tool from which on the cosine counts fully; with one call it
+	// counts half. Of others, the principals are counted: many calls by one are worth one.
 	Full = 8
 )
 
@@ -24,6 +24,7 @@ type Pair struct {
 	Tool             string
 	Principal, Space string
 	Vector           []float32 // of the query
+	Calls            int64     // at least 1
 }
 
 // Caller is who searches.
@@ -84,16 +85,17 @@ func (m *Memory) Support(who Caller, query [][]float32) []Supported {
 func support(who Caller, pairs []Pair, query [][]float32) float64 {
 	var best [Agreeing]float32 // of the principals with the nearest pairs, in order
 	var own float32
-	counted, principals := 0, 0
+	counted, principals := int64(0), int64(0)
 	for len(pairs) > 0 {
-		n, nearest := 0, float32(0)
+		n, calls, nearest := 0, int64(0), float32(0)
 		for ; n < len(pairs) && pairs[n].Principal == pairs[0].Principal; n++ {
 			for _, q := range query {
 				nearest = max(nearest, dot(q, pairs[n].Vector))
 			}
+			calls += min(pairs[n].Calls, Full)
 		}
 		if pairs[0].Principal == who.Principal {
-			own, counted = nearest, n
+			own, counted = nearest, calls
 		}
 		for i := range best {
 			if nearest > best[i] {
@@ -106,8 +108,8 @@ func support(who Caller, pairs []Pair, query [][]float32) float64 {
 	return max(counting(own, counted), counting(best[Agreeing-1], principals))
 }
 
-// counting is how much a cosine counts that n pairs or principals support.
-func counting(cosine float32, n int) float64 {
+// counting is how much a cosine counts that n calls or principals support.
+func counting(cosine float32, n int64) float64 {
 	if cosine < Least {
 		return 0
 	}

@@ -22,7 +22,7 @@ func cosine(degrees float64) float64 { return math.Cos(degrees * math.Pi / 180) 
 
 func pairs(tool, principal string, degrees ...float64) (list []learn.Pair) {
 	for _, d := range degrees {
-		list = append(list, learn.Pair{Tool: tool, Principal: principal, Vector: at(d)})
+		list = append(list, learn.Pair{Tool: tool, Principal: principal, Vector: at(d), Calls: 1})
 	}
 	return list
 }
@@ -49,6 +49,10 @@ func TestSupport(t *testing.T) {
 		{"one pair counts half", "ann", pairs("a", "ann", 20), [][]float32{at(0)}, some("a", cosine(20)/2)},
 		{"the nearest of eight counts fully", "ann", pairs("a", "ann", eight...), [][]float32{at(0)}, some("a", cosine(10))},
 		{"the nearest part of the query counts", "ann", pairs("a", "ann", 90), [][]float32{at(0), at(80)}, some("a", cosine(10)/2)},
+		{
+			"four calls of one pair", "ann",
+			[]learn.Pair{{Tool: "a", Principal: "ann", Vector: at(10), Calls: 4}}, [][]float32{at(0)}, some("a", cosine(10)*(1+3./7)/2),
+		},
 		{"far away", "ann", pairs("a", "ann", 75), [][]float32{at(0)}, nil},
 		{"one other principal", "ann", pairs("a", "bob", 10), [][]float32{at(0)}, nil},
 		{"two others", "ann", join(pairs("a", "bob", 10), pairs("a", "cid", 10)), [][]float32{at(0)}, nil},
@@ -104,7 +108,7 @@ func TestTwoPrincipalsAlone(t *testing.T) {
 	made := func(n int, principals ...string) (list []learn.Pair) {
 		for range n {
 			list = append(list, learn.Pair{
-				Tool: fmt.Sprint("t", random.IntN(5)), Principal: principals[random.IntN(len(principals))], Vector: vector(),
+				Tool: fmt.Sprint("t", random.IntN(5)), Principal: principals[random.IntN(len(principals))], Vector: vector(), Calls: 1,
 			})
 		}
 		return list
@@ -145,7 +149,7 @@ func BenchmarkSupport(b *testing.B) {
 	}
 	var list []learn.Pair
 	for i := range 10_000 {
-		list = append(list, learn.Pair{Tool: fmt.Sprint("t", i%200), Principal: fmt.Sprint("p", i%30), Vector: vector()})
+		list = append(list, learn.Pair{Tool: fmt.Sprint("t", i%200), Principal: fmt.Sprint("p", i%30), Vector: vector(), Calls: 1})
 	}
 	m, query := learn.New(list), [][]float32{vector()}
 	for b.Loop() {

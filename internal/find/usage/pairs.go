@@ -48,7 +48,7 @@ type place struct{ tool, space string }
 type pairs struct {
 	table[PairKey, Uses]
 	places  map[place][]*row[PairKey, Uses] // in no order
-	version uint64                          // changes with the set of pairs
+	version uint64                          // changes with the pairs
 }
 
 func newPairs() pairs {
@@ -63,10 +63,10 @@ func (p *pairs) add(k PairKey, at time.Time) {
 		u.Last = at
 	}
 	u.Count++
+	p.version++
 	if known {
 		return
 	}
-	p.version++
 	where := place{k.Tool, k.Space}
 	p.places[where] = append(p.places[where], p.rows[k])
 	if list := p.places[where]; len(list) > MaxPairsOfTool {
@@ -236,7 +236,7 @@ func (r *Recorder) KeepPairs(keep func(tool string) bool) {
 	r.state.pairs.forget(func(k PairKey, _ Uses) bool { return keep(k.Tool) })
 }
 
-// PairsVersion changes with the set of pairs.
+// PairsVersion changes with the pairs.
 func (r *Recorder) PairsVersion() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
