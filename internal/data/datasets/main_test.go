@@ -45,17 +45,20 @@ type world struct {
 	db        *engine.DB
 	m         *Manager
 	clock     *fakeClock
-	log       *bytes.Buffer
-	publish   sync.Mutex
-	gen       uint64
-	served    []*Dataset
-	opened    map[*tables.Table]*tables.Version // by refreshes: the versions that are published next
-	views     []*views.View
+	log       *lockedBuffer
 	onPublish func(ctx context.Context, build func(*engine.Tx) error) error // of refreshes
 	retried   chan struct{}
 
 	extensions []engine.Extension
 	proxies    *Proxies
+
+	// publish guards what follows: refreshes and snapshots publish from their goroutines. A test
+	// reads served and views without it, since only reload changes them.
+	publish sync.Mutex
+	gen     uint64
+	served  []*Dataset
+	views   []*views.View
+	opened  map[*tables.Table]*tables.Version // by refreshes: the versions that are published next
 }
 
 // connectors are those of internal/runtime/parts.go.
@@ -85,12 +88,12 @@ func (w *world) start(options ...func(*Options)) {
 	if w.db, err = engine.Open(w.t.Context(), o); err != nil {
 		w.t.Fatal(err)
 	}
-	w.log = &bytes.Buffer{}
+	w.log = &lockedBuffer{}
 	w.onPublish = func(_ context.Context, build func(*engine.Tx) error) error { return w.commit(build) }
 	w.clock = &fakeClock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	opts := Options{
 		DB: w.db, Connectors: connectors, Proxies: w.proxies, Roots: []string{w.dir}, StateDir: w.state,
-		Log:   slog.New(slog.NewTextHandler(lockedWriter{w.log, &sync.Mutex{}}, nil)),
+		Log:   slog.New(slog.NewTextHandler(w.log, nil)),
 		Clock: w.clock,
 		Publish: func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error {
 			w.publish.Lock()
@@ -145,6 +148,11 @@ func (w *world) stop() {
 func (w *world) commit(build func(*engine.Tx) error) error {
 	w.publish.Lock()
 	defer w.publish.Unlock()
+	return w.commitLocked(build)
+}
+
+// commitLocked is called with w.publish.
+func (w *world) commitLocked(build func(*engine.Tx) error) error {
 	w.gen++
 	targets := map[engine.Relation]engine.Target{}
 	for _, d := range w.served {
@@ -160,16 +168,16 @@ func (w *world) commit(build func(*engine.Tx) error) error {
 			asks[d.Relation] = []engine.Ask{{Relation: d.Relation}}
 		}
 	}
-	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: w.relations(), Targets: targets, Open: w.m.Open, Asks: asks})
+	cat := engine.NewCatalog(engine.Contents{Generation: w.gen, Relations: relations(w.served, w.views), Targets: targets, Open: w.m.Open, Asks: asks})
 	return w.db.Publish(context.Background(), cat, build)
 }
 
-func (w *world) relations() []engine.Relation {
+func relations(served []*Dataset, compiled []*views.View) []engine.Relation {
 	var out []engine.Relation
-	for _, d := range w.served {
+	for _, d := range served {
 		out = append(out, d.Relation)
 	}
-	for _, v := range w.views {
+	for _, v := range compiled {
 		out = append(out, v.Relation)
 	}
 	return append(out, engine.Relation{Schema: "spiced", Name: "datasets"}, engine.Relation{Schema: "spiced", Name: "dataset_columns"},
@@ -204,18 +212,18 @@ func (w *world) reload(sections string) spicepod.Problems {
 	pod = p.Pod
 	ready, problems := p.Ready, p.Problems
 	last := w.served
-	var old []*views.View
-	w.served, old, w.views = ready, w.views, nil
+	served := slices.Clone(ready)
 	for _, d := range last {
 		declared := slices.ContainsFunc(pod.Datasets, func(x spicepod.Dataset) bool { return x.Name == d.Declared.Name })
 		if declared && !slices.ContainsFunc(ready, func(r *Dataset) bool { return r.Relation == d.Relation }) {
-			w.served = append(w.served, d)
+			served = append(served, d)
 		}
 	}
+	var compiled []*views.View
 	for i, decl := range pod.Views {
-		names := engine.NewCatalog(engine.Contents{Relations: w.relations()})
+		names := engine.NewCatalog(engine.Contents{Relations: relations(served, compiled)})
 		var reuse *views.View
-		for _, v := range old {
+		for _, v := range w.views {
 			if v.Declared.Name == decl.Name {
 				reuse = v
 			}
@@ -225,10 +233,13 @@ func (w *world) reload(sections string) spicepod.Problems {
 			problems = append(problems, *problem)
 			continue
 		}
-		w.views = append(w.views, v)
+		compiled = append(compiled, v)
 	}
-	err := w.commit(func(tx *engine.Tx) error {
-		for _, d := range w.served {
+	w.publish.Lock()
+	defer w.publish.Unlock()
+	w.served, w.views = served, compiled
+	err := w.commitLocked(func(tx *engine.Tx) error {
+		for _, d := range served {
 			if slices.Contains(last, d) {
 				continue
 			}
@@ -237,7 +248,7 @@ func (w *world) reload(sections string) spicepod.Problems {
 			}
 		}
 		var installed []*views.View
-		for _, v := range w.views {
+		for _, v := range compiled {
 			if err := v.Install(tx); err != nil {
 				var p *spicepod.Problem
 				if !asProblem(err, &p) {
@@ -249,8 +260,8 @@ func (w *world) reload(sections string) spicepod.Problems {
 			installed = append(installed, v)
 		}
 		w.views = installed
-		w.m.Publish(tx, w.served, w.views)
-		return Fill(tx, w.m.StatusOf(w.served, w.views))
+		w.m.Publish(tx, served, installed)
+		return Fill(tx, w.m.StatusOf(served, installed))
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -367,15 +378,22 @@ func (w *world) exec(sql string) {
 	}
 }
 
-type lockedWriter struct {
-	b  *bytes.Buffer
-	mu *sync.Mutex
+// lockedBuffer is a log that goroutines write to while a test reads it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
 }
 
-func (l lockedWriter) Write(p []byte) (int, error) {
+func (l *lockedBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // fakeClock advances on request. Timers fire at once and are recorded, unless hold
