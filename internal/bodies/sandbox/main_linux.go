@@ -22,6 +22,7 @@ func Main() error {
 	// The confinement is that of this thread, which the new program inherits.
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1) // see execute
+	runtime.GOMAXPROCS(1)
 	text := os.Getenv(confinementVariable)
 	os.Unsetenv(confinementVariable)
 	var c confinement
@@ -179,8 +180,11 @@ func (c *confinement) limits() ([]resourceLimit, error) {
 	return list, nil
 }
 
-// execute sets limits and executes a program. The Go runtime cannot go on within the limits:
-// nothing here allocates memory or lets it start a thread.
+// execute sets limits and executes a program. The Go runtime cannot go on within the limits,
+// nor can the race detector: nothing here allocates memory or lets the runtime start a thread.
+// No other goroutine runs meanwhile, see Main.
+//
+//go:norace
 func execute(path string, argv, environ []string, limits []resourceLimit) error {
 	name, err := unix.BytePtrFromString(path)
 	if err != nil {
