@@ -45,6 +45,7 @@ var benchmarks = []benchmark{
 	{"swap", benchSwap},
 	{"retrieval", benchRetrieval},
 	{"search", benchSearch},
+	{"semantic", benchSemantic},
 	{"availability", benchAvailability},
 	{"invoke", benchInvoke},
 	{"lookup", benchLookup},
