@@ -124,7 +124,7 @@ func askOnce(ctx context.Context, address, mode string, list []tools.Tool) error
 		return err
 	}
 	defer os.Remove(file.Name())
-	_, err = file.WriteString(pod{name: "turn", text: "embeddings: [{name: local, from: 'builtin:hash'}]\n" + model(address, ", tools: "+mode)}.yaml())
+	_, err = file.WriteString(pod{name: "turn", text: "embeddings: [{name: local, from: '" + semanticModel + "'}]\n" + model(address, ", tools: "+mode)}.yaml())
 	if err == nil {
 		err = file.Close()
 	}

@@ -4,6 +4,7 @@
 //
 //	make bench                              all tables
 //	make bench BENCH='-only start,reload'
+//	make bench BENCH='-only retrieval,preselect -tables DIR'
 package main
 
 import (
@@ -31,6 +32,7 @@ type row struct{ what, measured, target string }
 type env struct {
 	binary string // spiced, built for this run
 	dir    string // temporary folder
+	tables string // folder with a table of builtin:semantic for each development set; "": none
 }
 
 // benchmarks are listed in the order of the table.
@@ -76,6 +78,7 @@ var benchmarks = []benchmark{
 
 func main() {
 	only := flag.String("only", "", "names of benchmarks, separated by commas")
+	tables := flag.String("tables", "", "folder with a table of builtin:semantic for each development set, <set>.bin, that was made without it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -85,7 +88,7 @@ func main() {
 		}
 		return
 	}
-	if err := run(ctx, *only); err != nil {
+	if err := run(ctx, *only, *tables); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -111,7 +114,7 @@ func chosen(only string) ([]benchmark, error) {
 	return some, nil
 }
 
-func run(ctx context.Context, only string) error {
+func run(ctx context.Context, only, tables string) error {
 	list, err := chosen(only)
 	if err != nil {
 		return err
@@ -121,7 +124,7 @@ func run(ctx context.Context, only string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	e := &env{binary: filepath.Join(dir, "spiced"), dir: dir}
+	e := &env{binary: filepath.Join(dir, "spiced"), dir: dir, tables: tables}
 	build := exec.CommandContext(ctx, "go", "build", "-o", e.binary, "./cmd/spiced")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {

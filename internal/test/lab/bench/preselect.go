@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,20 +33,22 @@ type selection struct {
 	rounds, tokens     int // answers requested; tokens of all requests, as [tokens.Count] estimates them
 }
 
+// leftOut resolves every embedding to the model of a set.
+type leftOut struct{ model embeddings.Model }
+
+// Resolve implements [registry.Embeddings].
+func (l leftOut) Resolve(string) (embeddings.Model, error) { return l.model, nil }
+
 // benchPreselect holds conversations of one question each on the development sets, with a
 // scripted model: it calls the first tool that it knows to be right if it was sent, else it
 // searches with the question and invokes a right one that was found.
-func benchPreselect(ctx context.Context, _ *env) ([]row, error) {
-	dirs, err := filepath.Glob(developmentSets)
-	if err != nil || len(dirs) == 0 {
-		return []row{{"preselect on the development sets", "not available", ""}}, err
+func benchPreselect(ctx context.Context, e *env) ([]row, error) {
+	sets, missing, err := e.sets("preselect on the development sets")
+	if err != nil || len(missing) > 0 {
+		return missing, err
 	}
 	sums := make([]selection, len(preselections))
-	for _, dir := range dirs {
-		set, err := eval.Load(dir)
-		if err != nil {
-			return nil, err
-		}
+	for _, set := range sets {
 		if err := preselectSet(ctx, set, sums); err != nil {
 			return nil, fmt.Errorf("%s: %w", set.Name, err)
 		}
@@ -115,7 +116,7 @@ func servePreselected(set *eval.Set, address string) (*models.Set, error) {
 		}
 		list = append(list, t)
 	}
-	text := "embeddings: [{name: local, from: 'builtin:hash'}]\nmodels:\n"
+	text := fmt.Sprintf("embeddings: [{name: local, from: '%s'}]\nmodels:\n", semanticModel)
 	for _, k := range preselections {
 		text += fmt.Sprintf("- {name: m%d, from: 'openai:x', params: {endpoint: '%s/v1', tools: search_registry, preselect: %d}}\n", k, address, k)
 	}
@@ -135,7 +136,7 @@ func servePreselected(set *eval.Set, address string) (*models.Set, error) {
 		return nil, err
 	}
 	vectors, problems := embeddings.NewSet(declared, embeddings.Options{})
-	catalog, err := registry.NewCatalog(nil, registry.Contents{Tools: list, Embeddings: vectors, Search: search.Default()})
+	catalog, err := registry.NewCatalog(nil, registry.Contents{Tools: list, Embeddings: leftOut{set.Model}, Search: search.Default()})
 	if err != nil {
 		return nil, err
 	}
