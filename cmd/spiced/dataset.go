@@ -98,7 +98,7 @@ func addDataset(ctx context.Context, std streams, args []string, f addFlags) (er
 			}
 			defer func() {
 				if err != nil {
-					os.Remove(file) //nolint:errcheck // it stays, without components
+					os.Remove(file) //nolint:errcheck // it stays, without data
 				}
 			}()
 		}

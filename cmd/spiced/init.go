@@ -25,7 +25,8 @@ func newInit(std streams) *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Write a first Spicepod, with data to try it on",
 		Long: `Write a Spicepod, its data and a JSON Schema for editors to DIR, by default this folder. No file is replaced.
-With --empty the Spicepod has no components, and with --from FOLDER a dataset for each data file in that folder.`,
+With --empty the Spicepod has no data and no functions, and with --from FOLDER a dataset for each data file in that
+folder.`,
 		Example: `  spiced init first
   spiced init --from data
   spiced init my-project --empty`,
@@ -47,7 +48,7 @@ With --empty the Spicepod has no components, and with --from FOLDER a dataset fo
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&empty, "empty", false, "write a Spicepod without components")
+	cmd.Flags().BoolVar(&empty, "empty", false, "write a Spicepod without data and functions")
 	cmd.Flags().StringVar(&from, "from", "", "write a dataset for each data file in this folder")
 	return cmd
 }

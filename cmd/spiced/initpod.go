@@ -11,12 +11,14 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
+	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/runtime"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
-// blankPod is the text of a Spicepod without components. Its name is that of the folder.
+// blankPod is the text of a Spicepod that has only an embedding, for the search of tools. Its
+// name is that of the folder.
 func blankPod(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -24,7 +26,8 @@ func blankPod(dir string) (string, error) {
 	}
 	name, err := yaml.Marshal(filepath.Base(absolute))
 	return "# yaml-language-server: $schema=" + schemaFile + "\nversion: v1\nkind: Spicepod\nname: " + string(name) +
-		"\nruntime:\n  functions:\n    enabled: true\n", err
+		"\nruntime:\n  functions:\n    enabled: true\n" +
+		"\nembeddings: # vectors for the search of tools, made here, without a download\n  " + embeddings.Remedy + "\n", err
 }
 
 // maxInitFiles is the most files of a folder that init makes datasets of.
@@ -39,6 +42,7 @@ func podFrom(dir, folder string) (text string, names, left []string, err error) 
 	if err != nil {
 		return "", nil, nil, err
 	}
+	text += "\n" // the datasets follow
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return "", nil, nil, err
@@ -106,8 +110,7 @@ func withRoot(text, root, folder string) string {
 		strings.ReplaceAll(strings.TrimSpace(string(quoted)), "\n", "\n    ")+"\n", 1)
 }
 
-// podOf is the text of a Spicepod in dir without components, which may read a source that is a
-// file.
+// podOf is the text of a Spicepod in dir without data, which may read a source that is a file.
 func podOf(dir, source string) (string, error) {
 	text, err := blankPod(dir)
 	if err != nil {
@@ -121,11 +124,11 @@ func podOf(dir, source string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil: // it is a URL, a pattern, or not there
-		return text, nil
+		return text + "\n", nil
 	case !info.IsDir():
 		path = filepath.Dir(path)
 	}
-	return withRoot(text, root, path), nil
+	return withRoot(text, root, path) + "\n", nil
 }
 
 // noteQuotes says how a statement names a dataset whose name is a keyword of SQL.
