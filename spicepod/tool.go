@@ -154,7 +154,7 @@ type ToolSearch struct {
 	Depth            int           `yaml:"depth" default:"50" min:"1" doc:"Number of ranks of each channel that are considered."`
 	FullText         float64       `yaml:"full_text" default:"2" min:"0" doc:"Weight of the full-text channel."`
 	Vector           float64       `yaml:"vector" default:"2" min:"0" doc:"Weight of the vector channel of a model; 0 also switches off the vectors of builtin:hash."`
-	Agreement        float64       `yaml:"agreement" default:"4" min:"0" doc:"Weight of the channel of tools that full-text and the vectors of a model support together."`
+	Agreement        float64       `yaml:"agreement" default:"5" min:"0" doc:"Weight of the channel of tools that full-text and the vectors of a model support together."`
 	Learned          float64       `yaml:"learned" default:"8" min:"0" doc:"Weight of the channel of tools that past queries support."`
 	Learn            Learn         `yaml:"learn" enum:"on,off" default:"on" doc:"Whether searches that end in a successful call of a tool help later ones that are alike, see docs/retrieval.md. With off, what was learned is forgotten."`
 	NGrams           float64       `yaml:"ngrams" default:"1" min:"0" doc:"Weight of the channel of n-grams, which are the vectors of builtin:hash."`
