@@ -355,3 +355,22 @@ func TestAgentThroughSQL(t *testing.T) {
 		t.Errorf("another agent: %s", body)
 	}
 }
+
+// TestDelegationByUse shows the model that delegates when each agent is the right one, within the
+// budget of tools.
+func TestDelegationByUse(t *testing.T) {
+	t.Parallel()
+	c := startAgents(t, "description: Lore of the saga.", `description: Lore of the saga., when_to_use: "A question is about Mara.\n\nOr about Orm.", not_for: Sums; lagan counts.`,
+		"description: Counts.", `description: Counts., when_to_use: "`+strings.Repeat("Somebody counts all the words of a long text. ", 20)+`", not_for: Lore.`)
+	c.model.Script(plays(map[string]func(chattest.Request) chattest.Answer{
+		"Ishvana": chattest.Always(chattest.Say(chattest.Text("Done."))),
+	}))
+	if answer, _ := c.asks("ishvana", "Tell me of Mara."); answer != "Done." {
+		t.Fatal(answer)
+	}
+	const want = `The agents are:\n- hawken: Lore of the saga.\n  Use when: A question is about Mara. Or about Orm.\n  Not for: Sums; lagan counts.` +
+		`\n- lagan: Counts.\n  Not for: Lore."`
+	if body := string(c.model.Requests()[0].Body); strings.Count(body, want) != 2 {
+		t.Errorf("the request has not %s in both tools: %s", want, body)
+	}
+}

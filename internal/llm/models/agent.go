@@ -15,6 +15,7 @@ import (
 // agent is what a [Model] has that is an agent.
 type agent struct {
 	declared spicepod.Agent
+	use      string              // lines of when_to_use and not_for, as other agents are shown them
 	others   []*Model            // to which it may delegate, in the order of declaration
 	returns  *returns            // nil: text
 	tools    []*registry.OwnTool // delegate and delegate_parallel for all of them; nil without others
@@ -94,7 +95,8 @@ func (b *builder) agents(s *Set) {
 // newAgent makes an agent of its model. If that fails, Info of the agent has the reason.
 func (b *builder) newAgent(i int, s *Set) *Model {
 	declared := b.pod.Agents[i]
-	m := &Model{opts: b.opts, agent: &agent{declared: declared}, info: Info{
+	document := tools.DocumentOf(declared.Use(), b.pod.Runtime.Tools.Documents)
+	m := &Model{opts: b.opts, agent: &agent{declared: declared, use: document.Shown().Text}, info: Info{
 		Name: declared.Name, From: tools.SourceAgent + ":" + declared.Model, Description: declared.Description,
 		Status: StatusReady, Agent: true,
 		ToolPlan: ToolPlan{Declared: strings.Join(declared.Tools, ", "), Mode: ModeNone},
@@ -186,7 +188,8 @@ func (m *Model) delegates(pod *spicepod.Pod) *spicepod.Problem {
 	if m.agent.tools, err = delegationTools(m.info.Name, m.agent.others); err != nil {
 		i := slices.IndexFunc(pod.Agents, func(a spicepod.Agent) bool { return a.Name == m.info.Name })
 		e := spicepod.Entry{Pod: pod, Path: fmt.Sprintf("agents[%d]", i), Component: "agent " + m.info.Name}
-		return e.Problem(".agents", "shorten the descriptions of these agents, which are part of the tool", "%s", err)
+		return e.Problem(".agents",
+			"shorten description, when_to_use and not_for of these agents, which are part of the tool", "%s", err)
 	}
 	for _, t := range m.delegating(m.agent.tools) {
 		m.info.Advertised = append(m.info.Advertised, t.Name)

@@ -112,6 +112,9 @@ func delegationTools(owner string, agents []*Model) (list []*registry.OwnTool, e
 		names = append(names, other.info.Name)
 		byName[other.info.Name] = other
 		fmt.Fprintf(&who, "\n- %s: %s", other.info.Name, strings.Join(strings.Fields(other.info.Description), " "))
+		for line := range strings.Lines(other.agent.use) {
+			who.WriteString("\n  " + strings.TrimSpace(line))
+		}
 	}
 	defs := delegationDefinitions(owner, names, who.String())
 	one := func(ctx context.Context, in tools.Input) (tools.Output, error) {
