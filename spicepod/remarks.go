@@ -21,6 +21,9 @@ func (p *Pod) remark() {
 		r.acceleration(v.Acceleration)
 		r.embeddings(v.Columns)
 	}
+	for i, f := range p.Functions {
+		remarks{p, fmt.Sprintf("functions[%d]", i), "function " + f.Name}.use(&f)
+	}
 }
 
 // remarks adds warnings about the component at a path.
@@ -54,6 +57,25 @@ func (r remarks) acceleration(a *Acceleration) {
 			r.add(r.pod.KeyProblem(path+ParamPath(key),
 				fmt.Sprintf("acceleration.params.%s has no effect: the copy is in the DuckDB of the process", key),
 				"leave it out; runtime.query has the limits of the database"))
+		}
+	}
+}
+
+// use warns about texts for models of a function that is not offered to them.
+func (r remarks) use(f *Function) {
+	if f.AsToolEffective() {
+		return
+	}
+	why, remedy := "with as_tool: false", "leave it out, or set as_tool: true"
+	if f.AsTool == nil {
+		why, remedy = "as a table function is offered to models only with as_tool: true", "set as_tool: true, or leave it out"
+	}
+	for _, one := range []struct {
+		key   string
+		given bool
+	}{{"when_to_use", f.WhenToUse != ""}, {"not_for", f.NotFor != ""}, {"examples", len(f.Examples) > 0}} {
+		if one.given {
+			r.add(r.pod.KeyProblem(r.path+"."+one.key, one.key+" has no effect "+why, remedy))
 		}
 	}
 }

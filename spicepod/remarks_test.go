@@ -22,6 +22,10 @@ datasets:
 views:
 - {name: v, sql: SELECT 1, columns: [{name: t, embeddings: [{from: other}]}], acceleration: {params: {nonsense: 1}}}
 - {name: w, sql: SELECT 1, acceleration: {enabled: false, params: {nonsense: 1}}}
+functions:
+- {name: f, from: sql, as_tool: false, when_to_use: A, not_for: B, examples: [{arguments: {}}], signature: {returns: int64}, body: "1"}
+- {name: g, from: sql, kind: table, when_to_use: A, signature: {returns: [{name: x, type: int64}]}, body: SELECT 1}
+- {name: h, from: sql, kind: table, as_tool: true, when_to_use: A, signature: {returns: [{name: x, type: int64}]}, body: SELECT 1}
 `, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +41,11 @@ views:
 		"spicepod.yaml:14:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query " +
 			"has the limits of the database)",
 		`spicepod.yaml:14:68: warning: view v: the embedding model "other" is not declared; the search tool ranks by keywords (declare it under embeddings:)`,
+		"spicepod.yaml:17:40: warning: function f: when_to_use has no effect with as_tool: false (leave it out, or set as_tool: true)",
+		"spicepod.yaml:17:56: warning: function f: not_for has no effect with as_tool: false (leave it out, or set as_tool: true)",
+		"spicepod.yaml:17:68: warning: function f: examples has no effect with as_tool: false (leave it out, or set as_tool: true)",
+		"spicepod.yaml:18:37: warning: function g: when_to_use has no effect as a table function is offered to models only with as_tool: true " +
+			"(set as_tool: true, or leave it out)",
 	}
 	got := append(pod.NotServed(), pod.Faults()...)
 	if len(got) != len(want) {
