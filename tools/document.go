@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
@@ -20,6 +21,8 @@ type Document struct {
 
 	// Budget is how many tokens models are sent of it at most: see [Document.Shown].
 	Budget int `json:"-"`
+	// FromTests reports whether Examples are tests of the function, not those of the declaration.
+	FromTests bool `json:"-"`
 	// Withheld is why the tests of a function are not among Examples; "": they are, or there is
 	// no reason.
 	Withheld string `json:"-"`
@@ -113,12 +116,18 @@ func CheckExamples(d *Definition, list []spicepod.Example) []ExampleFault {
 			continue
 		}
 		for _, f := range schema.Check(value) {
-			path := fmt.Sprintf("[%d].arguments", i)
+			path, hint := fmt.Sprintf("[%d].arguments", i), ""
 			first, _, _ := strings.Cut(strings.TrimPrefix(f.Path, "/"), "/")
-			if _, given := declared.Arguments[first]; given {
+			argument, given := declared.Arguments[first]
+			if given {
 				path += "." + first
 			}
-			hint := nearest.Hint(first, names, "the tool takes "+cmp.Or(strings.Join(names, ", "), "no arguments"))
+			switch {
+			case !slices.Contains(names, first):
+				hint = nearest.Hint(first, names, "the tool takes "+cmp.Or(strings.Join(names, ", "), "no arguments"))
+			case given && argument == nil:
+				hint = "leave an argument out that the call does not pass"
+			}
 			faults = append(faults, ExampleFault{path, "the example does not fit the parameters: " + f.Message, hint})
 		}
 	}

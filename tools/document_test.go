@@ -91,15 +91,18 @@ func TestDefinitionWithoutDocument(t *testing.T) {
 
 func TestCheckExamples(t *testing.T) {
 	d := define(t, freight, 60)
-	list := append(freight.Examples, spicepod.Example{Arguments: map[string]any{"weight": "heavy"}})
+	list := append(freight.Examples, spicepod.Example{Arguments: map[string]any{"weight": "heavy"}},
+		spicepod.Example{Arguments: map[string]any{"weight": 1, "express": nil}})
 	var got []string
 	for _, f := range tools.CheckExamples(d, list) {
 		got = append(got, f.Path+": "+f.Message+" / "+f.Hint)
 	}
 	want := []string{
-		`[2].arguments: the example does not fit the parameters: "weight" is missing; a number is needed / did you mean "weight"?`,
+		`[2].arguments: the example does not fit the parameters: "weight" is missing; a number is needed / `,
 		`[2].arguments.wieght: the example does not fit the parameters: there is no argument "wieght"; did you mean "weight"? / did you mean "weight"?`,
-		`[4].arguments.weight: the example does not fit the parameters: "weight" is text; a number is needed / did you mean "weight"?`,
+		`[4].arguments.weight: the example does not fit the parameters: "weight" is text; a number is needed / `,
+		`[5].arguments.express: the example does not fit the parameters: "express" is null; true or false is needed / ` +
+			`leave an argument out that the call does not pass`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
