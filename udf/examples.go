@@ -38,7 +38,7 @@ func documentOf(f *functions.Function, o ToolOptions, parameters []byte) tools.D
 	if err != nil {
 		return d
 	}
-	d.Examples = examplesOf(f, schema)
+	d.Examples, d.FromTests = examplesOf(f, schema), true
 	return d
 }
 

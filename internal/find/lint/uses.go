@@ -30,9 +30,13 @@ const (
 
 // checkUse reports what a definition says of its use and models are not sent.
 func checkUse(d *tools.Definition) (found []Finding) {
-	if shown := d.Shown(); len(shown.Left) > 0 && d.Budget > 0 {
+	left := d.Shown().Left
+	if d.FromTests { // as many as the budget has tokens for
+		left = slices.DeleteFunc(left, func(item string) bool { return strings.HasPrefix(item, "examples[") })
+	}
+	if len(left) > 0 && d.Budget > 0 {
 		found = append(found, finding(LeftOut, d,
-			fmt.Sprintf("models are not sent its %s: the budget is %d tokens", strings.Join(shown.Left, ", "), d.Budget),
+			fmt.Sprintf("models are not sent its %s: the budget is %d tokens", strings.Join(left, ", "), d.Budget),
 			"shorten the texts, or raise runtime.tools.documents.tokens"))
 	}
 	if d.Withheld != "" {
@@ -101,10 +105,9 @@ func queriesOf(d *tools.Definition) (list []string) {
 			list = append(list, truncate.Bytes(text, maxQuery))
 		}
 	}
-	sentence := d.Description
-	if end := strings.IndexAny(sentence, "\n"); end >= 0 {
-		sentence = sentence[:end]
-	}
+	// Descriptions that are comments of code have indented lines of one sentence.
+	sentence, _, _ := strings.Cut(strings.TrimSpace(d.Description), "\n\n")
+	sentence = strings.Join(strings.Fields(sentence), " ")
 	if end := strings.Index(sentence, ". "); end >= 0 {
 		sentence = sentence[:end]
 	}

@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +40,16 @@ func TestConfusedTools(t *testing.T) {
 	}
 }
 
+// The first sentence is that of a comment of code, too.
+func TestConfusedByIndentedDescriptions(t *testing.T) {
+	lookup := tool("lookup_customer", "\n    Find a customer\n    order.\n\n    Args:\n        n: number\n    ", `{}`)
+	find := tool("find_customer_order", "Customer order search by the day of delivery.", `{}`)
+	found := rule(lint.ConfusedTools, lookup, find)
+	if len(found) != 1 || !strings.HasPrefix(found[0], `lookup_customer a search for "Find a customer order." finds`) {
+		t.Error(found)
+	}
+}
+
 func TestUses(t *testing.T) {
 	d := tool("f", good, `{}`)
 	d.WhenToUse, d.Budget = "Somebody asks how far it is between two places on the earth.", 5
@@ -45,6 +57,15 @@ func TestUses(t *testing.T) {
 		"shorten the texts, or raise runtime.tools.documents.tokens"}
 	if diff := cmp.Diff(want, rule(lint.LeftOut, d)); diff != "" {
 		t.Error(diff)
+	}
+	d.Examples = []tools.Example{{Arguments: json.RawMessage(`{"x":"a text of more than five tokens"}`)}}
+	want[0] = strings.Replace(want[0], "when_to_use", "when_to_use, examples[0]", 1)
+	if diff := cmp.Diff(want, rule(lint.LeftOut, d)); diff != "" {
+		t.Error(diff)
+	}
+	d.WhenToUse, d.FromTests = "", true // the user wrote none
+	if found := rule(lint.LeftOut, d); found != nil {
+		t.Error(found)
 	}
 	d.Budget = 0 // nothing is sent, as the Spicepod says
 	if found := rule(lint.LeftOut, d); found != nil {
