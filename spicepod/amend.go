@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -29,15 +31,14 @@ func (t ToolTexts) value(key string) string {
 
 // AmendIn returns the text of a YAML file with the texts in the entry. Everything else in it,
 // comments and blank lines too, stays as it is written. The texts are quoted, and the new file is
-// read again: the error is [ErrNoPlace] if it differs from the old one in anything else, as in an
-// entry that is written in braces.
+// read again: the error is [ErrNoPlace] if it differs from the old one in anything else.
 func (t ToolTexts) AmendIn(text string) (string, error) {
 	root, err := rootOf(text)
 	if err != nil {
 		return "", err
 	}
 	entry := mappingAt(root, t.Line, t.Column)
-	if entry == nil || entry.Style&yaml.FlowStyle != 0 {
+	if entry == nil {
 		return "", ErrNoPlace
 	}
 	newline := "\n"
@@ -69,6 +70,10 @@ type lineEditor struct {
 
 // write puts the texts into a mapping: in place of a text of one line, or after the name.
 func (e *lineEditor) write(m *yaml.Node, t ToolTexts) {
+	if inBraces(m) {
+		e.writeInBraces(m, t)
+		return
+	}
 	indent := strings.Repeat(" ", m.Column-1)
 	after := m.Line
 	var added []string
@@ -98,10 +103,12 @@ func (e *lineEditor) writeDocument(server *yaml.Node, t ToolTexts) {
 	var added []string
 	key, list := keyOf(server, "documents")
 	switch {
+	case key == nil && inBraces(server):
+		e.insertAfterFirst(server, "documents: ["+t.document()+"]")
+		return
 	case key == nil:
 		added, indent = []string{indent + "documents:" + e.newline}, indent+"  "
-	case list.Kind != yaml.SequenceNode || list.Style&yaml.FlowStyle != 0 || len(list.Content) == 0 ||
-		list.Content[0].Column < 3:
+	case list.Kind != yaml.SequenceNode || !inBraces(list) && (len(list.Content) == 0 || list.Content[0].Column < 3):
 		e.lost = true
 		return
 	default:
@@ -110,6 +117,14 @@ func (e *lineEditor) writeDocument(server *yaml.Node, t ToolTexts) {
 				e.write(item, t)
 				return
 			}
+		}
+		if inBraces(list) {
+			text := t.document()
+			if len(list.Content) > 0 {
+				text += ", "
+			}
+			e.replace(list.Line, list.Column, 0, 1, text)
+			return
 		}
 		after, indent = key.Line, strings.Repeat(" ", list.Content[0].Column-3)
 	}
@@ -120,6 +135,97 @@ func (e *lineEditor) writeDocument(server *yaml.Node, t ToolTexts) {
 		}
 	}
 	e.lines = slices.Insert(e.lines, after, added...)
+}
+
+// inBraces reports whether a mapping or a list is written in braces or brackets.
+func inBraces(node *yaml.Node) bool { return node.Style&yaml.FlowStyle != 0 }
+
+// document is an entry of documents in braces.
+func (t ToolTexts) document() string {
+	return "{ " + strings.Join(append([]string{"tool: " + quoted(t.Tool)}, t.pairs(useKeys)...), ", ") + " }"
+}
+
+// pairs returns keys with their texts, those that have one.
+func (t ToolTexts) pairs(keys []string) (list []string) {
+	for _, key := range keys {
+		if value := t.value(key); value != "" {
+			list = append(list, key+": "+quoted(value))
+		}
+	}
+	return list
+}
+
+// writeInBraces puts the texts into a mapping in braces, from the last pair to the first: in place
+// of texts of one line, and after the first pair.
+func (e *lineEditor) writeInBraces(m *yaml.Node, t ToolTexts) {
+	absent := slices.DeleteFunc(slices.Clone(useKeys), func(key string) bool { k, _ := keyOf(m, key); return k != nil })
+	for i := len(m.Content) - 2; i >= 0; i -= 2 {
+		v, value, more := m.Content[i+1], t.value(m.Content[i].Value), ""
+		if i == 0 {
+			more = strings.Join(append([]string{""}, t.pairs(absent)...), ", ")
+		}
+		switch {
+		case value != "":
+			e.replace(v.Line, v.Column, e.size(v), 0, quoted(value)+more)
+		case more != "":
+			e.replace(v.Line, v.Column, 0, e.size(v), more)
+		}
+	}
+}
+
+// insertAfterFirst inserts a text after the first pair of a mapping in braces.
+func (e *lineEditor) insertAfterFirst(m *yaml.Node, text string) {
+	if len(m.Content) < 2 {
+		e.lost = true
+		return
+	}
+	first := m.Content[1]
+	e.replace(first.Line, first.Column, 0, e.size(first), ", "+text)
+}
+
+// size returns how many characters a scalar of one line has in the file.
+func (e *lineEditor) size(scalar *yaml.Node) int {
+	text := e.from(scalar.Line, scalar.Column)
+	switch {
+	case scalar.Kind != yaml.ScalarNode || text == "":
+	case scalar.Style&yaml.DoubleQuotedStyle != 0:
+		if found := doubleQuoted.FindString(text); found != "" {
+			return utf8.RuneCountInString(found)
+		}
+	case scalar.Style&yaml.SingleQuotedStyle != 0:
+		if found := singleQuoted.FindString(text); found != "" {
+			return utf8.RuneCountInString(found)
+		}
+	case strings.HasPrefix(text, scalar.Value):
+		return utf8.RuneCountInString(scalar.Value)
+	}
+	e.lost = true
+	return 0
+}
+
+var (
+	doubleQuoted = regexp.MustCompile(`^"(?:[^"\\]|\\.)*"`)
+	singleQuoted = regexp.MustCompile(`^'(?:[^']|'')*'`)
+)
+
+// from returns the rest of a line from a column, which counts characters.
+func (e *lineEditor) from(line, column int) string {
+	if line < 1 || line > len(e.lines) {
+		return ""
+	}
+	characters := []rune(strings.TrimRight(e.lines[line-1], "\r\n"))
+	return string(characters[min(column-1, len(characters)):])
+}
+
+// replace puts a text in place of some characters of a line: size of them, skip after a column.
+func (e *lineEditor) replace(line, column, size, skip int, text string) {
+	if e.from(line, column) == "" {
+		e.lost = true
+		return
+	}
+	characters := []rune(e.lines[line-1])
+	at := column - 1 + skip
+	e.lines[line-1] = string(characters[:at]) + text + string(characters[at+size:])
 }
 
 // quoted is a text as a double-quoted scalar of YAML, which JSON's texts are.

@@ -88,7 +88,9 @@ tools:
 // What cannot be amended line by line is refused; it is never written otherwise.
 func TestAmendRefuses(t *testing.T) {
 	for name, text := range map[string]string{
-		"braces":          "functions:\n  - { name: f }\n",
+		"no pair":         "functions:\n  - {}\n",
+		"a list first":    "functions:\n  - { tags: [a], name: f }\n",
+		"an anchor":       "functions:\n  - { name: f, description: &d x }\n",
 		"a text in lines": "functions:\n  - name: f\n    description: >\n      a\n      b\n",
 		"another place":   "functions:\n    - name: f\n",
 		"a long name":     "functions:\n  - name: \"f\n      g\"\n",
@@ -101,5 +103,38 @@ func TestAmendRefuses(t *testing.T) {
 	if got, err := (ToolTexts{Line: 2, Column: 5, WhenToUse: "w"}).AmendIn("functions:\r\n  - name: f"); err != nil ||
 		got != "functions:\r\n  - name: f\r\n    when_to_use: \"w\"\r\n" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Entries in braces stay in braces, whatever their texts have.
+func TestAmendInBraces(t *testing.T) {
+	function := ToolTexts{Line: 2, Column: 5, Description: `a "b", {c}: #`, NotFor: "n"}
+	server := ToolTexts{Line: 2, Column: 5, Tool: "read", WhenToUse: "w"}
+	for text, c := range map[string]struct {
+		texts ToolTexts
+		want  string
+	}{
+		`{ name: f, from: sql } # x`: {function, `{ name: f, description: "a \"b\", {c}: #", not_for: "n", from: sql } # x`},
+		`{name: "größe, {}", not_for: 'it''s, } so', description: plain, x: 1}`: {
+			function, `{name: "größe, {}", not_for: "n", description: "a \"b\", {c}: #", x: 1}`,
+		},
+		`{ description: d, name: f }`: {function, `{ description: "a \"b\", {c}: #", not_for: "n", name: f }`},
+		"{ name: f,\n      description: d,\n      body: b }": {
+			function, "{ name: f, not_for: \"n\",\n      description: \"a \\\"b\\\", {c}: #\",\n      body: b }",
+		},
+		`{ name: s, from: "mcp:x" }`: {server, `{ name: s, documents: [{ tool: "read", when_to_use: "w" }], from: "mcp:x" }`},
+		`{ name: s, documents: [{ tool: read, not_for: x }] }`: {
+			server, `{ name: s, documents: [{ tool: read, when_to_use: "w", not_for: x }] }`,
+		},
+		`{ name: s, documents: [{ tool: list }] }`: {
+			server, `{ name: s, documents: [{ tool: "read", when_to_use: "w" }, { tool: list }] }`,
+		},
+		"name: s\n    documents: []":                    {server, "name: s\n    documents: [{ tool: \"read\", when_to_use: \"w\" }]"},
+		"name: s\n    documents:\n    - { tool: read }": {server, "name: s\n    documents:\n    - { tool: read, when_to_use: \"w\" }"},
+	} {
+		got, err := c.texts.AmendIn("entries:\n  - " + text + "\n")
+		if diff := cmp.Diff("entries:\n  - "+c.want+"\n", got); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", text, err, diff)
+		}
 	}
 }

@@ -71,7 +71,7 @@ type fixer struct {
 func runFixes(ctx context.Context, std streams, app *app, found []lint.Finding, model, format string) error {
 	m, err := app.Current().Models.Model(model)
 	if err != nil {
-		return fmt.Errorf("--fix-with: %w", err)
+		return fmt.Errorf("--fix-with: %w", cmp.Or(providerNamed(app.Current().Pod, model), err))
 	}
 	f := &fixer{app: app, model: m, files: map[string]string{}, old: map[string]string{}}
 	unclear := f.unclear(found)
@@ -99,6 +99,25 @@ func runFixes(ctx context.Context, std streams, app *app, found []lint.Finding, 
 	_, err = fmt.Fprint(std.out, out.Diff)
 	return err
 }
+
+// providerNamed is the error for a model as `from` has it: only entries of models have the settings
+// of their providers. nil if the text is not one.
+func providerNamed(pod *spicepod.Pod, from string) error {
+	if !strings.Contains(from, ":") {
+		return nil
+	}
+	for _, m := range pod.Models {
+		if m.From == from {
+			return fmt.Errorf("%q is where the model %q is from; write --fix-with %s", from, m.Name, m.Name)
+		}
+	}
+	from = truncate.Runes(from, maxFrom)
+	return fmt.Errorf("%q is not the name of a model; add { name: writer, from: %q } to models: "+
+		"and write --fix-with writer", from, from)
+}
+
+// maxFrom limits what a message repeats of the flag.
+const maxFrom = 100
 
 // unclear is a tool whose texts need work.
 type unclear struct {
@@ -166,8 +185,10 @@ func (f *fixer) fix(ctx context.Context, u unclear) (proposal, error) {
 		return proposal{}, err
 	}
 	u.texts.Description, u.texts.WhenToUse, u.texts.NotFor = p.Description, p.WhenToUse, p.NotFor
-	if u.texts.Tool == "" && u.clear() {
-		u.texts.Description, p.Description = "", ""
+	if u.clear() {
+		if u.texts.Description, p.Description = "", ""; p.WhenToUse == "" {
+			return proposal{}, errors.New("the model's answer is not used: it has no when_to_use, and the description is fine")
+		}
 	}
 	if f.files[u.file], err = u.texts.AmendIn(text); err != nil {
 		f.files[u.file] = text
