@@ -97,9 +97,12 @@ func refused(how Strictness, form chat.Form, i int, raw json.RawMessage) string 
 		Name        string
 		Parameters  json.RawMessage
 		InputSchema json.RawMessage `json:"input_schema"`
+		Examples    []any           `json:"input_examples"`
+		Strict      bool
 		Function    struct {
 			Name       string
 			Parameters json.RawMessage
+			Strict     bool
 		}
 		Tools []json.RawMessage
 	}
@@ -119,12 +122,52 @@ func refused(how Strictness, form chat.Form, i int, raw json.RawMessage) string 
 		case how == AsGemini:
 			why = geminiRefuses(doc, fmt.Sprintf("tools[0].function_declarations[%d].parameters", i))
 		case form == chat.FormAnthropic:
-			why = anthropicRefuses(doc, fmt.Sprintf("tools.%d.custom.input_schema", i))
+			at := fmt.Sprintf("tools.%d.custom.", i)
+			why = cmp.Or(anthropicRefuses(doc, at+"input_schema"), misfit(schema, tool.Examples, at+"input_examples"))
+		case tool.Strict || tool.Function.Strict:
+			why = cmp.Or(strictRefuses(doc, tool.Name+tool.Function.Name), openAIRefuses(doc, tool.Name+tool.Function.Name))
 		default:
 			why = openAIRefuses(doc, tool.Name+tool.Function.Name)
 		}
 		if why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// misfit judges input_examples as the Messages API does: each must fit the schema.
+func misfit(schema json.RawMessage, examples []any, at string) string {
+	compiled, err := tools.Compile(schema)
+	if err != nil {
+		return ""
+	}
+	for i, e := range examples {
+		if faults := compiled.Check(e); len(faults) > 0 {
+			return fmt.Sprintf("%s.%d: Input does not match schema: %s", at, i, tools.FaultsText(faults))
+		}
+	}
+	return ""
+}
+
+// strictRefuses refuses the keyword examples, as strict schemas of OpenAI do
+// (openai/openai-python#2274).
+func strictRefuses(value any, name string) string {
+	switch v := value.(type) {
+	case map[string]any:
+		if v["examples"] != nil {
+			return "Invalid schema for function '" + name + "': In context=(), 'examples' is not permitted."
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if why := strictRefuses(v[key], name); why != "" {
+				return why
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if why := strictRefuses(item, name); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
