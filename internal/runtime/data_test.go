@@ -183,6 +183,9 @@ views: [{name: numbers, sql: SELECT CAST(customer AS INT) AS n FROM o, accelerat
 		t.Fatal(err)
 	}
 	wait.Until(t, "the view is served", func() bool { got, _ := ask(t.Context(), r.Runtime, "SELECT n FROM numbers"); return got == "7" })
-	r.want("SELECT count(*) FROM spiced.load_errors", "0")
+	wait.Until(t, "load_errors has nothing", func() bool {
+		got, err := ask(t.Context(), r.Runtime, "SELECT count(*) FROM spiced.load_errors")
+		return err == nil && got == "0"
+	})
 	r.want("SELECT state FROM spiced.datasets WHERE name = 'numbers'", "ready")
 }
