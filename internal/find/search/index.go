@@ -55,6 +55,11 @@ type posting struct {
 // fieldWeights are the weights of a word in full_text.
 var fieldWeights = weights{3, 2, 1, .5}
 
+// lengthWeights are those of a word in the length of a document, which its score is divided by.
+// Texts of its use count half: else a tool that says when to use it is found worse by its
+// description than it was before.
+var lengthWeights = weights{3, 2, 1, .25}
+
 // weights are the weights of the fields.
 type weights [fields]float64
 
@@ -225,7 +230,7 @@ func (ix *Index) measureDocument(doc int) {
 			continue
 		}
 		idf := ix.idf[ids[k]]
-		w := float64(t.count.weigh(fieldWeights) * idf)
+		w := float64(t.count.weigh(lengthWeights) * idf)
 		squares += w * w
 		if t.count[inName] > 0 {
 			ix.named[doc] += idf

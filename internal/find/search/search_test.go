@@ -367,3 +367,22 @@ func TestUse(t *testing.T) {
 		}
 	}
 }
+
+// Texts of its use count half in the length of a document: they hardly move it behind one that is
+// equal but for them.
+func TestUseInLength(t *testing.T) {
+	const bare, used, wordy = 0, 1, 2
+	docs := []search.Document{
+		tool("a", "Weather of a city.", `{}`), tool("b", "Weather of a city.", `{}`),
+		tool("c", "Weather of a city. Somebody asks whether to take an umbrella.", `{}`),
+	}
+	docs[used].WhenToUse = "Somebody asks whether to take an umbrella."
+	scores := map[int]float64{}
+	for _, hit := range find(index(docs), search.Query{Text: "city weather"}).Hits {
+		scores[hit.Doc] = hit.Sources[0].Score
+	}
+	lost := 1 - scores[used]/scores[bare]
+	if all := 1 - scores[wordy]/scores[bare]; lost <= 0 || lost > all/8 {
+		t.Errorf("when_to_use costs %.4f of the score, the same words in the description %.4f", lost, all)
+	}
+}
