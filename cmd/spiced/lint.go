@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,12 +118,32 @@ func runLint(ctx context.Context, std streams, path, format, failOn, fixWith str
 		err = linted.problems(pod).WriteSARIF(std.out)
 	default:
 		linted.problems(pod).WriteText(std.out)
+		linted.writeRules(std.out)
 		err = writeCosts(std.out, linted.Costs)
 	}
 	if err == nil && linted.fails(failOn) {
 		return shownError{errors.New("the tools have faults")}
 	}
 	return err
+}
+
+// writeRules writes how many findings each rule has, if the text has not all of them.
+func (l linted) writeRules(w io.Writer) {
+	if len(l.Findings) <= spicepod.MaxShown {
+		return
+	}
+	count := map[string]int{}
+	for _, one := range l.Findings {
+		count[one.Rule]++
+	}
+	fmt.Fprintf(w, "%d findings, of these", len(l.Findings))
+	for i, rule := range slices.Sorted(maps.Keys(count)) {
+		if i > 0 {
+			fmt.Fprint(w, ",")
+		}
+		fmt.Fprintf(w, " %d %s", count[rule], rule)
+	}
+	fmt.Fprintln(w, "; --format json has all")
 }
 
 // agentsOf returns the agents with the tools that they may call.
