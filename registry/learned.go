@@ -166,7 +166,9 @@ func learnedRows(r reader) []row {
 	pairs, _ := r.opts.Usage.Pairs()
 	var rows []row
 	for _, p := range pairs {
-		if p.Principal == r.who.Principal && p.Space == r.who.SpaceID && r.sees(p.Tool) {
+		own := p.Principal == r.who.Principal && p.Space == r.who.SpaceID &&
+			(p.User == r.who.UserID || p.Principal == "") // without keys there is one caller
+		if own && r.sees(p.Tool) {
 			rows = append(rows, row{"tool": p.Tool, "query": p.Query, "calls": p.Count, "last_called_at": sqlTime(p.Last)})
 		}
 	}

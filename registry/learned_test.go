@@ -301,3 +301,25 @@ func TestLearnedByAModel(t *testing.T) {
 		}
 	})
 }
+
+// TestLearnedQueriesOfUsers checks that the users for whom one key acts do not read each other's queries.
+func TestLearnedQueriesOfUsers(t *testing.T) {
+	r, _ := learningFrom(t, twins(t)...)
+	as := func(principal, user string) tools.Scope {
+		s := who(principal, "x")
+		s.UserID = user
+		return s
+	}
+	use(t, r, as("backend", "ann"), wanted, "weekly_numbers")
+	for _, c := range []struct {
+		scope tools.Scope
+		sees  bool
+	}{{as("backend", "ann"), true}, {as("backend", "bob"), false}, {as("backend", ""), false}, {as("bob", "ann"), false}} {
+		if got := registry.LearnedQueries(r, c.scope); strings.Contains(got, wanted) != c.sees {
+			t.Errorf("%s for %q reads %s", c.scope.Principal, c.scope.UserID, got)
+		}
+	}
+	if got := first(t, r, as("backend", "bob"), wantedToo); got != "weekly_numbers" {
+		t.Errorf("bob finds %s first: what a key learned counts for all its users", got)
+	}
+}

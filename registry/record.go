@@ -41,7 +41,7 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 		Bytes: int64(len(result.Result)), Cached: a.cache == "hit",
 		RequestID: c.Scope.RequestID, SessionID: c.Scope.SessionID, UserID: c.Scope.UserID,
 		FlowID: c.Scope.Trace.FlowID, StepID: c.Scope.Trace.StepID, Generation: a.catalog.Generation,
-		Holder: r.holder(c.Scope.Caller), Principal: c.Scope.Principal, Space: c.Scope.SpaceID,
+		Holder: r.holder(c.Scope.Caller), Principal: c.Scope.Principal, User: c.Scope.UserID, Space: c.Scope.SpaceID,
 	}
 	if a.entry != nil {
 		tool = a.entry.def.Name

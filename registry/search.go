@@ -281,7 +281,8 @@ func (r *Registry) recordSearch(q SearchRequest, f *Found, began time.Time) {
 		ID: r.callID(), At: began, Query: q.Query, Mode: f.SearchMode, Surface: string(q.Scope.Protocol),
 		Caller:    q.Scope.Agent,
 		SessionID: q.Scope.SessionID, Tools: names, NoGoodMatch: f.NoGoodMatch, Latency: took,
-		Holder: r.holder(q.Scope.Caller), RequestID: q.Scope.RequestID, Principal: q.Scope.Principal, Space: q.Scope.SpaceID,
+		Holder: r.holder(q.Scope.Caller), RequestID: q.Scope.RequestID, Principal: q.Scope.Principal, User: q.Scope.UserID,
+		Space:    q.Scope.SpaceID,
 		Unpaired: q.Scope.Protocol == caller.Preselect, // the words are the user's, who did not search
 	})
 }

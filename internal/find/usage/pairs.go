@@ -28,6 +28,7 @@ type PairKey struct {
 	Tool      string `json:"tool"`
 	Query     string `json:"query"`
 	Principal string `json:"principal,omitempty"` // "" without keys
+	User      string `json:"user,omitempty"`      // whose words the query is
 	Space     string `json:"space,omitempty"`     // "" for callers across spaces
 }
 
@@ -38,7 +39,9 @@ type Uses struct {
 }
 
 func (k PairKey) own() PairKey {
-	return PairKey{strings.Clone(k.Tool), strings.Clone(k.Query), strings.Clone(k.Principal), strings.Clone(k.Space)}
+	return PairKey{
+		strings.Clone(k.Tool), strings.Clone(k.Query), strings.Clone(k.Principal), strings.Clone(k.User), strings.Clone(k.Space),
+	}
 }
 
 // place is where at most [MaxPairsOfTool] pairs compete for room.
@@ -149,7 +152,7 @@ func (p *pairs) thin() {
 func older(a, b *row[PairKey, Uses]) int {
 	return cmp.Or(a.Value.Last.Compare(b.Value.Last), strings.Compare(a.Key.Query, b.Key.Query),
 		strings.Compare(a.Key.Tool, b.Key.Tool), strings.Compare(a.Key.Principal, b.Key.Principal),
-		strings.Compare(a.Key.Space, b.Key.Space))
+		strings.Compare(a.Key.User, b.Key.User), strings.Compare(a.Key.Space, b.Key.Space))
 }
 
 // ofLargest returns the pairs of the principal that has most of them; of several, of the one
@@ -243,7 +246,7 @@ func (r *Recorder) PairsVersion() uint64 {
 	return r.state.pairs.version
 }
 
-// Pairs returns the pairs, sorted by tool, space, principal and query, and their version.
+// Pairs returns the pairs, sorted by tool, space, principal, query and user, and their version.
 func (r *Recorder) Pairs() ([]Pair, uint64) {
 	r.mu.Lock()
 	out := make([]Pair, 0, len(r.state.pairs.rows))
@@ -254,7 +257,7 @@ func (r *Recorder) Pairs() ([]Pair, uint64) {
 	r.mu.Unlock()
 	slices.SortFunc(out, func(a, b Pair) int {
 		return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.Space, b.Space),
-			strings.Compare(a.Principal, b.Principal), strings.Compare(a.Query, b.Query))
+			strings.Compare(a.Principal, b.Principal), strings.Compare(a.Query, b.Query), strings.Compare(a.User, b.User))
 	})
 	return out, version
 }

@@ -56,6 +56,7 @@ func TestPairs(t *testing.T) {
 		return c
 	}
 	fails := func(c *usage.Call) { c.OK = false }
+	eve := func(c *usage.Call) { c.Principal = "eve" }
 	for _, c := range []struct {
 		name  string
 		steps []any
@@ -65,6 +66,12 @@ func TestPairs(t *testing.T) {
 		{"calls of two results", []any{search("far", "a", "b"), call("b"), call("a")}, []string{"a: far ann x ×1", "b: far ann x ×1"}},
 		{"one call counts once", []any{search("far", "a"), call("a"), call("a")}, []string{"a: far ann x ×1"}},
 		{"another search counts again", []any{search("far", "a"), call("a"), search("far", "a"), call("a")}, []string{"a: far ann x ×2"}},
+		{"the session of another key", []any{
+			search("far", "a"),
+			usage.Search{Query: "near", SessionID: "s", Principal: "eve", Space: "x", Tools: []string{"a"}},
+			call("a", eve), call("b", eve), call("b", eve), call("b", eve), call("b", eve), call("b", eve), call("a"),
+		}, []string{"a: far ann x ×1", "a: near eve x ×1"}},
+		{"the session of another user", []any{search("far", "a"), call("a", func(c *usage.Call) { c.User = "eve" })}, nil},
 		{"a call that fails", []any{search("far", "a"), call("a", fails)}, nil},
 		{"a call that works when repeated", []any{search("far", "a"), call("a", fails), call("a")}, []string{"a: far ann x ×1"}},
 		{"a tool that was not found", []any{search("far", "a"), call("b")}, nil},

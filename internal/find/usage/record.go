@@ -31,7 +31,7 @@ type Call struct {
 	Error      string        `json:"error,omitempty"`
 	Holder     string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
 
-	Principal, Space string `json:"-"` // of a [Pair]
+	Principal, User, Space string `json:"-"` // of a [Pair]
 }
 
 // Search is the record of one search for tools.
@@ -48,9 +48,9 @@ type Search struct {
 	Latency     time.Duration `json:"latency,omitempty"`
 	Holder      string        `json:"holder,omitempty"` // the only owner who may read the texts; "" means everyone
 
-	RequestID        string `json:"-"`
-	Principal, Space string `json:"-"` // of a [Pair]
-	Unpaired         bool   `json:"-"` // no call makes a [Pair] of it
+	RequestID              string `json:"-"`
+	Principal, User, Space string `json:"-"` // of a [Pair]
+	Unpaired               bool   `json:"-"` // no call makes a [Pair] of it
 }
 
 // tidy shortens and cleans the texts.
@@ -63,7 +63,7 @@ func (c *Call) tidy() {
 	}
 	c.Surface, c.Code = tidyText(c.Surface, MaxWord), tidyText(c.Code, MaxWord)
 	c.Error = tidyText(c.Error, MaxText)
-	c.Principal, c.Space = tidyText(c.Principal, MaxID), tidyText(c.Space, MaxID)
+	c.Principal, c.User, c.Space = tidyText(c.Principal, MaxID), tidyText(c.User, MaxID), tidyText(c.Space, MaxID)
 	c.Latency, c.Rows, c.Bytes = max(c.Latency, 0), max(c.Rows, 0), max(c.Bytes, 0)
 }
 
@@ -73,7 +73,7 @@ func (s *Search) tidy() {
 	s.ID, s.SessionID, s.Holder = tidyText(s.ID, MaxID), tidyText(s.SessionID, MaxID), tidyText(s.Holder, MaxID)
 	s.Mode, s.Surface = tidyText(s.Mode, MaxWord), tidyText(s.Surface, MaxWord)
 	s.Query, s.Caller = tidyText(s.Query, MaxText), tidyText(s.Caller, MaxName)
-	s.Principal, s.Space = tidyText(s.Principal, MaxID), tidyText(s.Space, MaxID)
+	s.Principal, s.User, s.Space = tidyText(s.Principal, MaxID), tidyText(s.User, MaxID), tidyText(s.Space, MaxID)
 	s.RequestID = tidyText(s.RequestID, MaxID)
 	s.Latency = max(s.Latency, 0)
 	s.Tools = slices.Clone(s.Tools[:min(len(s.Tools), MaxSearchTools)])
@@ -83,19 +83,27 @@ func (s *Search) tidy() {
 }
 
 // client identifies whose search a call follows: a session; without one, a caller; without either
-// a request, such as a chat in which a model searches and calls. The zero client is unknown.
-type client struct{ session, caller, request string }
+// a request, such as a chat in which a model searches and calls. Clients with different keys, users
+// or spaces are different ones: names of sessions are those that clients choose. The zero client is
+// unknown.
+type client struct{ principal, user, space, session, caller, request string }
 
-func clientOf(session, caller, request string) client {
+func (c client) known() client {
 	switch {
-	case session != "":
-		return client{session: session}
-	case caller != "":
-		return client{caller: caller}
+	case c.session != "":
+		c.caller, c.request = "", ""
+	case c.caller != "":
+		c.request = ""
+	case c.request == "":
+		return client{}
 	}
-	return client{request: request}
+	return c
 }
 
-func (c *Call) client() client { return clientOf(c.SessionID, c.Caller, c.RequestID) }
+func (c *Call) client() client {
+	return client{c.Principal, c.User, c.Space, c.SessionID, c.Caller, c.RequestID}.known()
+}
 
-func (s *Search) client() client { return clientOf(s.SessionID, s.Caller, s.RequestID) }
+func (s *Search) client() client {
+	return client{s.Principal, s.User, s.Space, s.SessionID, s.Caller, s.RequestID}.known()
+}

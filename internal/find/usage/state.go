@@ -99,7 +99,7 @@ func (s *state) addCall(c *Call) {
 		s.hitsOf(hitKey{c.Tool, today}).Chosen++
 	}
 	if query := s.endedIn(c); query != "" && s.learns {
-		s.pairs.add(PairKey{c.Tool, query, c.Principal, c.Space}, c.At)
+		s.pairs.add(PairKey{c.Tool, query, c.Principal, c.User, c.Space}, c.At)
 	}
 	s.calls.push(c)
 }
@@ -146,15 +146,13 @@ func (s *state) follows(c *Call) bool {
 
 // endedIn returns the query of the search that ended in this call: the latest of the client's
 // that returned the tool, if this is its first call that succeeds, among the next few calls. It
-// is "" for a search that is not for learning, or that another principal made under the same
-// name of a session.
+// is "" for a search that is not for learning.
 func (s *state) endedIn(c *Call) string {
 	last, i := s.returned(c)
 	for _, l := range s.clients[c.client()] {
 		l.calls++
 	}
-	if last == nil || !c.OK || last.paired>>i&1 == 1 || last.calls > PairedWithin ||
-		last.search.Principal != c.Principal || last.search.Space != c.Space || last.search.Unpaired {
+	if last == nil || !c.OK || last.paired>>i&1 == 1 || last.calls > PairedWithin || last.search.Unpaired {
 		return ""
 	}
 	last.paired |= 1 << i
@@ -264,7 +262,7 @@ func (s *state) restore(b batch, now time.Time) error {
 	for _, r := range b.Pairs {
 		k := r.Key
 		k.Tool, k.Query = tidyText(k.Tool, MaxName), tidyText(k.Query, MaxText)
-		k.Principal, k.Space = tidyText(k.Principal, MaxID), tidyText(k.Space, MaxID)
+		k.Principal, k.User, k.Space = tidyText(k.Principal, MaxID), tidyText(k.User, MaxID), tidyText(k.Space, MaxID)
 		s.pairs.restore(k, r.Value)
 	}
 	for _, c := range b.Calls {
