@@ -14,8 +14,8 @@ import (
 // This file keeps pairs: queries of searches that ended in a successful call of a tool which
 // they returned. A later search for something alike ranks the tool higher, see package learn.
 //
-// Invariant: a principal that records any number of pairs displaces its own only. Where there
-// is no room, the principal that has most of what competes for the room loses one.
+// Invariant: where there is no room, the principal that has most of what competes for it loses one.
+// So a principal that records any number of pairs takes nothing from those with less than an equal share.
 
 // Pair is a query that ended in a successful call of a tool.
 type Pair struct {
@@ -40,7 +40,8 @@ type Uses struct {
 
 func (k PairKey) own() PairKey {
 	return PairKey{
-		strings.Clone(k.Tool), strings.Clone(k.Query), strings.Clone(k.Principal), strings.Clone(k.User), strings.Clone(k.Space),
+		strings.Clone(k.Tool), strings.Clone(k.Query),
+		strings.Clone(k.Principal), strings.Clone(k.User), strings.Clone(k.Space),
 	}
 }
 
@@ -65,22 +66,28 @@ func (p *pairs) add(k PairKey, at time.Time) {
 	if at.After(u.Last) {
 		u.Last = at
 	}
-	u.Count++
+	u.Count = max(u.Count, u.Count+1) // the largest stays
 	p.version++
 	if known {
 		return
 	}
 	where := place{k.Tool, k.Space}
 	p.places[where] = append(p.places[where], p.rows[k])
-	if list := p.places[where]; len(list) > MaxPairsOfTool {
-		p.drop(redundant(ofLargest(list)))
+	p.room(where, 1)
+}
+
+// room drops what is beyond some times the limits.
+func (p *pairs) room(where place, times int) {
+	for len(p.places[where]) > times*MaxPairsOfTool {
+		p.drop(redundant(ofLargest(p.places[where])))
 	}
-	if len(p.rows) > MaxPairs {
+	if len(p.rows) > times*MaxPairs {
 		p.thin()
 	}
 }
 
-// restore sets a row of a file. Limits apply when everything is read, see [pairs.fit].
+// restore sets a row of a file. The limits apply when everything is read, see [pairs.fit]: a record may
+// have new pairs before those that they replaced, up to twice the limits.
 func (p *pairs) restore(k PairKey, u Uses) {
 	if r := p.rows[k]; r != nil && u.Count == 0 {
 		p.drop(r)
@@ -96,17 +103,13 @@ func (p *pairs) restore(k PairKey, u Uses) {
 		p.places[where] = append(p.places[where], p.rows[k])
 	}
 	*p.at(k, PairKey.own) = u
+	p.room(place{k.Tool, k.Space}, 2)
 }
 
 // fit enforces the limits.
 func (p *pairs) fit() {
 	for where := range p.places {
-		for len(p.places[where]) > MaxPairsOfTool {
-			p.drop(redundant(ofLargest(p.places[where])))
-		}
-	}
-	if len(p.rows) > MaxPairs {
-		p.thin()
+		p.room(where, 1)
 	}
 }
 

@@ -263,6 +263,9 @@ func (s *state) restore(b batch, now time.Time) error {
 		k := r.Key
 		k.Tool, k.Query = tidyText(k.Tool, MaxName), tidyText(k.Query, MaxText)
 		k.Principal, k.User, k.Space = tidyText(k.Principal, MaxID), tidyText(k.User, MaxID), tidyText(k.Space, MaxID)
+		if r.Value.Last.After(now) { // else it would never be forgotten
+			r.Value.Last = now
+		}
 		s.pairs.restore(k, r.Value)
 	}
 	for _, c := range b.Calls {
@@ -300,8 +303,8 @@ func (s *state) check(b *batch) error {
 		}
 	}
 	for _, r := range b.Pairs {
-		if r.Value.Count < 0 {
-			return fmt.Errorf("pair of %q: %d uses", r.Key.Tool, r.Value.Count)
+		if r.Value.Count < 0 || r.Key.Tool == "" || r.Key.Query == "" {
+			return fmt.Errorf("pair of tool %q: a query of %d bytes with %d uses", r.Key.Tool, len(r.Key.Query), r.Value.Count)
 		}
 	}
 	if slices.Contains(b.Calls, nil) || slices.Contains(b.Searches, nil) {

@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +212,56 @@ func TestFilesOfAnotherVersionAreSetAside(t *testing.T) {
 	}
 	if !bytes.Equal(readAll(t, dir, snapshotName+setAside), record) {
 		t.Error("it was not set aside")
+	}
+}
+
+// TestPairsOfOtherFiles reads pairs that this package does not write so.
+func TestPairsOfOtherFiles(t *testing.T) {
+	now := noon
+	at := func(query string, u Uses) row[PairKey, Uses] {
+		return row[PairKey, Uses]{Key: PairKey{Tool: "a", Query: query}, Value: u}
+	}
+	read := func(rows ...row[PairKey, Uses]) (*Recorder, string) {
+		dir := t.TempDir()
+		file, err := appendRecord(nil, head{Format: format, Generation: 1, Since: now})
+		for some := range slices.Chunk(rows, snapshotItems) {
+			if err == nil {
+				file, err = appendRecord(file, batch{Pairs: some})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeAll(t, dir, journalName, file)
+		var log bytes.Buffer
+		r := manual(t, dir, &log)
+		r.Learn(true)
+		return r, log.String()
+	}
+	for want, r := range map[string]row[PairKey, Uses]{
+		`a query of 3 bytes with -1 uses`: at("far", Uses{Last: now, Count: -1}),
+		`a query of 0 bytes with 1 uses`:  at("", Uses{Last: now, Count: 1}),
+	} {
+		if _, log := read(r); !strings.Contains(log, want) {
+			t.Errorf("want %q: %s", want, log)
+		}
+	}
+
+	r, _ := read(at("far", Uses{Last: now.AddDate(1000, 0, 0), Count: math.MaxInt64}))
+	r.Search(Search{Query: "far", SessionID: "s", Tools: []string{"a"}})
+	r.Call(Call{Tool: "a", OK: true, SessionID: "s"})
+	if pairs, _ := r.Pairs(); len(pairs) != 1 || pairs[0].Count != math.MaxInt64 || pairs[0].Last.After(now) {
+		t.Errorf("got %+v", pairs)
+	}
+
+	// Far beyond the limit; reading this took time in the third power of their number.
+	var many []row[PairKey, Uses]
+	for i := range 20_000 {
+		many = append(many, at(fmt.Sprint("far ", i), Uses{Last: now, Count: 1}))
+	}
+	r, _ = read(many...)
+	if pairs, _ := r.Pairs(); len(pairs) != MaxPairsOfTool {
+		t.Errorf("%d pairs", len(pairs))
 	}
 }
 
