@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Agreeing is how many principals must support a tool for a query before others profit.
+// Agreeing is how many principals must support a tool for a query before another one profits. That one
+// is not counted: with a second key, its own pairs would tell it how near the query of a third is.
 const Agreeing = 3
 
 const (
@@ -83,7 +84,7 @@ func (m *Memory) Support(who Caller, query [][]float32) []Supported {
 
 // support is that of the pairs of one tool, which are sorted by principal.
 func support(who Caller, pairs []Pair, query [][]float32) float64 {
-	var best [Agreeing]float32 // of the principals with the nearest pairs, in order
+	var best [Agreeing]float32 // of the other principals with the nearest pairs, in order
 	var own float32
 	counted, principals := int64(0), int64(0)
 	for len(pairs) > 0 {
@@ -96,13 +97,14 @@ func support(who Caller, pairs []Pair, query [][]float32) float64 {
 		}
 		if pairs[0].Principal == who.Principal {
 			own, counted = nearest, calls
-		}
-		for i := range best {
-			if nearest > best[i] {
-				nearest, best[i] = best[i], nearest
+		} else {
+			principals++
+			for i := range best {
+				if nearest > best[i] {
+					nearest, best[i] = best[i], nearest
+				}
 			}
 		}
-		principals++
 		pairs = pairs[n:]
 	}
 	return max(counting(own, counted), counting(best[Agreeing-1], principals))
