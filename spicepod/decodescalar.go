@@ -48,14 +48,14 @@ func (d *decoder) scalar(node *yaml.Node, v reflect.Value, f *field, kind shape)
 		n, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 0, strconv.IntSize)
 		if ok = tag == "!!int" && err == nil; ok {
 			v.SetInt(n)
-			d.checkLeast(node, float64(n), f)
+			d.checkRange(node, float64(n), f)
 		}
 	case shapeFloat:
 		var n float64
 		ok = (tag == "!!int" || tag == "!!float") && node.Decode(&n) == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 		if ok {
 			v.SetFloat(n)
-			d.checkLeast(node, n, f)
+			d.checkRange(node, n, f)
 		}
 	case shapeDuration:
 		n, err := ParseDuration(node.Value)
@@ -110,7 +110,7 @@ func (d *decoder) wrongScalar(node *yaml.Node, tag, want string, kind shape) {
 		hint = fmt.Sprintf("put it in quotes: %q", node.Value)
 	case kind == shapeBool:
 		hint = boolHint(node.Value)
-	case (kind == shapeInt || kind == shapeFloat) && tag == "!!str" && isJSONNumber(node.Value):
+	case (kind == shapeInt || kind == shapeFloat) && tag == "!!str" && node.Style != 0 && isJSONNumber(node.Value):
 		hint = "write it without quotes: " + node.Value
 	}
 	message := fmt.Sprintf("%s takes %s, not %s", d.subject(), want, describeNode(node))
@@ -175,9 +175,12 @@ func (d *decoder) checkNotEmpty(node *yaml.Node, f *field) {
 	}
 }
 
-func (d *decoder) checkLeast(node *yaml.Node, n float64, f *field) {
+func (d *decoder) checkRange(node *yaml.Node, n float64, f *field) {
 	if f != nil && f.min != nil && n < *f.min {
 		d.fail(node, fmt.Sprintf("%s is at least %v, not %s", d.subject(), *f.min, node.Value), "")
+	}
+	if f != nil && f.max != nil && n > *f.max {
+		d.fail(node, fmt.Sprintf("%s is at most %v, not %s", d.subject(), *f.max, node.Value), "")
 	}
 }
 

@@ -84,7 +84,7 @@ func shapeOf(t reflect.Type) shape {
 //	           not be; "renamed" when the key has another name or place here
 //	instead    what to use instead of a key or value that is not served, or the new name,
 //	           names in '…'; or "nothing: " and the reason
-//	min        the minimum
+//	min, max   the least and the largest number
 //	component  the entries are components of this kind and may be `ref:` entries
 //	file       the value names a file; its text goes to this field
 //	presence   this bool field records whether the key is written
@@ -98,7 +98,7 @@ type field struct {
 	enum      []string
 	unserved  unservedValues
 	instead   string
-	min       *float64
+	min, max  *float64
 	component string
 	file      string
 	presence  string
@@ -178,6 +178,9 @@ func describeField(index int, name string, f reflect.StructField) field {
 	}
 	if least, err := strconv.ParseFloat(f.Tag.Get("min"), 64); err == nil {
 		described.min = &least
+	}
+	if most, err := strconv.ParseFloat(f.Tag.Get("max"), 64); err == nil {
+		described.max = &most
 	}
 	return described
 }

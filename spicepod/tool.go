@@ -150,16 +150,16 @@ const (
 
 // ToolSearch is `runtime.tools.search`: weighted reciprocal rank fusion.
 type ToolSearch struct {
-	K                float64       `yaml:"k" default:"3" min:"1" doc:"Rank constant: the larger, the less the rank matters."`
+	K                float64       `yaml:"k" default:"3" min:"1" max:"1000" doc:"Rank constant: the larger, the less the rank matters."`
 	Depth            int           `yaml:"depth" default:"50" min:"1" doc:"Number of ranks of each channel that are considered."`
-	FullText         float64       `yaml:"full_text" default:"2" min:"0" doc:"Weight of the full-text channel."`
-	Vector           float64       `yaml:"vector" default:"2" min:"0" doc:"Weight of the vector channel of a model; 0 also switches off the vectors of builtin:hash."`
-	Agreement        float64       `yaml:"agreement" default:"5" min:"0" doc:"Weight of the channel of tools that full-text and the vectors of a model support together."`
-	Learned          float64       `yaml:"learned" default:"8" min:"0" doc:"Weight of the channel of tools that past queries support."`
+	FullText         float64       `yaml:"full_text" default:"2" min:"0" max:"1000" doc:"Weight of the full-text channel."`
+	Vector           float64       `yaml:"vector" default:"2" min:"0" max:"1000" doc:"Weight of the vector channel of a model; 0 also switches off the vectors of builtin:hash."`
+	Agreement        float64       `yaml:"agreement" default:"5" min:"0" max:"1000" doc:"Weight of the channel of tools that full-text and the vectors of a model support together."`
+	Learned          float64       `yaml:"learned" default:"8" min:"0" max:"1000" doc:"Weight of the channel of tools that past queries support."`
 	Learn            Learn         `yaml:"learn" enum:"on,off" default:"on" doc:"Whether searches that end in a successful call of a tool help later ones that are alike, see docs/retrieval.md. With off, what was learned is forgotten."`
-	NGrams           float64       `yaml:"ngrams" default:"1" min:"0" doc:"Weight of the channel of n-grams, which are the vectors of builtin:hash."`
-	Keyword          float64       `yaml:"keyword" default:"0.5" min:"0" doc:"Weight of the keyword channel."`
-	Schema           float64       `yaml:"schema" default:"0.1" min:"0" doc:"Weight of the channel of parameter names."`
+	NGrams           float64       `yaml:"ngrams" default:"1" min:"0" max:"1000" doc:"Weight of the channel of n-grams, which are the vectors of builtin:hash."`
+	Keyword          float64       `yaml:"keyword" default:"0.5" min:"0" max:"1000" doc:"Weight of the keyword channel."`
+	Schema           float64       `yaml:"schema" default:"0.1" min:"0" max:"1000" doc:"Weight of the channel of parameter names."`
 	NoGoodMatch      float64       `yaml:"no_good_match" min:"0" doc:"Confidence below which a search is marked no_good_match; 0 means the calibrated value."`
 	EmbeddingTimeout time.Duration `yaml:"embedding_timeout" default:"1s" doc:"How long a search waits for the embedding model before it uses keywords only."`
 }

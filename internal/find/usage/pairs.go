@@ -226,11 +226,13 @@ func sketch(text string) uint64 {
 // keys in the next run.
 var unnamedKey = regexp.MustCompile(`^key-[0-9]+$`)
 
-// Learn turns the recording of pairs on or off; a new Recorder records none. Off forgets all.
+// Learn turns the recording of pairs on or off; a new Recorder records none. Off forgets all, and
+// the next write of the files leaves none in them.
 func (r *Recorder) Learn(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state.learns = on; !on {
+		r.state.erased = r.state.erased || len(r.state.pairs.rows) > 0
 		r.state.pairs.forget(func(PairKey, Uses) bool { return false })
 	}
 }

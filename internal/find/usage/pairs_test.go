@@ -3,6 +3,8 @@ package usage_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +178,11 @@ func TestLearningIsOff(t *testing.T) {
 	}
 	r.Learn(true)
 	pair(r, usage.PairKey{Tool: "a", Query: "far"})
+	closeIt(t, r)
+	if !inFiles(t, o.Dir, `"pairs"`) {
+		t.Error("the files have no pair")
+	}
+	r = learning(t, o)
 	before := r.PairsVersion()
 	r.Learn(false)
 	pair(r, usage.PairKey{Tool: "a", Query: "near"})
@@ -183,9 +190,29 @@ func TestLearningIsOff(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	closeIt(t, r)
+	if inFiles(t, o.Dir, `"pairs"`) {
+		t.Error("the files still have it")
+	}
 	if got := pairsOf(open(t, o)); got != nil {
 		t.Errorf("after a restart: %q", got)
 	}
+}
+
+// inFiles reports whether a file of a folder has a text.
+func inFiles(t *testing.T, dir, text string) (found bool) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = found || strings.Contains(string(content), text)
+	}
+	return found
 }
 
 // TestPairsOfATool has one principal that invents pairs beside others that have a few.

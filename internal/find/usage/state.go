@@ -64,6 +64,7 @@ type state struct {
 	models table[modelKey, Chats]
 	pairs  pairs
 	learns bool // pairs are recorded
+	erased bool // pairs are forgotten that the files still have
 
 	pruned day // when old days were last dropped
 	packed day // when nothing before today was left to drop

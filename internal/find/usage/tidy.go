@@ -8,9 +8,11 @@ import (
 )
 
 // tidy drops what is too old and makes room for new keys. It reports whether counts
-// moved to other rows, which only a snapshot can record.
+// moved to other rows, which only a snapshot can record, or the files must not keep what they have.
 func (s *state) tidy(now time.Time) (moved bool) {
 	s.expire(now)
+	erased := s.erased
+	s.erased = false
 	today := dayOf(now)
 	if s.pruned != today {
 		s.pruned = today
@@ -18,14 +20,14 @@ func (s *state) tidy(now time.Time) (moved bool) {
 	}
 	usageFull, hitsFull := len(s.usage.rows) >= s.keys, len(s.hits.rows) >= s.keys
 	if s.packed == today || !usageFull && !hitsFull {
-		return false
+		return erased
 	}
 	moved = usageFull && s.foldCallers(today)
 	dropped := hitsFull && s.dropOldestHits(today)
 	if !moved && !dropped {
 		s.packed = today
 	}
-	return moved
+	return moved || erased
 }
 
 // expire drops calls and searches beyond their retention.
