@@ -49,13 +49,23 @@ type past struct {
 // wordsOnly compares queries where there is no embedding model, or it is out of reach.
 var wordsOnly = sync.OnceValue(embeddings.Words)
 
-// support returns the tools of c that past queries support. The vectors are those of the
-// query, of the model.
-func (l *learned) support(ctx context.Context, c *Catalog, model embeddings.Model, query [][]float32,
+// support returns the tools of c that past queries support. The vectors are those of the query, of
+// the model; without them, as with builtin:hash or a model that fails, queries are compared by words.
+func (l *learned) support(ctx context.Context, c *Catalog, model embeddings.Model, vectors [][]float32, query string,
 	scope tools.Scope,
-) []search.Scored {
-	var out []search.Scored
-	for _, t := range l.memory(ctx, model).Support(learn.Caller{Principal: scope.Principal, Space: scope.SpaceID}, query) {
+) (out []search.Scored) {
+	if l.usage == nil {
+		return nil
+	}
+	if vectors == nil {
+		var err error
+		model = wordsOnly()
+		if vectors, err = model.Embed(ctx, search.Texts(query)); err != nil {
+			return nil // ctx has ended
+		}
+	}
+	who := learn.Caller{Principal: scope.Principal, Space: scope.SpaceID}
+	for _, t := range l.memory(ctx, model).Support(who, vectors) {
 		if e := c.byName[t.Tool]; e != nil {
 			out = append(out, search.Scored{Doc: e.number, Score: t.Score})
 		}
@@ -173,22 +183,4 @@ func learnedRows(r reader) []row {
 		}
 	}
 	return rows
-}
-
-// supported returns the tools that past queries support. Without vectors, or with those of
-// builtin:hash, queries are compared by their words.
-func (r *Registry) supported(ctx context.Context, c *Catalog, model embeddings.Model, vectors [][]float32, query string,
-	scope tools.Scope,
-) []search.Scored {
-	if r.learned.usage == nil {
-		return nil
-	}
-	if vectors == nil {
-		var err error
-		model = wordsOnly()
-		if vectors, err = model.Embed(ctx, search.Texts(query)); err != nil {
-			return nil // the search has ended, too
-		}
-	}
-	return r.learned.support(ctx, c, model, vectors, scope)
 }

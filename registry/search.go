@@ -182,7 +182,7 @@ func (r *Registry) prepare(ctx context.Context, c *Catalog,
 		return query, nil, "", "", left(ctx)
 	}
 	if !q.Unlearned {
-		query.Learned = r.supported(ctx, c, model, texts, query.Text, q.Scope)
+		query.Learned = r.learned.support(ctx, c, model, texts, query.Text, q.Scope)
 	}
 	switch {
 	case errors.Is(err, errComputing):
