@@ -123,8 +123,11 @@ func (r *Recorder) flush(now time.Time) error {
 	moved := r.state.tidy(now)
 	many := r.state.changedRows() > maxChanges
 	retention := r.state.retention
-	r.mu.Unlock()
 	s := r.store
+	if s == nil {
+		r.state.clean() // else it would remember each row that is gone
+	}
+	r.mu.Unlock()
 	if s == nil {
 		return nil
 	}

@@ -526,3 +526,20 @@ func FuzzLoad(f *testing.F) {
 func (s *state) restoreAt(now time.Time) func(batch) error {
 	return func(b batch) error { return s.restore(b, now) }
 }
+
+// TestNothingIsKeptForNoFile: without a folder, what changed is not remembered to be written.
+func TestNothingIsKeptForNoFile(t *testing.T) {
+	r := manual(t, "", &bytes.Buffer{})
+	r.Learn(true)
+	for i := range 3 * MaxPairsOfTool {
+		r.Search(Search{Query: fmt.Sprint("query ", i), SessionID: "s", Tools: []string{"a"}})
+		r.Call(Call{Tool: "a", OK: true, SessionID: "s"})
+	}
+	r.mustFlush(t)
+	if n := r.state.changedRows(); n != 0 {
+		t.Errorf("%d rows wait for a file", n)
+	}
+	if pairs, _ := r.Pairs(); len(pairs) != MaxPairsOfTool {
+		t.Errorf("%d pairs", len(pairs))
+	}
+}
