@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/tokens"
@@ -31,6 +32,12 @@ func checkDescription(d *tools.Definition) []Finding {
 		return []Finding{finding(LongDescription,
 			d, fmt.Sprintf("its description has about %d tokens; models often miss details beyond %d", n, maxDescription),
 			"keep what helps to choose the tool and to pass arguments")}
+	}
+	if n := utf8.RuneCountInString(d.Text()); n > maxCharacters {
+		return []Finding{finding(LongDescription,
+			d, fmt.Sprintf("its description has %d characters, with what is sent of its use; some models refuse more than %d", n,
+				maxCharacters),
+			"shorten it, or lower runtime.tools.documents.tokens")}
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ const (
 	// minDescription and maxDescription bound the tokens of a description.
 	minDescription = 3
 	maxDescription = 400
+	// maxCharacters limits a description with its document: OpenAI's reasoning models and Azure
+	// refuse longer ones, see decision 0100.
+	maxCharacters = 1024
 	// maxTokens limits the tokens of a whole definition.
 	maxTokens = 1000
 	// maxListed is how many names a message lists.

@@ -54,6 +54,11 @@ func TestRules(t *testing.T) {
 			"too long", tool("f", strings.Repeat(good+" ", 40), `{}`),
 			[]string{"long-description: its description has about 423 tokens; models often miss details beyond 400"},
 		},
+		{"just short enough", tool("f", strings.Repeat("cöntainer ", 102)+"abcd", `{}`), []string{}},
+		{
+			"too long for some providers", tool("f", strings.Repeat("cöntainer ", 102)+"abcde", `{}`),
+			[]string{"long-description: its description has 1025 characters, with what is sent of its use; some models refuse more than 1024"},
+		},
 		{
 			"dear", tool("f", good, object(fmt.Sprintf(`"a":{"description":%q}`, strings.Repeat(good, 100)))),
 			[]string{"costly-tool: its definition costs about 1023 tokens each time a model gets it; the limit is 1000"},
