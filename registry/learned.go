@@ -92,6 +92,10 @@ func (l *learned) memory(ctx context.Context, model embeddings.Model) *learn.Mem
 	vectors := p.vectors
 	l.guards.run(func(ctx context.Context) {
 		u := updated(ctx, l.usage, model, vectors)
+		if u.err != nil && ctx.Err() == nil {
+			l.guards.log.Warn("cannot embed past queries: searches do without the newest ones; next attempt in a minute",
+				"model", model.Name(), "error", u.err)
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.updating = false
@@ -113,7 +117,7 @@ func (l *learned) of(model embeddings.Model) *past {
 	return l.byModel[key]
 }
 
-// update is a new state of past queries, or why there is none.
+// update is a new state of past queries, or the error of computing it.
 type update struct {
 	memory  *learn.Memory
 	vectors map[string][]float32
@@ -155,7 +159,7 @@ func updated(ctx context.Context, from *usage.Recorder, model embeddings.Model, 
 }
 
 func (p *past) set(u update) {
-	if u.err != nil { // searches tell of a model that fails
+	if u.err != nil {
 		p.next = time.Now().Add(updateRetry)
 		return
 	}

@@ -1,9 +1,12 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -322,4 +325,49 @@ func TestLearnedQueriesOfUsers(t *testing.T) {
 	if got := first(t, r, as("backend", "bob"), wantedToo); got != "weekly_numbers" {
 		t.Errorf("bob finds %s first: what a key learned counts for all its users", got)
 	}
+}
+
+// failsOn is a model that cannot embed one text.
+type failsOn struct {
+	*fakeModel
+	text string
+}
+
+func (m failsOn) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if slices.Contains(texts, m.text) {
+		return nil, errors.New("the text is refused")
+	}
+	return m.fakeModel.Embed(ctx, texts)
+}
+
+// TestPastQueriesThatCannotBeEmbedded: searches go on without them, and the log has the cause.
+func TestPastQueriesThatCannotBeEmbedded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder, err := usage.Open(usage.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer recorder.Close()
+		recorder.Learn(true)
+		var log bytes.Buffer
+		r := registry.New(registry.Options{Usage: recorder, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		defer r.Close()
+		const past = "turnover, sales"
+		model := failsOn{&fakeModel{name: "m", words: []string{"turnover", "sales"}}, past}
+		publish(t, r, registry.Contents{Tools: twins(t), Embeddings: models{model}})
+		ann := who("ann", "")
+		recorder.Search(usage.Search{Query: past, Principal: "ann", SessionID: "s", Tools: []string{"weekly_numbers"}})
+		recorder.Call(usage.Call{Tool: "weekly_numbers", OK: true, Principal: "ann", SessionID: "s"})
+		search := func() *registry.Found {
+			return find(t, r, registry.SearchRequest{Query: "sales of a week", Scope: ann, Explain: true})
+		}
+		search()
+		synctest.Wait() // for the attempt in the background
+		if found := search(); found.SearchMode != registry.ModeHybrid || len(found.Tools) == 0 {
+			t.Errorf("got %s, %q", found.SearchMode, ids(found))
+		}
+		if n := strings.Count(log.String(), "cannot embed past queries"); n != 1 {
+			t.Errorf("%d lines of the log have it:\n%s", n, log.String())
+		}
+	})
 }

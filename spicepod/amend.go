@@ -284,8 +284,8 @@ func (t ToolTexts) without(text string) (rest any, texts map[string]any, err err
 	return rest, texts, root.Decode(&rest)
 }
 
-// cutDocument removes the entry of documents for a tool and returns it; nil: there is none. Empty
-// documents are removed as a whole.
+// cutDocument removes the entry of documents for a tool and returns it, or nil. Documents that
+// become empty are removed as a whole.
 func cutDocument(server *yaml.Node, tool string) (*yaml.Node, error) {
 	_, list := keyOf(server, "documents")
 	if list == nil {

@@ -371,6 +371,6 @@ func TestDelegationByUse(t *testing.T) {
 	const want = `The agents are:\n- hawken: Lore of the saga.\n  Use when: A question is about Mara. Or about Orm.\n  Not for: Sums; lagan counts.` +
 		`\n- lagan: Counts.\n  Not for: Lore."`
 	if body := string(c.model.Requests()[0].Body); strings.Count(body, want) != 2 {
-		t.Errorf("the request has not %s in both tools: %s", want, body)
+		t.Errorf("delegate or delegate_parallel lacks %s: %s", want, body)
 	}
 }

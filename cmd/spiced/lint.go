@@ -127,7 +127,7 @@ func runLint(ctx context.Context, std streams, path, format, failOn, fixWith str
 	return err
 }
 
-// writeRules writes how many findings each rule has, if the text has not all of them.
+// writeRules writes the number of findings of each rule if the text does not list them all.
 func (l linted) writeRules(w io.Writer) {
 	if len(l.Findings) <= spicepod.MaxShown {
 		return

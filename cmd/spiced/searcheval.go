@@ -51,7 +51,7 @@ spiced's defaults.
 no good match, and how many of their own are.
 --fields measures each folder again with when_to_use and examples for a third of its tools. They are written by
 rule, from the declarations and from general knowledge of how people ask, without the queries.
---log splits the queries of each folder in two halves by a hash. It asks one half, and asks it again with the
+--log splits the queries of each folder into two halves by a hash. It asks one half, and asks it again with the
 other half as past queries, which ended in calls of their right tools (learning from use).`,
 		Example: `  spiced search-eval FOLDER
   spiced search-eval FOLDER1 FOLDER2 --embedding small --pod DIR --run rankings.jsonl`,
@@ -114,7 +114,7 @@ func runSearchEval(ctx context.Context, std streams, dirs []string, f searchEval
 		case f.log:
 			sets[i], again[i] = set.Halves()
 			if len(again[i].Log) == 0 || len(sets[i].Queries) == 0 {
-				return fmt.Errorf("--log: the queries of %q (%d) are all in one half; it needs more", set.Name, len(set.Queries))
+				return fmt.Errorf("--log: the queries of %q (%d) are all in one half; add queries", set.Name, len(set.Queries))
 			}
 		}
 	}

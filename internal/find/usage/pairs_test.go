@@ -215,7 +215,7 @@ func inFiles(t *testing.T, dir, text string) (found bool) {
 	return found
 }
 
-// TestPairsOfATool has one principal that invents pairs beside others that have a few.
+// TestPairsOfATool: one principal invents 10,000 pairs of a tool, and ten others keep theirs.
 func TestPairsOfATool(t *testing.T) {
 	clock := newClock()
 	r := learning(t, usage.Options{Now: clock.now})

@@ -161,7 +161,7 @@ func (s *state) endedIn(c *Call) string {
 }
 
 // returned returns the latest of the client's last searches that returned the tool of a call,
-// and the tool's place in it; nil if there is none.
+// and the tool's index in its results, or nil.
 func (s *state) returned(c *Call) (*lastSearch, int) {
 	for _, last := range slices.Backward(s.clients[c.client()]) {
 		after := c.At.Sub(last.search.At)
