@@ -3,6 +3,8 @@ package search
 import (
 	"math"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/find/words"
 )
 
 // scratch is the working memory of one search.
@@ -163,15 +165,15 @@ func (ix *Index) candidates(phrase string) []posting {
 	var rarest []posting
 	found := false
 	for text := range strings.FieldsSeq(phrase) {
-		id, known := ix.term(hash64(stem(text)))
+		id, known := ix.term(words.Hash(words.Stem(text)))
 		if !known {
-			if stopWords[text] {
+			if words.Stop(text) {
 				continue
 			}
 			return nil
 		}
-		if list := ix.postings(id); !found || len(list) < len(rarest) && !stopWords[text] {
-			rarest, found = list, !stopWords[text]
+		if list := ix.postings(id); !found || len(list) < len(rarest) && !words.Stop(text) {
+			rarest, found = list, !words.Stop(text)
 		}
 	}
 	return rarest

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/find/words"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
 // Limits of one document; what exceeds them is ignored.
 const (
 	maxFieldBytes  = 64 << 10 // of the name, the description, all tags, all texts of the schema
-	maxWordBytes   = 64       // longer words are identifiers that no one types
 	maxSchemaBytes = 1 << 20
 	maxSchemaDepth = 32
 )
@@ -86,7 +86,7 @@ func (a *Analysis) field(f field) string {
 // document is unchanged.
 func Analyse(d Document) *Analysis {
 	a := &analyser{stems: map[string]string{}, spellings: map[string]int{}, left: maxFieldBytes}
-	a.out.name, a.out.fold = d.Name, foldName(d.Name)
+	a.out.name, a.out.fold = d.Name, words.Fold(d.Name)
 	a.read(inName, truncate.Bytes(d.Name, maxFieldBytes), 0)
 	a.end(inName)
 	a.read(inDescription, truncate.Bytes(d.Description, maxFieldBytes), 0)
@@ -130,18 +130,18 @@ func (a *analyser) readPart(f field, text string, weight float64) {
 
 func (a *analyser) read(f field, text string, weight float64) {
 	before := ""
-	for _, w := range words(text) {
-		a.write(f, w.text)
-		if w.parts > 2 { // a pair is the compound of two
-			a.add(f, a.stem(w.compound), weight, true)
+	for _, w := range words.Split(text) {
+		a.write(f, w.Text)
+		if w.Parts > 2 { // a pair is the compound of two
+			a.add(f, a.stem(w.Compound), weight, true)
 		}
-		if f != inName && stopWords[w.text] {
+		if f != inName && words.Stop(w.Text) {
 			continue
 		}
-		s := a.stem(w.text)
+		s := a.stem(w.Text)
 		a.add(f, s, weight, false)
 		if before != "" && f != inParameters {
-			a.add(f, a.stem(before+w.text), weight, true)
+			a.add(f, a.stem(before+w.Text), weight, true)
 		}
 		before = s
 	}
@@ -152,7 +152,7 @@ func (a *analyser) write(f field, text string) {
 	a.text.WriteByte(' ')
 	start := a.text.Len()
 	a.text.WriteString(text)
-	if f != inName && stopWords[text] {
+	if f != inName && words.Stop(text) {
 		return
 	}
 	i, known := a.spellings[text]
@@ -173,14 +173,14 @@ func (a *analyser) end(f field) {
 func (a *analyser) stem(text string) string {
 	s, known := a.stems[text]
 	if !known {
-		s = stem(text)
+		s = words.Stem(text)
 		a.stems[text] = s
 	}
 	return s
 }
 
 func (a *analyser) add(f field, text string, weight float64, joined bool) {
-	t := term{id: hash64(text), schema: uint8(min(weight*16, 255)), joined: joined}
+	t := term{id: words.Hash(text), schema: uint8(min(weight*16, 255)), joined: joined}
 	t.count.add(f, 1)
 	a.terms = append(a.terms, t)
 }
@@ -202,15 +202,6 @@ func mergeTerms(all []term) []term {
 		last.joined = last.joined && t.joined
 	}
 	return slices.Clone(out) // drop excess capacity
-}
-
-// hash64 is FNV-1a.
-func hash64(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
 }
 
 // firstSentence returns the text up to the first end of a sentence.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spiced-sql/spiced/internal/find/words"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -26,9 +27,9 @@ type Feature struct {
 // by hash; they must never change.
 func Features(text string) []Feature {
 	var out []Feature
-	for _, w := range words(truncate.Bytes(text, maxFieldBytes)) {
-		if !stopWords[w.text] {
-			eachGram(w.text, func(hash uint32, weight float32) { out = append(out, Feature{hash, weight}) })
+	for _, w := range words.Split(truncate.Bytes(text, maxFieldBytes)) {
+		if !words.Stop(w.Text) {
+			eachGram(w.Text, func(hash uint32, weight float32) { out = append(out, Feature{hash, weight}) })
 		}
 	}
 	slices.SortFunc(out, func(a, b Feature) int {
@@ -45,11 +46,11 @@ func Features(text string) []Feature {
 	return merged
 }
 
-// eachGram emits the features of one word of at most maxWordBytes.
+// eachGram emits the features of one word of at most words.MaxBytes.
 func eachGram(text string, emit func(hash uint32, weight float32)) {
 	emit(hash32("=", text), 1)
 	marked := "^" + text + "$"
-	var at [maxWordBytes + 3]int // offset of each character, and the end
+	var at [words.MaxBytes + 3]int // offset of each character, and the end
 	n := 0
 	for i := range marked {
 		at[n] = i

@@ -3,6 +3,7 @@ package search
 import (
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/find/words"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -59,10 +60,10 @@ type plan struct {
 func (ix *Index) plan(q Query) plan {
 	text := truncate.Bytes(q.Text, MaxQueryBytes)
 	w := wanter{ix: ix, seen: map[string]int{}}
-	w.add(words(text))
+	w.add(words.Split(text))
 	p := plan{}
 	for _, keyword := range q.Keywords[:min(len(q.Keywords), MaxKeywords)] {
-		list := words(truncate.Bytes(keyword, MaxKeywordBytes))
+		list := words.Split(truncate.Bytes(keyword, MaxKeywordBytes))
 		w.add(list)
 		if len(list) > 0 {
 			p.phrases = append(p.phrases, phrase(list))
@@ -72,7 +73,7 @@ func (ix *Index) plan(q Query) plan {
 	if ix.settings.Rules.Segments > 0 {
 		for _, part := range parts(text) {
 			w := wanter{ix: ix, seen: map[string]int{}}
-			w.add(words(part))
+			w.add(words.Split(part))
 			p.parts = append(p.parts, w.out)
 		}
 	}
@@ -80,11 +81,11 @@ func (ix *Index) plan(q Query) plan {
 }
 
 // phrase returns words as in the text of an [Analysis].
-func phrase(list []word) string {
+func phrase(list []words.Word) string {
 	var b strings.Builder
 	for _, w := range list {
 		b.WriteByte(' ')
-		b.WriteString(w.text)
+		b.WriteString(w.Text)
 	}
 	b.WriteByte(' ')
 	return b.String()
@@ -97,21 +98,21 @@ type wanter struct {
 	seen map[string]int
 }
 
-func (w *wanter) add(list []word) {
+func (w *wanter) add(list []words.Word) {
 	all := onlyStopWords(list)
 	before := ""
 	for _, word := range list {
-		if word.parts > 2 {
-			w.want(want{text: word.compound, weight: 1, joined: true}, stem(word.compound))
+		if word.Parts > 2 {
+			w.want(want{text: word.Compound, weight: 1, joined: true}, words.Stem(word.Compound))
 		}
-		if stopWords[word.text] && !all {
+		if words.Stop(word.Text) && !all {
 			continue
 		}
-		s := stem(word.text)
-		weight := w.ix.weight(word.text)
-		w.want(want{text: word.text, weight: weight}, s, synonyms[s]...)
+		s := words.Stem(word.Text)
+		weight := w.ix.weight(word.Text)
+		w.want(want{text: word.Text, weight: weight}, s, synonyms[s]...)
 		if before != "" {
-			w.want(want{text: before + word.text, weight: weight, joined: true}, pairOf(before, word.text))
+			w.want(want{text: before + word.Text, weight: weight, joined: true}, pairOf(before, word.Text))
 		}
 		before = s
 	}
@@ -131,7 +132,7 @@ func (w *wanter) want(one want, stem string, others ...string) {
 		if i > 0 {
 			factor = float32(w.ix.settings.Rules.Synonyms)
 		}
-		if id, known := w.ix.term(hash64(s)); known && factor > 0 {
+		if id, known := w.ix.term(words.Hash(s)); known && factor > 0 {
 			one.ways = append(one.ways, way{id, factor})
 		}
 	}
@@ -149,9 +150,9 @@ func (ix *Index) weight(text string) float32 {
 	return 1
 }
 
-func onlyStopWords(list []word) bool {
+func onlyStopWords(list []words.Word) bool {
 	for _, w := range list {
-		if !stopWords[w.text] {
+		if !words.Stop(w.Text) {
 			return false
 		}
 	}
@@ -186,8 +187,8 @@ func parts(text string) []string {
 // meaningful counts the meaningful words of a text.
 func meaningful(text string) int {
 	n := 0
-	for _, w := range words(text) {
-		if !stopWords[w.text] && !chatter[w.text] {
+	for _, w := range words.Split(text) {
+		if !words.Stop(w.Text) && !chatter[w.Text] {
 			n++
 		}
 	}
@@ -222,3 +223,7 @@ func cutClauses(text string) []string {
 	}
 	return append(out, text[from:])
 }
+
+// pairOf returns the term of two adjacent words, the first one a stem. It is the same
+// term as the word that they form when joined (data base, dataBase, database).
+func pairOf(before, text string) string { return words.Stem(before + text) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spiced-sql/spiced/internal/find/words"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
@@ -66,15 +67,15 @@ func (ix *Index) NGrams(text string) Vector {
 func (ix *Index) spoken(text string, synonym float64) []weighed {
 	var out []weighed
 	seen := map[string]bool{}
-	for _, w := range words(truncate.Bytes(text, MaxQueryBytes)) {
-		if stopWords[w.text] || seen[w.text] {
+	for _, w := range words.Split(truncate.Bytes(text, MaxQueryBytes)) {
+		if words.Stop(w.Text) || seen[w.Text] {
 			continue
 		}
-		seen[w.text] = true
-		weight := ix.weight(w.text)
-		out = append(out, weighed{w.text, weight})
+		seen[w.Text] = true
+		weight := ix.weight(w.Text)
+		out = append(out, weighed{w.Text, weight})
 		if synonym > 0 {
-			for _, other := range synonyms[stem(w.text)] {
+			for _, other := range synonyms[words.Stem(w.Text)] {
 				out = append(out, weighed{other, float32(synonym)})
 			}
 		}
@@ -255,7 +256,7 @@ func (ix *Index) nameFirst(q Query, fused []Fused) []Fused {
 	if len(fused) > 0 {
 		top = fused[0].Score
 	}
-	for _, doc := range ix.folded[foldName(q.Text)] {
+	for _, doc := range ix.folded[words.Fold(q.Text)] {
 		if !ix.shows(int(doc)) || q.Only != nil && !q.Only(int(doc)) {
 			continue
 		}

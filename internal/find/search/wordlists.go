@@ -4,31 +4,21 @@ import (
 	_ "embed"
 	"slices"
 	"strings"
+
+	"github.com/spiced-sql/spiced/internal/find/words"
 )
 
 var (
-	// stopWords have no meaning of their own.
-	stopWords = set(stopList)
 	// chatter are conversational words: they seldom say what the user wants.
-	chatter = set(chatterList)
+	chatter = words.Set(chatterList)
 	// synonyms are groups of words that tools and people use interchangeably.
 	synonyms = groups(synonymList)
 
-	//go:embed stopwords.txt
-	stopList string
 	//go:embed chatter.txt
 	chatterList string
 	//go:embed synonyms.txt
 	synonymList string
 )
-
-func set(list string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(list) {
-		m[w] = true
-	}
-	return m
-}
 
 // groups maps each word's stem to the other stems in its lines.
 func groups(list string) map[string][]string {
@@ -36,7 +26,7 @@ func groups(list string) map[string][]string {
 	for line := range strings.Lines(list) {
 		group := strings.Fields(line)
 		for i, w := range group {
-			group[i] = stem(w)
+			group[i] = words.Stem(w)
 		}
 		for _, w := range group {
 			for _, other := range group {

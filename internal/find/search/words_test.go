@@ -7,58 +7,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func TestWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                       "",
-		"Get the users":          "get the users",
-		"getUserName":            "get(getusername) user name",
-		"HTTPServer":             "http(httpserver) server",
-		"parseURL":               "parse(parseurl) url",
-		"get_user-id":            "get(getuserid) user id",
-		"github__create_issue":   "github create(createissue) issue",
-		"a__b___c":               "a b c",
-		"_private_":              "private",
-		"sha256 mp3":             "sha(sha256) 256 mp(mp3) 3",
-		"12306-mcp__get-tickets": "12306(12306mcp) mcp get(gettickets) tickets",
-		"Abstract.runJar":        "abstract run(runjar) jar",
-		"it's 3.5":               "it s 3 5",
-		"查询天气":                   "查询 询天 天气",
-		"中":                      "中",
-		"用Go写":                   "用 go 写",
-		"東京Tower2":               "東京 tower(tower2) 2",
-		"Crème BRÛLÉE":           "creme brulee",
-		"ﬁle Ｆｕｌｌ":               "file full",
-		"Łódź straße":            "łodz straße",
-		"йод":                    "йод",
-		"हिन्दी":                 "हिन्दी",
-		"big\xffbad":             "big bad",
-	} {
-		var got []string
-		for _, w := range words(text) {
-			if w.compound != "" {
-				w.text += "(" + w.compound + ")"
-			}
-			got = append(got, w.text)
-		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("%q: %s", text, diff)
-		}
-	}
-	if got := words(strings.Repeat("x", maxWordBytes+1)); len(got) != 0 {
-		t.Errorf("a word beyond the limit was kept: %v", got)
-	}
-}
+	"github.com/spiced-sql/spiced/internal/find/words"
+)
 
 func TestPairIsTheCompound(t *testing.T) {
 	for _, c := range [][2]string{{"data base", "database"}, {"users lists", "userList"}, {"getting weather", "get_weather"}} {
-		apart := words(c[0])
-		got := pairOf(stem(apart[0].text), apart[1].text)
+		apart := words.Split(c[0])
+		got := pairOf(words.Stem(apart[0].Text), apart[1].Text)
 		doc := Analyse(Document{Name: c[1]})
 		found := false
 		for _, term := range doc.terms {
-			found = found || term.id == hash64(got)
+			found = found || term.id == words.Hash(got)
 		}
 		if !found {
 			t.Errorf("%q is not a term of %q", c[0], c[1])
@@ -146,12 +106,12 @@ func TestFirstSentence(t *testing.T) {
 
 func TestVocabularyIsSound(t *testing.T) {
 	for w := range chatter {
-		if stopWords[w] {
+		if words.Stop(w) {
 			t.Errorf("%q is chatter and a stop word", w)
 		}
 	}
 	for w, others := range synonyms {
-		if stopWords[w] {
+		if words.Stop(w) {
 			t.Errorf("the stop word %q has synonyms", w)
 		}
 		for _, other := range others {

@@ -1,6 +1,10 @@
-package search
+// Package words splits texts into words and stems, for every search: for tools and for rows.
+//
+//	for _, w := range words.Split("getUserNames") { … words.Stem(w.Text) … } // get, user, name
+package words
 
 import (
+	_ "embed"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,19 +15,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 )
 
-// word is a word of a text, in lower case.
-type word struct {
-	text string
-	// compound is set on the first of several words that the text writes as one
+// Word is a word of a text, in lower case.
+type Word struct {
+	Text string
+	// Compound is set on the first of several words that the text writes as one
 	// (camelCase, snake_case, sha256): all of them, without separators.
-	compound string
-	parts    int // number of words in the compound
+	Compound string
+	Parts    int // number of words in the compound
 }
 
-// words splits a text into words: runs of letters and digits, split where the case
+// Split splits a text into words: runs of letters and digits, split where the case
 // changes (getUserName, HTTPServer), between letters and digits, and at underscores and
 // hyphens. Scripts without spaces give overlapping pairs of characters.
-func words(text string) []word {
+func Split(text string) []Word {
 	text = normalise(text)
 	var c cutter
 	for i, r := range text {
@@ -104,7 +108,7 @@ func classOf(r rune) class {
 // cutter is the state of splitting a text, within a run of characters that may be part
 // of a compound.
 type cutter struct {
-	out    []word
+	out    []Word
 	run    int   // start of the run
 	part   int   // index of the compound's first word in out
 	last   class // of the previous character
@@ -146,18 +150,18 @@ func (c *cutter) endRun(text string, end int) {
 	switch {
 	case c.last == unspaced:
 		c.pairs([]rune(run))
-	case len(run) <= maxWordBytes:
-		c.out = append(c.out, word{text: run})
+	case len(run) <= MaxBytes:
+		c.out = append(c.out, Word{Text: run})
 	}
 }
 
 // pairs adds the overlapping pairs of a run without spaces.
 func (c *cutter) pairs(run []rune) {
 	if len(run) == 1 {
-		c.out = append(c.out, word{text: string(run)})
+		c.out = append(c.out, Word{Text: string(run)})
 	}
 	for i := 1; i < len(run); i++ {
-		c.out = append(c.out, word{text: string(run[i-1 : i+1])})
+		c.out = append(c.out, Word{Text: string(run[i-1 : i+1])})
 	}
 	c.part = len(c.out)
 }
@@ -170,16 +174,16 @@ func (c *cutter) endCompound() {
 	}
 	var b strings.Builder
 	for _, w := range parts {
-		b.WriteString(w.text)
+		b.WriteString(w.Text)
 	}
-	if b.Len() <= maxWordBytes {
-		parts[0].compound, parts[0].parts = b.String(), len(parts)
+	if b.Len() <= MaxBytes {
+		parts[0].Compound, parts[0].Parts = b.String(), len(parts)
 	}
 }
 
-// foldName maps names that differ only in case and separators to one.
-func foldName(name string) string {
-	name = strings.TrimSpace(truncate.Bytes(name, maxFieldBytes))
+// Fold maps names that differ only in case and separators to one.
+func Fold(name string) string {
+	name = strings.TrimSpace(truncate.Bytes(name, maxNameBytes))
 	var b strings.Builder
 	for _, r := range normalise(name) {
 		if k := classOf(r); k != other && k != joiner {
@@ -192,14 +196,42 @@ func foldName(name string) string {
 	return b.String()
 }
 
-// stem returns the stem of an English word (Porter2). Other scripts are unchanged.
-func stem(text string) string {
+// Stem returns the stem of an English word (Porter2). Other scripts are unchanged.
+func Stem(text string) string {
 	if len(text) < 3 || !isASCII(text) {
 		return text
 	}
 	return english.Stem(text, true)
 }
 
-// pairOf returns the term of two adjacent words, the first one a stem. It is the same
-// term as the word that they form when joined (data base, dataBase, database).
-func pairOf(before, text string) string { return stem(before + text) }
+// maxNameBytes is how much of a name Fold reads.
+const maxNameBytes = 64 << 10
+
+// MaxBytes is the length of the longest word: longer ones are identifiers that no one types.
+const MaxBytes = 64
+
+//go:embed stopwords.txt
+var stopList string
+
+var stop = Set(stopList)
+
+// Stop reports whether a word of [Split] has no meaning of its own, such as "the".
+func Stop(text string) bool { return stop[text] }
+
+// Set returns the words of a list.
+func Set(list string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		m[w] = true
+	}
+	return m
+}
+
+// Hash is FNV-1a, 64 bits.
+func Hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
