@@ -63,3 +63,15 @@ func (b *Bitmap) Key() string {
 	}
 	return string(key)
 }
+
+// And returns the numbers that are in both sets, which have one size.
+func (b *Bitmap) And(other *Bitmap) *Bitmap {
+	both := New(b.size)
+	for i, w := range b.words {
+		both.words[i] = w & other.words[i]
+	}
+	return both
+}
+
+// Words returns the members as bits of 64-bit words, the smallest first.
+func (b *Bitmap) Words() []uint64 { return b.words }
