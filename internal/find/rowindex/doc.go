@@ -3,7 +3,7 @@
 //
 // An [Index] is an immutable state of the rows. Its contents are in files, which are mapped into
 // memory: a [Store] has a folder with them, and makes the next index from the current one and the
-// rows of the table as they are now, of which it reads only those that changed.
+// rows of the table as they are now. It analyses only the rows that changed.
 //
 //	store, err := rowindex.Open(folder, columns)
 //	update := store.Update(analyser)

@@ -187,8 +187,8 @@ type candidate struct {
 	chunks []int32 // of each column of the scorer: the best chunk, -1: none
 }
 
-// search returns the best rows by the words of the query, best first: at most depth, of which the
-// first rescored are ranked with pairs and feedback.
+// search returns the best rows by the words of the query, at most depth, best first. The first
+// rescored are ranked with pairs and feedback.
 func (s *scorer) search(q keywordQuery, depth, rescored int) []candidate {
 	for i := range s.columns {
 		hashes := make([]uint64, len(q.terms))

@@ -62,7 +62,7 @@ type field struct {
 	of       []uint64 // the hash of each term
 	df       []uint32 // of each term: chunks
 	postings []uint32 // of each term: where its postings begin; and the end
-	posting  []byte   // of a chunk: varint of the distance to the one before, doubled, and 1 if a varint with the count follows
+	posting  []byte   // see [field.each]
 	forwards []uint32 // of each chunk: where its words begin; and the end
 	forward  []byte   // of each word in order: varint of its term + 1; 0 where words are left out
 
@@ -82,7 +82,8 @@ func (f *field) term(hash uint64) (id uint32, ok bool) {
 	return f.ids[i], true
 }
 
-// each calls do with each chunk that has a term, and how often.
+// each calls do with each chunk that has a term, and how often. A posting is a varint of twice the
+// distance to the chunk before, plus 1 if a varint with the count follows, which else is 1.
 func (f *field) each(term uint32, do func(chunk, count int)) {
 	b := f.posting[f.postings[term]:f.postings[term+1]]
 	chunk := -1
@@ -267,7 +268,9 @@ func (f *fieldBuilder) finish() {
 	for i := range order {
 		order[i] = uint32(i)
 	}
-	slices.SortFunc(order, func(a, b uint32) int { return cmp.Or(cmp.Compare(df[b], df[a]), cmp.Compare(hashOf[a], hashOf[b])) })
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(df[b], df[a]), cmp.Compare(hashOf[a], hashOf[b]))
+	})
 	number := make([]uint32, n)
 	f.of, f.df = make([]uint64, n), make([]uint32, n)
 	for id, old := range order {

@@ -149,7 +149,7 @@ func (s *Store) Close() {
 }
 
 // Update is the next state of an index in the making. Say of each row of the table whether it is
-// known, and add it if not; then commit. Rows of which nothing is said are gone.
+// known, and add it if not; then commit. The rows that are not mentioned are gone.
 type Update struct {
 	s     *Store
 	base  *Index         // nil: none
