@@ -98,6 +98,16 @@ func (d *decoder) check(v any, o *object) {
 		d.checkSandbox(v)
 	case *Agent:
 		d.checkAgent(v, o)
+	case *SemanticModel:
+		d.checkSemanticModel(v)
+	case *Dimension:
+		d.checkDimension(v, o)
+	case *SemanticJoin:
+		d.checkJoin(v)
+	case *Metric:
+		d.checkMetric(v, o)
+	case *MetricTest:
+		d.checkMetricTest(v, o)
 	case *SearchTest:
 		if v.Top > maxSearchTop {
 			d.failPath("top", fmt.Sprintf("top is %d; a search returns at most %d tools", v.Top, maxSearchTop), "")
@@ -368,6 +378,8 @@ func namedComponents(p *Pod) []named {
 	add("dataset", "datasets", len(p.Datasets), func(i int) string { return p.Datasets[i].Name })
 	add("view", "views", len(p.Views), func(i int) string { return p.Views[i].Name })
 	add("function", "functions", len(p.Functions), func(i int) string { return p.Functions[i].Name })
+	add("semantic model", "semantic_models", len(p.SemanticModels), func(i int) string { return p.SemanticModels[i].Name })
+	add("metric", "metrics", len(p.Metrics), func(i int) string { return p.Metrics[i].Name })
 	add("sandbox", "sandboxes", len(p.Sandboxes), func(i int) string { return p.Sandboxes[i].Name })
 	add("catalog", "catalogs", len(p.Catalogs), func(i int) string { return p.Catalogs[i].Name })
 	add("model", "models", len(p.Models), func(i int) string { return p.Models[i].Name })

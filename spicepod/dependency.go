@@ -32,7 +32,7 @@ const maxDependencies = 100
 // dependencyLists are the lists of components that are taken from dependencies.
 var dependencyLists = []string{
 	"catalogs", "datasets", "views", "functions", "embeddings", "tools", "toolsets",
-	"models", "agents",
+	"models", "agents", "semantic_models", "metrics",
 }
 
 // registryName matches org/name@version of Spice's registry.

@@ -13,11 +13,14 @@ type Pod struct {
 	Runtime  Runtime        `yaml:"runtime" doc:"Settings of the process."`
 	Secrets  []SecretStore  `yaml:"secrets" doc:"Where secret references are looked up. Without it: the process environment, then .env.local, then .env."`
 
-	Catalogs  []Catalog  `yaml:"catalogs" component:"catalog" doc:"Databases of other servers, whose tables are served as catalog.schema.table."`
-	Datasets  []Dataset  `yaml:"datasets" component:"dataset" doc:"Tables read from files, databases and URLs."`
-	Views     []View     `yaml:"views" component:"view" doc:"Named queries over datasets."`
-	Functions []Function `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
-	Sandboxes []Sandbox  `yaml:"sandboxes" component:"sandbox" doc:"Where the code of functions with from: exec runs."`
+	Catalogs       []Catalog       `yaml:"catalogs" component:"catalog" doc:"Databases of other servers, whose tables are served as catalog.schema.table."`
+	Datasets       []Dataset       `yaml:"datasets" component:"dataset" doc:"Tables read from files, databases and URLs."`
+	Views          []View          `yaml:"views" component:"view" doc:"Named queries over datasets."`
+	Functions      []Function      `yaml:"functions" component:"function" doc:"Functions callable from SQL, and as tools."`
+	SemanticModels []SemanticModel `yaml:"semantic_models" component:"semantic model" doc:"What metrics are made of: dimensions of tables, and the joins between them. See docs/semantic.md."`
+	Metrics        []Metric        `yaml:"metrics" component:"metric" doc:"Measures with one definition, which SQL reads with metric(…) and models query as tools. See docs/semantic.md."`
+
+	Sandboxes []Sandbox `yaml:"sandboxes" component:"sandbox" doc:"Where the code of functions with from: exec runs."`
 
 	Embeddings  []Embedding  `yaml:"embeddings" component:"embedding" doc:"Embedding models."`
 	Tools       []Tool       `yaml:"tools" component:"tool" doc:"Tools: customized built-in tools, and MCP servers."`

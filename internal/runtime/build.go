@@ -39,6 +39,8 @@ type build struct {
 	missing    map[engine.Relation]string // declared but not served: their components
 	waiting    *waiting                   // declared but not served yet; relations are missing too
 	order      []component
+	// failedMetrics are the metrics whose tests ended the transaction of an attempt to publish, by hash.
+	failedMetrics map[string]bool
 
 	embeddings *embeddings.Set
 	outside
@@ -52,7 +54,7 @@ func newBuild(s *services, pod *spicepod.Pod, report *Report, strict bool) *buil
 	}
 	return &build{
 		s: s, strict: strict, pod: pod, old: old, report: report, missing: map[engine.Relation]string{},
-		waiting: newWaiting(),
+		waiting: newWaiting(), failedMetrics: map[string]bool{},
 	}
 }
 

@@ -34,7 +34,7 @@ func (b *build) publish(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if len(a.failed) == 0 {
+		if !again(a, err) {
 			return err
 		}
 		b.exclude(a.failed)
@@ -66,10 +66,12 @@ func (a *attempt) publish(ctx context.Context) error {
 		Published:    func() { a.s.serve(a.old, g) },
 		Dependencies: g.dependencies, Unserved: unserved(a.build), Failed: a.s.failed(g),
 		Open: opens(a), Asks: a.traits.declaredAsks(relations), Hides: g.Tools.HidesFrom, Gates: g.Tools.GatesFrom,
+		Written: a.written(g),
 	})
 	return a.s.db.Publish(ctx, next, func(tx *engine.Tx) error {
 		a.tx = tx
-		for _, step := range []func() error{a.make, func() error { return a.searchTests(ctx, g) }} {
+		metrics := func() error { return a.makeMetrics(ctx, g, next) }
+		for _, step := range []func() error{a.make, metrics, func() error { return a.searchTests(ctx, g) }} {
 			if err := step(); err != nil {
 				return err
 			}
@@ -239,6 +241,7 @@ func (a *attempt) fill(g *Generation) error {
 		fillGeneration(a.tx, g, a.report),
 		fillModels(a.tx, g),
 		fillAgents(a.tx, g),
+		fillMetrics(a.tx, g),
 		fillSandboxes(a.tx, g, a.s.shim),
 	)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/semantic"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
@@ -81,6 +82,7 @@ type Generation struct {
 	Functions  *functions.Set
 	Datasets   []*datasets.Dataset
 	Views      []*views.View
+	Metrics    *semantic.Layer // nil: none are declared
 	Tools      *registry.Catalog
 	Embeddings *embeddings.Set
 	Models     *models.Set

@@ -31,6 +31,7 @@ var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: tableGenerations},
 	{Schema: engine.System, Name: tableModels},
 	{Schema: engine.System, Name: tableAgents},
+	{Schema: engine.System, Name: tableMetrics},
 	{Schema: engine.System, Name: tableSandboxes},
 }
 

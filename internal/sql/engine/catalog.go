@@ -138,6 +138,10 @@ type Contents struct {
 	// in any case. Nil, or a nil result: none.
 	Gates func(context.Context) func(function string) bool
 
+	// Written are table functions in place of whose calls the guard writes queries, by folded
+	// name. Declared functions of the same name precede them.
+	Written map[string]Written
+
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.
 	Published func()

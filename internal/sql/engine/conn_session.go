@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
 // session runs internal SQL on one connection, unguarded.
@@ -27,6 +29,11 @@ func (s session) Describe(sql string) ([]Column, error) {
 	d := stmt{raw: raw}
 	d.describe()
 	return d.columns, nil
+}
+
+// Parse is [DB.Parse] on the session, with the functions of names.
+func (s session) Parse(text string, names Names) (*sqltree.Statement, error) {
+	return parse(s.c, text, names)
 }
 
 // Estimate returns how many rows DuckDB expects of sql, a SELECT, or 0 if it does not know.

@@ -88,7 +88,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		return nil, err
 	}
 	g := &judge{db, c, cat, req, cat.namesFor(req, hides), h}
-	text, relocate, err := db.prepareText(c, g.names, req.SQL, tokens, start)
+	text, relocate, err := db.prepareText(c, cat, g.names, req.SQL, tokens, start)
 	if err != nil {
 		return nil, err
 	}

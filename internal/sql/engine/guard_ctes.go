@@ -8,13 +8,19 @@ import (
 )
 
 // prepareText returns the text, from start on, that is examined: plain, with reserved words
-// quoted where they name arguments, and with correlated CTEs in place of their names. The
+// quoted where they name arguments, with queries in place of the calls of [Contents.Written],
+// and with correlated CTEs in place of their names. The
 // function maps its offsets to those of sql.
-func (db *DB) prepareText(c *conn, names Names, sql string, tokens []sqltree.Token,
+func (db *DB) prepareText(c *conn, cat *Catalog, names Names, sql string, tokens []sqltree.Token,
 	start int,
 ) (string, func(int) int, error) {
 	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
 	relocate := func(offset int) int { return back(offset) + start }
+	text, written, err := db.writeCalls(c, cat, names, text)
+	if err != nil {
+		return "", nil, moveError(err, sql, relocate)
+	}
+	relocate = func(offset int) int { return back(written(offset)) + start }
 	if !nestsWith(sql, tokens) {
 		return text, relocate, nil
 	}

@@ -22,6 +22,10 @@ func (tx *Tx) Exec(sql string) error {
 	return tx.session.Exec(sql)
 }
 
+// Run calls f and interrupts what it runs in the transaction when ctx ends; the error is then that
+// of ctx.
+func (tx *Tx) Run(ctx context.Context, f func() error) error { return interruptible(ctx, tx.c, f) }
+
 // Publish runs build in a transaction and makes its changes and next visible to
 // new statements in one step; running statements keep what they see. If build
 // fails, or ctx or the database ends, nothing changes. Publications run one at a

@@ -227,6 +227,22 @@ func constant(n node) (Constant, bool) {
 	return Constant{}, false
 }
 
+// constants reads a list of constants; nil if n is no such list.
+func constants(n node) []Constant {
+	if n.str("class") != "FUNCTION" || Fold(n.str("function_name")) != "list_value" {
+		return nil
+	}
+	list := []Constant{}
+	for _, element := range n.nodes("children") {
+		c, ok := constant(element)
+		if !ok {
+			return nil
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // joined reads a || b and concat(a, b).
 func joined(n node) (c Constant, ok bool) {
 	name, schema := Fold(n.str("function_name")), Fold(n.str("schema"))

@@ -67,6 +67,7 @@ type Call struct {
 	Offset                int
 	Args                  []Arg
 	Table                 bool // in FROM
+	Alias                 bool // in FROM, with an alias
 	Window                bool
 	SingleRow             bool // evaluated once: its SELECT has no FROM and no enclosing query has one
 	Lambda                bool // inside the body of a lambda
@@ -98,9 +99,11 @@ type Arg struct {
 	Text  string   // of a StringLiteral
 	// Constant is the argument if it is one; nil if it is not.
 	Constant *Constant
-	CTE      bool     // a ColumnRef or StringLiteral that names a CTE in scope
-	Calls    []string // lower-case names of every function called inside
-	CTEs     []string // folded names of the CTEs around the call that are read inside
+	// List are the elements of a list of constants, [a, b]; nil of anything else.
+	List  []Constant
+	CTE   bool     // a ColumnRef or StringLiteral that names a CTE in scope
+	Calls []string // lower-case names of every function called inside
+	CTEs  []string // folded names of the CTEs around the call that are read inside
 	overRows
 }
 

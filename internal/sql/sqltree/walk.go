@@ -243,7 +243,7 @@ func (w *walker) tableFunction(n node, sc scope) {
 	}
 	w.seen++
 	c := w.call(f, sc)
-	c.Table = true
+	c.Table, c.Alias = true, n.str("alias") != ""
 	w.addCall(c, sc)
 }
 
@@ -287,6 +287,7 @@ func (w *walker) arg(n node, sc scope) Arg {
 	if c, ok := constant(n); ok {
 		a.Constant = &c
 	}
+	a.List = constants(n)
 	switch n.str("class") {
 	case "CONSTANT":
 		a.Kind = literalKind(n.child("value"))

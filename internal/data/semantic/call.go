@@ -1,0 +1,147 @@
+package semantic
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spiced-sql/spiced/internal/kit/nearest"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/sqltree"
+)
+
+// Function is the table function that reads metrics.
+const Function = "metric"
+
+// arguments are those of [Function], after the metrics.
+var arguments = []string{"by", "grain", "where", "order_by", "limit"}
+
+// Written returns what writes the queries of calls of [Function]. layer returns the layer that is
+// in service.
+func Written(layer func() *Layer) engine.Written {
+	return func(c engine.WrittenCall) (string, error) {
+		q, err := queryOf(c.Args)
+		if err != nil {
+			return "", err
+		}
+		visible := func(r engine.Relation) bool {
+			_, ok := c.Names.Relation("", r.Schema, r.Name)
+			return ok
+		}
+		return layer().SQL(q, c.Parse, visible)
+	}
+}
+
+// queryOf reads the arguments of a call. They decide which columns the result has, so that they
+// are constants.
+func queryOf(args []sqltree.Arg) (Query, error) {
+	q := Query{Limit: -1}
+	given := map[string]bool{}
+	for i, a := range args {
+		name := sqltree.Fold(a.Name)
+		if i == 0 && name == "" {
+			name = "metrics"
+		}
+		var err error
+		switch name {
+		case "metrics":
+			q.Metrics, err = texts(name, a)
+		case "by":
+			q.By, err = texts(name, a)
+		case "grain":
+			q.Grain, err = text(name, a)
+		case "where":
+			q.Where, err = text(name, a)
+		case "order_by":
+			q.OrderBy, err = texts(name, a)
+		case "limit":
+			q.Limit, err = count(name, a)
+		case "":
+			err = invalid("write by := [...], where := '…'", "argument %d of %s has no name", i+1, Function)
+		default:
+			err = invalid(nearest.Hint(name, arguments, "the arguments are the metrics, "+strings.Join(arguments, ", ")),
+				"%s has no argument %q", Function, a.Name)
+		}
+		if err != nil {
+			return q, err
+		}
+		if given[name] {
+			return q, invalid("", "argument %q of %s is given twice", name, Function)
+		}
+		given[name] = true
+	}
+	return q, nil
+}
+
+// constant is the error of an argument that is not a constant.
+func constant(name, form string) error {
+	return invalid(fmt.Sprintf("write it in the statement: %s := %s", name, form),
+		"argument %q of %s must be a constant, because it decides what the result has", name, Function)
+}
+
+func text(name string, a sqltree.Arg) (string, error) {
+	if a.Kind != sqltree.StringLiteral {
+		return "", constant(name, "'…'")
+	}
+	return a.Text, nil
+}
+
+// texts reads a text, or a list of them.
+func texts(name string, a sqltree.Arg) ([]string, error) {
+	if a.Kind == sqltree.StringLiteral {
+		return []string{a.Text}, nil
+	}
+	if a.List == nil {
+		return nil, constant(name, "['…', '…']")
+	}
+	var list []string
+	for _, c := range a.List {
+		if c.Kind != sqltree.StringLiteral || c.Cast != "" {
+			return nil, constant(name, "['…', '…']")
+		}
+		list = append(list, c.Text)
+	}
+	return list, nil
+}
+
+func count(name string, a sqltree.Arg) (int64, error) {
+	if a.Kind != sqltree.IntegerLiteral || a.Constant == nil {
+		return 0, constant(name, "10")
+	}
+	n, err := strconv.ParseInt(a.Constant.Text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, invalid("write a number of rows", "argument %q of %s is %s", name, Function, a.Constant.Text)
+	}
+	return n, nil
+}
+
+// Call writes the call of [Function] that asks a query, for statements that the runtime writes.
+func (q Query) Call() string {
+	var b strings.Builder
+	b.WriteString(Function + "(" + literals(q.Metrics))
+	for _, a := range []struct {
+		name string
+		list []string
+	}{{"by", q.By}, {"order_by", q.OrderBy}} {
+		if len(a.list) > 0 {
+			b.WriteString(", " + a.name + " := " + literals(a.list))
+		}
+	}
+	for _, a := range [][2]string{{"grain", q.Grain}, {"where", q.Where}} {
+		if a[1] != "" {
+			b.WriteString(", " + engine.Identifier(a[0]) + " := " + engine.Literal(a[1]))
+		}
+	}
+	if q.Limit >= 0 {
+		fmt.Fprintf(&b, `, "limit" := %d`, q.Limit)
+	}
+	return b.String() + ")"
+}
+
+func literals(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = engine.Literal(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
