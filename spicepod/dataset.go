@@ -44,9 +44,9 @@ type Dataset struct {
 	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" instead:"a 'columns[].type', or a view that casts or leaves out the column" doc:"What happens to columns of a type that is not supported."`
 	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" instead:"'spiced.datasets.state' and 'GET /v1/status'" doc:"Whether the source is checked while it is idle."`
 	Replication           any               `yaml:"replication" served:"no" instead:"'access: read_write' on a 'duckdb:' dataset" doc:"Write-through to the source."`
-	Embeddings            []any             `yaml:"embeddings" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Older form of columns[].embeddings."`
+	Embeddings            []any             `yaml:"embeddings" served:"no" instead:"'columns[].embeddings'" doc:"Older form of columns[].embeddings."`
 	Metrics               any               `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the dataset."`
-	Vectors               any               `yaml:"vectors" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Vector index."`
+	Vectors               any               `yaml:"vectors" served:"no" instead:"nothing: vectors are kept in the state directory, and compared exactly" doc:"Vector index."`
 	InvalidTypeAction     any               `yaml:"invalid_type_action" served:"no" instead:"a 'columns[].type', or a view that casts or leaves out the column" doc:"Older form of unsupported_type_action."`
 	HasMetadataTable      any               `yaml:"has_metadata_table" served:"no" instead:"nothing: the metadata of files is read with them" doc:"Whether a second table has the metadata of objects."`
 	TimePartitionColumn   any               `yaml:"time_partition_column" served:"no" instead:"nothing: conditions on a column of a partition skip its files" doc:"Column of the partitions by time."`
@@ -74,47 +74,8 @@ type DatasetColumn struct {
 	Description    string            `yaml:"description" doc:"What the column means."`
 	Type           string            `yaml:"type" doc:"Type to read the column as."`
 	Metadata       map[string]any    `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
-	Embeddings     []ColumnEmbedding `yaml:"embeddings" doc:"Makes the column searchable by the search tool."`
-	FullTextSearch *FullTextSearch   `yaml:"full_text_search" doc:"Makes the column searchable by the search tool."`
-}
-
-// Searchable reports whether the search tool searches the column.
-func (c DatasetColumn) Searchable() bool {
-	return len(c.Embeddings) > 0 || c.FullTextSearch != nil && c.FullTextSearch.Enabled
-}
-
-// RowIDs are the columns that identify a row in search results.
-func (c DatasetColumn) RowIDs() []string {
-	if c.FullTextSearch != nil && len(c.FullTextSearch.RowID) > 0 {
-		return c.FullTextSearch.RowID
-	}
-	for _, e := range c.Embeddings {
-		if len(e.RowID) > 0 {
-			return e.RowID
-		}
-	}
-	return nil
-}
-
-// FullTextSearch is `columns[].full_text_search`.
-type FullTextSearch struct {
-	Enabled bool  `yaml:"enabled" default:"true" doc:"Search the column."`
-	RowID   Names `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
-
-	Engine         any `yaml:"engine" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Entry of search_engines."`
-	IndexStore     any `yaml:"index_store" served:"no" instead:"nothing: the index is part of the data" doc:"Where the index is."`
-	IndexDirectory any `yaml:"index_directory" served:"no" instead:"nothing: the index is part of the data" doc:"Folder of the index."`
-}
-
-// ColumnEmbedding is one entry of `columns[].embeddings`.
-type ColumnEmbedding struct {
-	From     string `yaml:"from" required:"true" doc:"Embedding model. The search tool uses a built-in one instead."`
-	RowID    Names  `yaml:"row_id" doc:"Columns that identify a row; shown in search results."`
-	Chunking any    `yaml:"chunking" served:"no" instead:"a view with a row for each part of a text" doc:"How long texts are split."`
-
-	VectorSize  any `yaml:"vector_size" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Number of dimensions."`
-	Aggregation any `yaml:"aggregation" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"How the vectors of a list become one score."`
-	MaxElements any `yaml:"max_elements_per_row" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"How many elements of a list are embedded."`
+	Embeddings     []ColumnEmbedding `yaml:"embeddings" doc:"Makes the column searchable by meaning."`
+	FullTextSearch *FullTextSearch   `yaml:"full_text_search" doc:"Makes the column searchable by words."`
 }
 
 // Engine is where accelerated data is stored.
@@ -220,7 +181,7 @@ type View struct {
 	Columns      []DatasetColumn `yaml:"columns" doc:"Notes on columns."`
 	Metadata     map[string]any  `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	ReadyState   any             `yaml:"ready_state" served:"no" instead:"'ready_state' of the datasets that the view reads" doc:"When the view counts as ready."`
-	Vectors      any             `yaml:"vectors" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Vector index."`
+	Vectors      any             `yaml:"vectors" served:"no" instead:"nothing: vectors are kept in the state directory, and compared exactly" doc:"Vector index."`
 	Metrics      any             `yaml:"metrics" served:"no" instead:"the metrics of datasets at '/metrics'" doc:"Metrics of the view."`
 	DependsOn    []string        `yaml:"dependsOn" doc:"Components that must be loaded first."`
 }

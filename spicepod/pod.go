@@ -35,7 +35,7 @@ type Pod struct {
 
 	Snapshots *Snapshots `yaml:"snapshots" doc:"Where snapshots of accelerated datasets are, which other runtimes and later starts load instead of the source. Datasets use it with acceleration.snapshots."`
 
-	SearchEngines []any `yaml:"search_engines" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Indexes of other servers for searches."`
+	SearchEngines []any `yaml:"search_engines" served:"no" instead:"'columns[].full_text_search', whose index spiced keeps itself" doc:"Indexes of other servers for searches."`
 	Management    any   `yaml:"management" served:"no" instead:"nothing: no server manages the runtime" doc:"The connection to Spice's cloud."`
 
 	Memory       any            `yaml:"memory" served:"no" instead:"a 'duckdb:' dataset with 'access: read_write'" doc:"Memory of models."`

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/extension"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
@@ -182,7 +183,8 @@ func (db *database) setup(tx *engine.Tx) error {
 		"CREATE TABLE "+engine.Qualified(engine.System,
 			tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR, waits_for VARCHAR)`)
-	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables(), metricTables())
+	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables(), metricTables(),
+		[]string{rowsearch.Macro(), indexesView()})
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {
 			return err

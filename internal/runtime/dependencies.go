@@ -8,6 +8,7 @@ import (
 	"github.com/spiced-sql/spiced/functions/prelude"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/resource"
+	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -26,7 +27,7 @@ func workerSetup(clients *engine.ClientCatalog) (list []string) {
 	for _, m := range prelude.Macros {
 		list = append(list, m.SQL())
 	}
-	return append(list, registry.Macros()...)
+	return append(append(list, registry.Macros()...), rowsearch.Macro())
 }
 
 // dependencies returns what a worker needs for a statement that names the relations
@@ -182,7 +183,7 @@ func (s *resolver) function(called string) *engine.Dependency {
 	if strings.EqualFold(called, functions.ListUDFs) {
 		return s.add(name, []string{udf.ListingMacro()}, nil, s.relation(udf.Listed))
 	}
-	if slices.ContainsFunc(registry.Functions(), func(f *engine.Function) bool {
+	if slices.ContainsFunc(append(registry.Functions(), rowsearch.Functions()...), func(f *engine.Function) bool {
 		return strings.EqualFold(f.Name, called)
 	}) {
 		return s.add(name, nil, nil) // workerSetup has it

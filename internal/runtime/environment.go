@@ -19,7 +19,7 @@ import (
 // ToolEnv returns what the built-in tools read: always the current state.
 func (s *services) ToolEnv() builtin.Env {
 	return builtin.Env{
-		SQL: query.ToolDB{DB: s.DB()}, Datasets: s.toolDatasets, Readiness: s.readiness, Indexes: s.tools.indexes,
+		SQL: query.ToolDB{DB: s.DB()}, Datasets: s.toolDatasets, Readiness: s.readiness, Search: s.searchRows,
 		Results: s.results,
 		Functions: func() *functions.Set {
 			g := s.Current()
@@ -57,9 +57,6 @@ func (s *services) toolDatasets() []builtin.Dataset {
 	for _, s := range g.Datasets {
 		t := builtin.FromDataset(s.Relation, s.Declared, toolColumns(s.Columns()))
 		t.Description = s.About()
-		if s.Declared.Acceleration != nil && s.Declared.Acceleration.Enabled {
-			t.Version = s.Version()
-		}
 		list = append(list, t)
 	}
 	for _, v := range g.Views {

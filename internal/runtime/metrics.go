@@ -14,13 +14,14 @@ import (
 // publication.
 const metricTestTimeout = 10 * time.Second
 
-// written returns the table functions that the guard replaces by queries: metric, of a Spicepod
-// that has metrics.
+// written returns the table functions that the guard replaces by queries: those of searches, and
+// metric, of a Spicepod that has metrics.
 func (b *build) written(g *Generation) map[string]engine.Written {
-	if len(b.pod.Metrics) == 0 {
-		return nil
+	functions := b.s.search.Written()
+	if len(b.pod.Metrics) > 0 {
+		functions[semantic.Function] = semantic.Written(func() *semantic.Layer { return g.Metrics })
 	}
-	return map[string]engine.Written{semantic.Function: semantic.Written(func() *semantic.Layer { return g.Metrics })}
+	return functions
 }
 
 // makeMetrics checks the metrics against the tables that the transaction has, runs their tests, and

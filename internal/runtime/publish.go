@@ -59,6 +59,7 @@ func (a *attempt) publish(ctx context.Context) error {
 	if err := a.makeTools(g); err != nil {
 		return err
 	}
+	g.searches = g.searched(func(r engine.Relation) bool { return a.traits.relations[r].Caller })
 	relations := a.available()
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: relations, Functions: a.guarded(g),
@@ -126,6 +127,7 @@ func (s *services) serve(old, g *Generation) {
 	s.tools.registry.Publish(g.Tools)
 	s.tools.usage.Learn(g.Pod.Runtime.Tools.Search.Learn == spicepod.LearnOn)
 	s.tools.servers.Publish(g.servers)
+	s.search.Replace(g.searches, g.Embeddings)
 	cache := g.Pod.Runtime.Tools.Cache
 	if !cache.Enabled {
 		cache.MaxBytes = 0

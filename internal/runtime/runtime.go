@@ -25,6 +25,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/access/audit"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
 	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/data/semantic"
 	"github.com/spiced-sql/spiced/internal/data/views"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
@@ -85,6 +86,7 @@ type Generation struct {
 	Metrics    *semantic.Layer // nil: none are declared
 	Tools      *registry.Catalog
 	Embeddings *embeddings.Set
+	searches   []*rowsearch.Spec // tables that are searched
 	Models     *models.Set
 	Published  time.Time
 

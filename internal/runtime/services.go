@@ -17,6 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/bodies"
 	"github.com/spiced-sql/spiced/internal/bodies/body"
 	"github.com/spiced-sql/spiced/internal/data/datasets"
+	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -52,6 +53,7 @@ type services struct {
 	serves   bool // see Options
 	db       *database
 	data     *datasets.Manager
+	search   *rowsearch.Manager
 	results  *results.Store
 	tools    toolServices
 	code
@@ -64,7 +66,6 @@ type toolServices struct {
 	servers   *mcpclient.Manager
 	usage     *usage.Recorder
 	approvals *approval.Store
-	indexes   *builtin.Indexes // of the search tool
 	memory    *toolloop.Memory // chats that wait for their clients
 	pins      *models.Pins     // the tools that sessions began with
 	domains   []string         // of built-in tools
@@ -130,6 +131,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 	}); err != nil {
 		return nil, err
 	}
+	s.openSearch()
 	if s.results, err = results.New(results.Options{
 		DB: s.db.DB, Dir: filepath.Join(s.state.dir, "results"), Limits: pod.Runtime.Results, Log: s.log,
 	}); err != nil {
@@ -180,7 +182,6 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 		Changed:  func() { reload("mcp") },
 		Approved: func(dir string) (mcpclient.Approvals, error) { return mcplock.Open(dir) },
 	})
-	t.indexes = builtin.NewIndexes()
 	t.memory = toolloop.NewMemory(toolloop.MemoryLimits{})
 	t.pins = models.NewPins()
 	if t.approvals, err = s.openApprovals(); err != nil {
@@ -227,6 +228,9 @@ func (s *services) openApprovals() (*approval.Store, error) {
 
 // close releases what is open; some of it is not if opening failed.
 func (s *services) close() {
+	if s.search != nil {
+		s.search.Close()
+	}
 	if s.data != nil {
 		s.data.Close()
 	}

@@ -32,6 +32,7 @@ var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: tableModels},
 	{Schema: engine.System, Name: tableAgents},
 	{Schema: engine.System, Name: tableMetrics},
+	{Schema: engine.System, Name: tableIndexes},
 	{Schema: engine.System, Name: tableSandboxes},
 }
 
@@ -184,6 +185,7 @@ func (s *services) publishRefresh(ctx context.Context, t *tables.Table, v *table
 	}, t.Relation, datasetsRelation, constraintsRelation)
 	if err == nil {
 		s.db.retainFiles(s.Current())
+		s.search.Changed(t.Relation)
 	}
 	return err
 }

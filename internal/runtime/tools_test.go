@@ -70,7 +70,7 @@ func TestFunctionsAndBuiltinToolsAreOneCatalog(t *testing.T) {
 	r.wantCall("late_trips", `{"minutes":10}`, `{"ref":"r_`) // six rows, and its limit is three
 	r.wantCall("sql", `{"query":"SELECT count(*) AS n FROM trips"}`, `[{"n":6}]`)
 	r.wantCall("sql", `{"query":"SELECT nope FROM trips"}`, `not_found `)
-	r.wantCall("search", `{"text":"flat tyre"}`, `[{"dataset":"spice.public.trips","score":1,"matches":{"note":"Rain and a flat tyre"},"primary_key":{"id":3}`)
+	r.wantCall("search", `{"text":"flat tyre"}`, `{"results":[{"dataset":"spice.public.trips","score":1,"matches":{"note":["Rain and a flat tyre"]},"primary_key":{"id":3}`)
 	r.wantCall("internal_hash", `{"x":1}`, `tool_not_found there is no tool "internal_hash"; it is declared, but not a tool: it has as_tool: false`)
 	r.want("SELECT internal_hash(2)", "5308871522")
 	r.wantCall("get_readiness", ``, `{`)

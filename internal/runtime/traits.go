@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spiced-sql/spiced/functions"
+	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/registry"
@@ -207,4 +208,6 @@ func (a *attempt) toolFor(g *Generation, function string) string {
 
 // baseFunctions returns the functions of the runtime itself. Declared functions
 // of the same name replace them.
-func baseFunctions() []*engine.Function { return append(udf.Functions(), registry.Functions()...) }
+func baseFunctions() []*engine.Function {
+	return slices.Concat(udf.Functions(), registry.Functions(), rowsearch.Functions())
+}

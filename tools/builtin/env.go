@@ -42,8 +42,8 @@ type Env struct {
 	Now     func() time.Time // nil: time.Now
 	// Generation is the engine's generation; nil means that it never changes.
 	Generation func() uint64
-	// Indexes stores the indexes of searched rows; nil: each tool has its own.
-	Indexes *Indexes
+	// Search finds rows by their texts, as the caller that ctx has. Errors may be [*tools.Error]s.
+	Search func(ctx context.Context, q RowQuery) (RowAnswer, error)
 	// Results stores results of models' statements that are too large; nil:
 	// they are truncated.
 	Results udf.Results
@@ -101,13 +101,6 @@ func (e Env) generation() uint64 {
 	return e.Generation()
 }
 
-func (e Env) indexes() *Indexes {
-	if e.Indexes == nil {
-		return NewIndexes()
-	}
-	return e.Indexes
-}
-
 // Dataset is a published dataset or view.
 type Dataset struct {
 	Relation    engine.Relation
@@ -115,10 +108,6 @@ type Dataset struct {
 	Description string
 	Metadata    map[string]any
 	Columns     []Column
-	Key         []string // columns that identify a row; nil if unknown
-	// Version changes whenever the rows may have changed. It is "" if that is
-	// unknown, as for a file that is read for each statement.
-	Version string
 }
 
 // Column is a column of a [Dataset].
@@ -144,8 +133,7 @@ func FromView(r engine.Relation, v spicepod.View, columns []Column) Dataset {
 	return out
 }
 
-// describe sets a copy of the columns, with the texts of their declarations, and the
-// key.
+// describe sets a copy of the columns, with the texts of their declarations.
 func (d *Dataset) describe(columns []Column, notes []spicepod.DatasetColumn, a *spicepod.Acceleration) {
 	d.Columns = append([]Column(nil), columns...)
 	for _, note := range notes {
@@ -153,27 +141,21 @@ func (d *Dataset) describe(columns []Column, notes []spicepod.DatasetColumn, a *
 			c.Searchable = note.Searchable()
 			c.Description = cmp.Or(c.Description, note.Description)
 		}
-		if ids := note.RowIDs(); d.Key == nil && note.Searchable() && len(ids) > 0 {
-			d.Key = ids
-		}
 	}
 	if a != nil && a.PrimaryKey != "" {
-		d.setKey(a.PrimaryKey)
+		d.notNull(a.PrimaryKey)
 	}
 }
 
-// setKey parses a primary key: a column, or (column, column). Key columns are
-// never NULL.
-func (d *Dataset) setKey(text string) {
+// notNull parses a primary key: a column, or (column, column). Its columns are never NULL.
+func (d *Dataset) notNull(text string) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "("); ok {
 		text = strings.TrimSuffix(inner, ")")
 	}
-	d.Key = nil
 	for part := range strings.SplitSeq(text, ",") {
 		if c := column(d.Columns, unquoted(strings.TrimSpace(part))); c != nil {
 			c.NotNull = true
-			d.Key = append(d.Key, c.Name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,18 +13,68 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/format"
-	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 	"github.com/spiced-sql/spiced/tools"
 )
 
-type searchArgs struct {
-	Text       string   `json:"text" min:"1" doc:"What to look for, in words."`
-	Datasets   []string `json:"datasets,omitempty" doc:"Tables to look into; without it all that can be searched."`
-	Limit      int      `json:"limit,omitempty" default:"10" min:"1" max:"100" doc:"How many rows at most."`
-	Where      string   `json:"where,omitempty" doc:"SQL condition that rows must meet, such as year > 2020 AND status = 'open'."`
-	Additional []string `json:"additional_columns,omitempty" doc:"Other columns to return with each row."`
-	Keywords   []string `json:"keywords,omitempty" doc:"Exact words or phrases that count in addition."`
+// SearchMode says by what a search finds rows.
+type SearchMode string
+
+// Modes of a search.
+const (
+	SearchHybrid  SearchMode = "hybrid"
+	SearchVector  SearchMode = "vector"
+	SearchKeyword SearchMode = "keyword"
+)
+
+// SearchArgs are the arguments of the tool search, and the body of POST /v1/search.
+type SearchArgs struct {
+	Text       string     `json:"text" min:"1" doc:"What to look for, in words."`
+	Datasets   []string   `json:"datasets,omitempty" doc:"Tables to look into; without it all that can be searched."`
+	Limit      int        `json:"limit,omitempty" default:"10" min:"1" max:"1000" doc:"How many rows at most."`
+	Where      string     `json:"where,omitempty" doc:"SQL condition that rows must meet, such as year > 2020 AND status = 'open'."`
+	Additional []string   `json:"additional_columns,omitempty" doc:"Other columns to return with each row."`
+	Keywords   []string   `json:"keywords,omitempty" doc:"Exact words or phrases that count in addition."`
+	Mode       SearchMode `json:"mode,omitempty" enum:"hybrid,vector,keyword" default:"hybrid" doc:"Find rows by words and by meaning (hybrid), by meaning alone (vector), or by words alone (keyword)."`
+	Feeds      []string   `json:"feeds,omitempty" doc:"Only rows whose column feed, or else source, has one of these values."`
+	Explain    bool       `json:"explain,omitempty" doc:"Return the rank and the score of each row by words and by meaning."`
+}
+
+// RowQuery is a search for rows as [Env.Search] takes it.
+type RowQuery struct {
+	Text     string
+	Keywords []string
+	Mode     SearchMode
+	Limit    int
+	Tables   []RowTable
+	Allow    func(engine.Relation) bool // of what the conditions may read
+	Timeout  time.Duration              // 0: the default
+}
+
+// RowTable is a table that a search looks into.
+type RowTable struct {
+	Relation engine.Relation
+	Data     []string // columns to return
+	Where    string   // an SQL condition; "": all rows
+}
+
+// RowAnswer is the rows that a search found, best first.
+type RowAnswer struct {
+	Rows  []FoundRow
+	Mode  SearchMode // that was used: keyword if no model could be asked
+	Notes []string   // what was not searched as asked
+}
+
+// FoundRow is a row that a search found.
+type FoundRow struct {
+	Relation engine.Relation
+	Score    float64
+	// Key and Data are JSON objects; nil if there are no such columns.
+	Key, Data json.RawMessage
+	// Column and Text are the part of a text that the row was found by.
+	Column, Text string
+	Sources      []search.Source
 }
 
 // newSearch returns the tool that searches rows by text.
@@ -33,63 +84,142 @@ func newSearch(env Env, c custom) (tools.Tool, error) {
 		Description: "Finds the rows whose text fits a question best, in the tables that list_datasets " +
 			"marks can_search_documents. " +
 			"Use it to find which documents, notes, reviews or descriptions mention something, by meaning and words; use sql " +
-			"for exact filters, counts and sums. " +
-			"A row with searched_rows is from a table too large to be searched whole: narrow it with where.",
-		Returns: json.RawMessage(`{"type":"array","description":"The rows, best first.","items":{"type":"object","properties":{
+			"for exact filters, counts and sums.",
+		Returns: json.RawMessage(`{"type":"object","required":["results","mode"],"properties":{
+			"mode":{"type":"string","description":"How rows were found: keyword if no embedding model could be asked."},
+			"notes":{"type":"array","items":{"type":"string"},"description":"What was not searched as asked."},
+			"results":{"type":"array","description":"The rows, best first.","items":{"type":"object","properties":{
 			"dataset":{"type":"string"},
-			"score":{"type":"number","minimum":0,"maximum":1},
-			"matches":{"type":"object","description":"The columns that were searched."},
-			"primary_key":{"type":"object","description":"The columns that name the row."},
+			"score":{"type":"number"},
+			"matches":{"type":"object","description":"The part of a column's text that the row was found by."},
+			"primary_key":{"type":"object","description":"The columns that identify the row."},
 			"data":{"type":"object","description":"The additional columns."},
-			"searched_rows":{"type":"integer","description":"How many rows of the table were searched, when not all were."}},
-			"required":["dataset","score","matches"]}}`),
+			"sources":{"type":"array","description":"With explain: how each channel ranks the row."}},
+			"required":["dataset","score","matches"]}}}}`),
 		Tags: []string{"data", "search", "documents"},
 	})
-	s := &searcher{env: env, indexes: env.indexes(), now: env.now()}
-	return tools.Typed(def, func(ctx context.Context, a searchArgs, in tools.Input) (rows, error) {
-		return s.search(ctx, a, in, c.access(in.Scope))
+	return tools.Typed(def, func(ctx context.Context, a SearchArgs, in tools.Input) (output, error) {
+		found, err := env.searchRows(ctx, a, c.access(in.Scope), in.Limits.Timeout)
+		if err != nil {
+			return output{}, err
+		}
+		lines := make([][]byte, len(found.Rows))
+		for i, r := range found.Rows {
+			lines[i] = r.JSON(a.Explain)
+		}
+		shown, err := fit(lines, extentOf(in.Limits, a.Limit))
+		if err != nil {
+			return output{}, err
+		}
+		return found.output(shown), nil
 	})
 }
 
-// searcher ranks rows of datasets.
-type searcher struct {
-	env     Env
-	indexes *Indexes
-	now     func() time.Time
+// output is the result of the tool with the rows that are shown.
+func (a RowAnswer) output(shown rows) output {
+	value := append([]byte(`{"results":[`), bytes.Join(shown.lines, []byte{','})...)
+	value = format.AppendString(append(value, `],"mode":`...), string(a.Mode))
+	if len(a.Notes) > 0 {
+		notes, _ := json.Marshal(a.Notes) // of texts
+		value = append(append(value, `,"notes":`...), notes...)
+	}
+	return output{Value: append(value, '}'), Rows: &tools.Rows{Returned: len(shown.lines), Truncated: shown.truncated}}
 }
 
-func (s *searcher) search(ctx context.Context, a searchArgs, in tools.Input, may access) (rows, error) {
+// SearchRows searches as the caller of a scope.
+func SearchRows(ctx context.Context, env Env, a SearchArgs, scope tools.Scope) (RowAnswer, error) {
+	return env.searchRows(ctx, a, custom{}.access(scope), 0)
+}
+
+func (e Env) searchRows(ctx context.Context, a SearchArgs, may access, timeout time.Duration) (RowAnswer, error) {
 	if strings.TrimSpace(a.Text) == "" {
-		return rows{}, tools.NewError(errcode.InvalidArguments, "text is empty", "say what to look for")
+		return RowAnswer{}, tools.NewError(errcode.InvalidArguments, "text is empty", "say what to look for")
 	}
-	datasets, err := s.env.searched(may, a.Datasets)
+	datasets, err := e.searched(may, a.Datasets)
 	if err != nil {
-		return rows{}, err
+		return RowAnswer{}, err
 	}
-	r := reader{
-		db: s.env.SQL, datasets: datasets, where: strings.TrimSpace(a.Where), allow: may.filter(),
-		timeout: in.Limits.Timeout,
-	}
-	if r.additional, err = additional(datasets, a.Additional); err != nil {
-		return rows{}, err
-	}
-	if err := r.checkWhere(ctx); err != nil {
-		return rows{}, err
-	}
-	key := fmt.Sprintf("%d %s %s", s.env.generation(), may.key(), r.key())
-	index, err := s.indexes.get(ctx, key, s.now(), r.life(), func() (*rowIndex, error) { return r.read(ctx) })
+	data, err := additional(datasets, a.Additional)
 	if err != nil {
-		return rows{}, asToolError(err)
+		return RowAnswer{}, err
 	}
-	limit := 10
-	if a.Limit != 0 {
-		limit = clamp(a.Limit, 1, MaxHits)
+	q := RowQuery{
+		Text: a.Text, Keywords: a.Keywords, Mode: a.Mode, Limit: clamp(a.Limit, 1, MaxHits), Allow: may.filter(),
+		Timeout: timeout,
 	}
-	return index.answer(a, extentOf(in.Limits, limit))
+	if q.Mode == "" {
+		q.Mode = SearchHybrid
+	}
+	for i, d := range datasets {
+		t := RowTable{Relation: d.Relation, Data: columnNames(data[i]), Where: strings.TrimSpace(a.Where)}
+		if len(a.Feeds) > 0 {
+			condition, ok := d.feeds(a.Feeds)
+			switch {
+			case !ok && len(a.Datasets) > 0:
+				return RowAnswer{}, tools.NewError(errcode.InvalidArguments, "table "+d.short()+" has no column feed or source",
+					"leave feeds out, or use where")
+			case !ok:
+				continue
+			case t.Where != "":
+				condition += " AND (\n" + t.Where + "\n)"
+			}
+			t.Where = condition
+		}
+		q.Tables = append(q.Tables, t)
+	}
+	if len(q.Tables) == 0 {
+		return RowAnswer{}, tools.NewError(errcode.InvalidArguments, "no searched table has a column feed or source",
+			"leave feeds out, or use where")
+	}
+	found, err := e.Search(ctx, q)
+	if err != nil {
+		return RowAnswer{}, asToolError(err, datasets)
+	}
+	return found, nil
+}
+
+// feeds is the condition that a row is of one of some feeds; false if the table has none.
+func (d Dataset) feeds(names []string) (string, bool) {
+	for _, name := range []string{"feed", "source"} {
+		if c := column(d.Columns, name); c != nil {
+			list := make([]string, len(names))
+			for i, n := range names {
+				list[i] = engine.Literal(n)
+			}
+			return engine.Identifier(c.Name) + " IN (" + strings.Join(list, ", ") + ")", true
+		}
+	}
+	return "", false
+}
+
+// JSON is the row as the tool returns it.
+func (r FoundRow) JSON(explain bool) []byte {
+	line := format.AppendString([]byte(`{"dataset":`), Dataset{Relation: r.Relation}.Table())
+	line = strconv.AppendFloat(append(line, `,"score":`...), r.Score, 'f', -1, 64)
+	line = format.AppendString(append(line, `,"matches":{`...), r.Column)
+	line = append(format.AppendString(append(line, ":["...), r.Text), "]}"...)
+	if r.Key != nil {
+		line = append(append(line, `,"primary_key":`...), r.Key...)
+	}
+	if r.Data != nil {
+		line = append(append(line, `,"data":`...), r.Data...)
+	}
+	if explain {
+		line = append(line, `,"sources":[`...)
+		for i, s := range r.Sources {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = strconv.AppendInt(append(format.AppendString(append(line, `{"source":`...), s.Source), `,"rank":`...), int64(s.Rank), 10)
+			line = append(strconv.AppendFloat(append(line, `,"score":`...), s.Score, 'f', -1, 64), '}')
+		}
+		line = append(line, ']')
+	}
+	return append(line, '}')
 }
 
 // asToolError converts err to a failed call; a tool's error is unchanged.
-func asToolError(err error) error {
+func asToolError(err error, datasets []Dataset) error {
 	var e *tools.Error
 	switch {
 	case errors.As(err, &e):
@@ -98,7 +228,13 @@ func asToolError(err error) error {
 		return tools.NewError(errcode.Timeout, "the search took longer than its caller waits",
 			"narrow it with where or datasets")
 	}
-	return SQLError(err)
+	failed := tools.AsError(SQLError(err))
+	if len(datasets) > 1 && strings.HasPrefix(failed.Message, "where, over ") {
+		narrow := *failed
+		narrow.Hint = strings.TrimPrefix(failed.Hint+"; name the tables that it fits in datasets", "; ")
+		return &narrow
+	}
+	return failed
 }
 
 // searched are the datasets to search: the named ones, or all searchable ones.
@@ -170,109 +306,4 @@ func additional(datasets []Dataset, names []string) ([][]Column, error) {
 		return nil, unknownColumn(fmt.Sprintf("no searched table has a column %q", name), name, known)
 	}
 	return out, nil
-}
-
-// rowIndex is a search index of rows.
-type rowIndex struct {
-	index *search.Index
-	rows  []indexedRow
-	bytes int64 // size of the rows
-	// partial means that a dataset was too large to read completely.
-	partial bool
-	// personal means that other callers may get other rows, because of a row
-	// filter, a column mask or a condition with ctx.
-	personal bool
-}
-
-// indexedRow is a row as returned, without the fields that a search adds.
-type indexedRow struct {
-	dataset  *indexedDataset
-	rendered []byte // a JSON object
-}
-
-// indexedDataset is the dataset of a row.
-type indexedDataset struct {
-	table   string
-	rows    int
-	partial bool // there are more rows than were read
-}
-
-// answer ranks the rows.
-func (x *rowIndex) answer(a searchArgs, e extent) (rows, error) {
-	found := x.index.Search(search.Query{
-		Text: a.Text, Keywords: a.Keywords, Limit: e.rows,
-		Vector: x.index.NGrams(a.Text),
-	})
-	lines := make([][]byte, len(found.Hits))
-	for i, hit := range found.Hits {
-		row := x.rows[hit.Doc]
-		line := format.AppendString([]byte(`{"dataset":`), row.dataset.table)
-		line = strconv.AppendFloat(append(line, `,"score":`...), hit.Score, 'f', -1, 64)
-		if row.dataset.partial {
-			line = strconv.AppendInt(append(line, `,"searched_rows":`...), int64(row.dataset.rows), 10)
-		}
-		lines[i] = append(append(line, ','), row.rendered[1:]...)
-	}
-	out, err := fit(lines, e)
-	out.truncated = out.truncated || x.partial
-	return out, err
-}
-
-// checkWhere rejects a condition that is not a single expression, before it is
-// put in parentheses in a generated statement.
-func (r *reader) checkWhere(ctx context.Context) error {
-	if r.where == "" {
-		return nil
-	}
-	const advice = "give one SQL condition, such as year > 2020 AND status = 'open'"
-	if len(r.where) > MaxWhere {
-		return tools.NewError(errcode.Limit, fmt.Sprintf("where has %d bytes; the limit is %d", len(r.where), MaxWhere),
-			"make it shorter")
-	}
-	if leaves(r.where) {
-		return tools.NewError(errcode.InvalidArguments, "where is more than one condition", advice)
-	}
-	st, err := r.db.Parse(ctx, whereStart+r.where+whereEnd)
-	if err != nil {
-		return whereError("where", err)
-	}
-	shape := st.Shape
-	if !shape.Plain || shape.From || shape.Columns != 1 || shape.Alias || shape.Star || len(st.Params) > 0 {
-		return tools.NewError(errcode.InvalidArguments, "where is not a condition", advice)
-	}
-	return nil
-}
-
-// The text around a condition when it is parsed separately: a line before it,
-// so that positions are easy to convert, and a line after it, which ends a
-// comment.
-const (
-	whereStart = "SELECT (\n"
-	whereEnd   = "\n)"
-)
-
-// leaves reports whether text has unbalanced brackets, or a comma or semicolon
-// outside brackets.
-func leaves(text string) bool {
-	var open []string
-	closing := map[string]string{"(": ")", "[": "]", "{": "}"}
-	for _, t := range sqltree.Scan(text) {
-		if t.Kind != sqltree.Symbol {
-			continue
-		}
-		switch s := t.Text(text); s {
-		case "(", "[", "{":
-			open = append(open, closing[s])
-		case ")", "]", "}":
-			if len(open) == 0 || open[len(open)-1] != s {
-				return true
-			}
-			open = open[:len(open)-1]
-		case ",", ";":
-			if len(open) == 0 || s == ";" {
-				return true
-			}
-		}
-	}
-	return len(open) > 0
 }

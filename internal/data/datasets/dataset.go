@@ -241,3 +241,6 @@ func balanced(text string) bool {
 	}
 	return depth == 0 && strings.Count(text, `"`)%2 == 0
 }
+
+// Documents reports whether the rows are documents, whose content is Markdown.
+func (d *Dataset) Documents() bool { return false }

@@ -225,6 +225,9 @@ func (m *Manager) protect(ctx context.Context, d *Dataset, v *tables.Version) (e
 	if v.Rows != "" { // look-ups by key read a table that has an index
 		v.ByKey = d.policy.ByKey(d.Relation, d.Keys, v.Rows, v.Columns)
 	}
+	if d.policy != nil {
+		v.Unguarded = v.Query
+	}
 	v.Query, v.Columns, err = d.policy.Bind(ctx, m.opts.DB, v.Query, v.Columns)
 	return err
 }

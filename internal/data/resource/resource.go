@@ -51,6 +51,19 @@ func (r *Resource) Setup() []string { return r.setup }
 // Retain adds a holder.
 func (r *Resource) Retain() { r.holders.Add(1) }
 
+// TryRetain adds a holder unless the last one has released the resource.
+func (r *Resource) TryRetain() bool {
+	for {
+		n := r.holders.Load()
+		if n == 0 {
+			return false
+		}
+		if r.holders.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
 // Held reports whether it has a holder.
 func (r *Resource) Held() bool { return r.holders.Load() > 0 }
 

@@ -35,6 +35,7 @@ type Table struct {
 // Version is one state of a table's data. It is immutable.
 type Version struct {
 	Query     string               // of the public view
+	Unguarded string               // Query without the row filter and the masks of the dataset; "" if it has none
 	ByKey     map[string]string    // queries of the macros for Keys, by name; of those that are not here, Query
 	Rows      string               // qualified name of the table of an accelerated version
 	Base      string               // qualified name of the table that writes are bound to; "" if it cannot be written
@@ -55,6 +56,9 @@ type Version struct {
 	Restored  bool    // the rows are those of an earlier run, or of a snapshot
 	Unopened  bool    // Query only has the columns, and fails: see [Unopened]
 }
+
+// Source returns the query of all rows, with what the policy of the dataset hides from callers.
+func (v *Version) Source() string { return cmp.Or(v.Unguarded, v.Query) }
 
 // Lost reports whether something that it reads is gone: see [resource.Attacher.Restore].
 func (v *Version) Lost() bool {

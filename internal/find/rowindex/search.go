@@ -149,11 +149,19 @@ func (ix *Index) answer(channels []channel, q Query) []Hit {
 		f := fused[i]
 		hits[i] = ix.hit(found[f.Doc], columns[f.Doc])
 		hits[i].Score, hits[i].Sources = f.Score/most, f.Sources
-		if len(channels) == 1 {
-			hits[i].Score = f.Sources[0].Score
+		if q.Mode != Hybrid {
+			hits[i].Score = bestScore(f.Sources)
 		}
 	}
 	return hits
+}
+
+// bestScore returns the highest score of the channels: each has a column's vectors.
+func bestScore(sources []search.Source) (score float64) {
+	for _, s := range sources {
+		score = max(score, s.Score)
+	}
+	return score
 }
 
 // hit describes a row. Its place is the chunk with the most words of its column, of those that the

@@ -428,3 +428,66 @@ func (s *segment) row(row int) analysed {
 	}
 	return out
 }
+
+// Bytes returns the size of the files.
+func (s *Store) Bytes() (size int64) {
+	if ix := s.Current(); ix != nil {
+		for _, seg := range ix.segments {
+			size += int64(len(seg.data))
+		}
+		ix.Release()
+	}
+	return size
+}
+
+// Has reports whether the columns of the index are these.
+func (s *Store) Has(columns []Column) bool { return reflect.DeepEqual(s.columns, columns) }
+
+// Memory makes an index in memory, of few rows.
+type Memory struct {
+	columns  []Column
+	build    *builder
+	segments []*segment
+}
+
+// NewMemory returns a Memory for rows with these columns.
+func NewMemory(columns []Column) *Memory {
+	return &Memory{columns: columns, build: newBuilder(columns)}
+}
+
+// Add adds a row.
+func (m *Memory) Add(a Analysis) error {
+	if !m.build.fits(&a.row) {
+		if err := m.flush(); err != nil {
+			return err
+		}
+	}
+	m.build.add(&a.row)
+	return nil
+}
+
+func (m *Memory) flush() error {
+	data, err := m.build.encode()
+	if err != nil {
+		return err
+	}
+	seg, err := decode("", data, m.columns)
+	if err != nil {
+		return err
+	}
+	seg.unmap = func() {}
+	m.segments, m.build = append(m.segments, seg), newBuilder(m.columns)
+	return nil
+}
+
+// Index returns the index of the rows.
+func (m *Memory) Index() (*Index, error) {
+	if err := m.flush(); err != nil {
+		return nil, err
+	}
+	rows := 0
+	for _, seg := range m.segments {
+		rows += seg.rowCount()
+	}
+	return newIndex(m.columns, m.segments, bitmap.Full(rows), &files{holders: map[*segment]int{}}), nil
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -15,9 +16,49 @@ type Written func(WrittenCall) (query string, err error)
 // WrittenCall is a call of a [Written] table function.
 type WrittenCall struct {
 	Args  []sqltree.Arg
+	Texts []string // of the values of Args, as written
 	Names Names
+	// Alias is that of the call, else its name.
+	Alias string
+	// Conditions are those that WHERE connects by AND, if the call is the only entry of FROM.
+	// Parameters have numbers, so that a text may be repeated.
+	Conditions []string
 	// Parse returns the parse tree of a text that is to become a part of the query.
 	Parse func(text string) (*sqltree.Statement, error)
+}
+
+// Inner returns a call inside of an argument, such as one of vector_search in rrf.
+func (c WrittenCall) Inner(text string) (name string, inner WrittenCall, err error) {
+	const start = "SELECT * FROM "
+	st, err := c.Parse(start + text)
+	if err != nil || len(st.Calls) == 0 || !st.Calls[0].Table {
+		return "", inner, err
+	}
+	call := st.Calls[0]
+	site, ok := sqltree.Locate(start+text, sqltree.Scan(start+text), call)
+	if !ok || site.Dot != (sqltree.Span{}) {
+		return "", inner, nil
+	}
+	inner = WrittenCall{Args: call.Args, Texts: valuesOf(start+text, site, call), Names: c.Names, Parse: c.Parse}
+	return call.Name, inner, nil
+}
+
+// valuesOf returns the texts of the values of arguments.
+func valuesOf(text string, site sqltree.Site, call sqltree.Call) []string {
+	list := make([]string, len(call.Args))
+	for i, a := range call.Args {
+		list[i] = text[site.Args[i].Start:site.Args[i].End]
+		if a.Name == "" {
+			continue
+		}
+		for _, t := range sqltree.Scan(list[i]) {
+			if t.Is(list[i], ":=") || t.Is(list[i], "=>") {
+				list[i] = list[i][t.End:]
+				break
+			}
+		}
+	}
+	return list
 }
 
 // written returns the text with queries in place of the calls of [Contents.Written], and a
@@ -38,17 +79,25 @@ func (db *DB) writeCalls(c *conn, cat *Catalog, names Names, text string) (strin
 		if write == nil {
 			continue
 		}
-		query, err := write(WrittenCall{call.Args, names, func(part string) (*sqltree.Statement, error) {
-			return parse(c, part, names)
-		}})
-		if err != nil {
-			e := *AsError(err)
-			return text, unmoved, e.at(text, back(call.Offset))
-		}
 		site, ok := sqltree.Locate(numbered, tokens, call)
 		if !ok || site.Dot != (sqltree.Span{}) {
 			return text, unmoved, NewError(errcode.Refused, "write FROM "+call.Name+"(…)",
 				"this form of a call of %s is not supported", call.Name).at(text, back(call.Offset))
+		}
+		wc := WrittenCall{
+			Args: call.Args, Texts: valuesOf(numbered, site, call), Names: names, Alias: call.Name,
+			Parse: func(part string) (*sqltree.Statement, error) { return parse(c, part, names) },
+		}
+		if only, ok := sqltree.OnlyCall(numbered, tokens, site); ok {
+			wc.Alias = cmp.Or(only.Alias, wc.Alias)
+			for _, s := range only.Conditions {
+				wc.Conditions = append(wc.Conditions, numbered[s.Start:s.End])
+			}
+		}
+		query, err := write(wc)
+		if err != nil {
+			e := *AsError(err)
+			return text, unmoved, e.at(text, back(call.Offset))
 		}
 		if query = "(" + query + ")"; !call.Alias {
 			query += " AS " + Identifier(call.Name)

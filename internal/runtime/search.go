@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"github.com/spiced-sql/spiced/internal/data/load"
+	"github.com/spiced-sql/spiced/internal/data/rowsearch"
+	"github.com/spiced-sql/spiced/internal/find/rowindex"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/tools/builtin"
+)
+
+// tableIndexes is the introspection table of search indexes.
+const tableIndexes = "search_indexes"
+
+// indexesView is the statement that creates spiced.search_indexes, whose rows are computed when it
+// is read.
+func indexesView() string {
+	return "CREATE VIEW " + engine.Qualified(engine.System, tableIndexes) + ` AS SELECT r."table", r.columns, r.state, r.rows,
+		r.chunks, r.progress, r.bytes, r.models, to_timestamp(r.read_at) AS read_at, r.message
+		FROM (SELECT unnest(from_json(` + engine.Native + "(" + engine.Literal("spiced."+tableIndexes) + `, ''), '[{"table":"VARCHAR",
+		"columns":["VARCHAR"],"state":"VARCHAR","rows":"BIGINT","chunks":"BIGINT","progress":"DOUBLE","bytes":"BIGINT",
+		"models":["VARCHAR"],"read_at":"DOUBLE","message":"VARCHAR"}]')) AS r)`
+}
+
+// indexRow is a row of spiced.search_indexes.
+type indexRow struct {
+	Table    string   `json:"table"`
+	Columns  []string `json:"columns"`
+	State    string   `json:"state"`
+	Rows     *int     `json:"rows"`   // null: unknown, or the table hides rows from callers
+	Chunks   *int     `json:"chunks"` // as rows
+	Progress *float64 `json:"progress"`
+	Bytes    *int64   `json:"bytes"`
+	Models   []string `json:"models"`
+	ReadAt   *float64 `json:"read_at"`
+	Message  *string  `json:"message"`
+}
+
+// openSearch opens the manager of search indexes.
+func (s *services) openSearch() {
+	s.search = rowsearch.New(rowsearch.Options{
+		DB: s.db.DB, Dir: filepath.Join(s.state.dir, "search"), Log: s.log, Clock: load.Real{},
+	})
+	timeout := func() time.Duration { return s.Settings().Query.Timeout }
+	embedding := func() time.Duration { return s.Settings().Tools.Search.EmbeddingTimeout }
+	s.db.Handle(rowsearch.RowSearch, s.search.Handler(query.ToolDB{DB: s.db.DB}, timeout, embedding))
+	s.db.Handle("spiced."+tableIndexes, func(context.Context, string) (string, error) {
+		text, err := json.Marshal(append([]indexRow{}, s.indexRows()...))
+		return string(text), err
+	})
+}
+
+func (s *services) indexRows() (rows []indexRow) {
+	for _, i := range s.search.Status() {
+		r := indexRow{Table: shownRelation(i.Relation), State: string(i.State), Columns: []string{}, Models: []string{}}
+		for _, c := range i.Columns {
+			r.Columns = append(r.Columns, c.Name)
+			if c.Model != "" {
+				r.Models = append(r.Models, c.Model)
+			}
+		}
+		if i.Rows >= 0 && !i.Protected {
+			r.Rows, r.Chunks, r.Bytes = &i.Rows, &i.Chunks, &i.Bytes
+		}
+		if i.Rows >= 0 {
+			at := float64(i.ReadAt.UnixMicro()) / 1e6
+			r.ReadAt = &at
+		}
+		if i.Expected > 0 && !i.Protected {
+			p := min(float64(i.Done)/float64(i.Expected), 1)
+			r.Progress = &p
+		}
+		if i.Message != "" {
+			r.Message = &i.Message
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// searched returns what is searched of the tables of a generation.
+func (g *Generation) searched(personal func(engine.Relation) bool) (specs []*rowsearch.Spec) {
+	for _, d := range g.Datasets {
+		key := ""
+		if a := d.Declared.Acceleration; a != nil {
+			key = a.PrimaryKey
+		}
+		spec := rowsearch.NewSpec(&d.Table, d.Columns(), key, d.Documents())
+		if spec == nil {
+			continue
+		}
+		spec.Filtered = d.Declared.RowFilter != ""
+		for column := range d.Declared.ColumnMask {
+			spec.Mask(column)
+		}
+		specs = append(specs, spec)
+	}
+	for _, v := range g.Views {
+		if v.LoadFault() != nil {
+			continue
+		}
+		spec := rowsearch.NewSpec(&v.Table, v.Columns(), "", false)
+		if spec == nil {
+			continue
+		}
+		spec.Personal = personal(v.Relation)
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+// searchRows is [builtin.Env.Search].
+func (s *services) searchRows(ctx context.Context, q builtin.RowQuery) (builtin.RowAnswer, error) {
+	r := rowsearch.Request{
+		Text: q.Text, Keywords: q.Keywords, Mode: rowindex.Mode(q.Mode), Limit: q.Limit, Allow: q.Allow,
+		Timeout:          cmp.Or(q.Timeout, s.Settings().Query.Timeout),
+		EmbeddingTimeout: s.Settings().Tools.Search.EmbeddingTimeout,
+	}
+	for _, t := range q.Tables {
+		r.Tables = append(r.Tables, rowsearch.Target{Relation: t.Relation, Data: t.Data, Where: t.Where})
+	}
+	found, err := s.search.Search(ctx, query.ToolDB{DB: s.db.DB}, r)
+	if err != nil {
+		return builtin.RowAnswer{}, err
+	}
+	out := builtin.RowAnswer{Mode: builtin.SearchMode(found.Mode), Notes: found.Notes}
+	for _, h := range found.Hits {
+		out.Rows = append(out.Rows, builtin.FoundRow{
+			Relation: h.Relation, Score: h.Score, Key: h.Key, Data: h.Data, Column: h.Column, Text: h.Text, Sources: h.Sources,
+		})
+	}
+	return out, nil
+}

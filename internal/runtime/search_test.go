@@ -1,0 +1,330 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/data/refresh"
+	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/internal/test/wait"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
+)
+
+// shop is a Spicepod whose texts are searched.
+var shop = files{
+	"spicepod.yaml": `embeddings: [{name: local, from: "builtin:semantic"}]
+datasets:
+- from: file:docs.csv
+  name: docs
+  acceleration: {primary_key: id}
+  columns:
+  - {name: title, full_text_search: {}}
+  - {name: body, embeddings: [{from: local}]}
+- {from: file:notes.csv, name: notes, columns: [{name: note, full_text_search: {}}]}
+- {from: file:notes.csv, name: plain}
+`,
+	"docs.csv": `id,title,body,year,source
+1,Returning goods,You can send goods back within thirty days and get your money refunded.,2024,help
+2,Delivery times,Parcels usually arrive within three working days.,2025,help
+3,Opening hours,The shop is open from nine to six.,2026,site
+`,
+	"notes.csv": "key,note\na,parcel one\nb,parcel two\nb,parcel two\nc,\n",
+}
+
+// hits are the rows that the tool finds: the dataset, the key and the column.
+func (r *rig) hits(scope tools.Scope, args string) string {
+	r.t.Helper()
+	result := r.Tools().Invoke(r.t.Context(), registry.Call{Name: "search", Arguments: json.RawMessage(args), Scope: scope})
+	if !result.OK {
+		return "error: " + result.Error.Error()
+	}
+	var found struct {
+		Mode    string
+		Notes   []string
+		Results []struct {
+			Dataset string
+			Score   float64
+			Key     json.RawMessage `json:"primary_key"`
+			Matches map[string][]string
+		}
+	}
+	if err := json.Unmarshal(result.Result, &found); err != nil {
+		r.t.Fatalf("%s: %v", result.Result, err)
+	}
+	list := []string{}
+	for i, h := range found.Results {
+		for column, texts := range h.Matches {
+			list = append(list, strings.TrimPrefix(h.Dataset, "spice.public.")+string(h.Key)+column)
+			if len(texts) != 1 || texts[0] == "" {
+				r.t.Errorf("%s: no text in %+v", args, h)
+			}
+		}
+		if i > 0 && h.Score > found.Results[i-1].Score {
+			r.t.Errorf("%s: not in the order of scores: %s", args, result.Result)
+		}
+	}
+	return strings.Join(append(list, found.Notes...), " ")
+}
+
+func TestRowSearch(t *testing.T) {
+	r := start(t, shop)
+	for args, want := range map[string]string{
+		`{"text": "goods", "datasets": ["docs"], "mode": "keyword"}`:                                 `docs{"id":1}body`,
+		`{"text": "goods", "datasets": ["docs"], "mode": "keyword", "where": "year > 2024"}`:         ``,
+		`{"text": "money for what I send back", "datasets": ["docs"], "mode": "vector", "limit": 1}`: `docs{"id":1}body`,
+		`{"text": "hours", "datasets": ["docs"], "limit": 1}`:                                        `docs{"id":3}title`,
+		`{"text": "parcel", "datasets": ["notes"]}`:                                                  `notesnote notesnote`,
+		`{"text": "days", "feeds": ["site"], "mode": "keyword"}`:                                     ``,
+		`{"text": "shop", "feeds": ["site"], "mode": "keyword"}`:                                     `docs{"id":3}body`,
+		`{"text": "parcel", "datasets": ["notes"], "mode": "vector"}`:                                `error: table notes is not searched by vectors; declare embeddings: [{from: MODEL}] of a column`,
+		`{"text": "x", "where": "year >", "datasets": ["docs"]}`:                                     `error: where: `,
+		`{"text": "x", "where": "yeer = 1", "datasets": ["docs"]}`:                                   `error: where, over docs: Referenced column "yeer" not found`,
+		`{"text": "x", "where": "true) OR (true", "datasets": ["docs"]}`:                             `error: where is more than one condition`,
+	} {
+		if got := r.hits(tools.Scope{}, args); got != want && (want == "" || !strings.HasPrefix(want, "error") || !strings.HasPrefix(got, want)) {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+	r.want("SELECT id, title, year FROM text_search(docs, 'parcels')", "2,Delivery times,2025")
+	r.want("SELECT id FROM vector_search('public.docs', 'money for what I send back', limit := 1)", "1")
+	r.want("SELECT id FROM vector_search(docs, 'goods', 2) WHERE year > 2024 ORDER BY id", "2;3")
+	r.want("SELECT d.id FROM text_search(docs, 'days', body, 1) AS d WHERE d.year = 2025 AND d.title LIKE 'Del%'", "2")
+	r.want("SELECT count(*) FROM text_search(docs, 'days', limit := 1) WHERE year = 2025 OR year = 2024", "1")
+	r.want("SELECT key, note FROM text_search(notes, 'two')", "b,parcel two;b,parcel two") // rows without a key
+	r.want("SELECT id, n.note FROM text_search(docs, 'parcels') AS d JOIN plain AS n ON n.key = 'a'", "2,parcel one")
+	r.want("SELECT id FROM rrf(text_search(docs, 'goods', title), vector_search(docs, 'goods'), k := 1) ORDER BY fused_score DESC LIMIT 1", "1")
+	r.want("SELECT id FROM rrf(text_search(docs, 'days', rank_weight := 1), text_search(docs, 'hours', rank_weight := 9), join_key := 'id') LIMIT 1", "3")
+	r.want("SELECT round(fused_score, 4) FROM rrf(text_search(docs, 'hours'), text_search(docs, 'hours'), k := 9)", "0.2")
+	r.want("SELECT id FROM rrf(text_search(docs, 'days'), text_search(docs, 'days', body), time_column := 'year', decay_scale_secs := 1) LIMIT 0", "")
+	r.want("SELECT columns(*) FROM (DESCRIBE SELECT * FROM text_search(notes, 'x', include_score := false))", "key,VARCHAR,YES,NULL,NULL,NULL;note,VARCHAR,YES,NULL,NULL,NULL")
+	r.want("SELECT \"table\", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1", "docs,[title, body],ready,3,[local];notes,[note],ready,3,[]")
+	for sql, want := range map[string]string{
+		"SELECT * FROM text_search(docs)":                                                                                `needs the argument "query"`,
+		"SELECT * FROM text_search('a b', 'x')":                                                                          `"a b" is not the name of a table`,
+		"SELECT * FROM text_search(dosc, 'x')":                                                                           `did you mean "docs"?`,
+		"SELECT * FROM text_search(plain, 'x')":                                                                          "these tables have one: docs, notes",
+		"SELECT * FROM text_search(docs, 'x', year)":                                                                     `column "year" of table docs is not searched`,
+		"SELECT * FROM text_search(docs, ['x', 'y'])":                                                                    "the query of text_search is one text",
+		"SELECT * FROM text_search(docs, 'x', body, 3, true)":                                                            "at most 4 without names",
+		"SELECT * FROM text_search(docs, 'x', lmit := 3)":                                                                `did you mean "limit"?`,
+		"SELECT * FROM text_search(docs, 'x', query := 'y')":                                                             `"query" of text_search is given twice`,
+		"SELECT * FROM text_search(docs, 'x', rank_weight := 2)":                                                         "no effect outside of rrf",
+		"SELECT * FROM vector_search(docs, 'x', distance_metric := 'l2')":                                                "must be 'cosine'",
+		"SELECT * FROM vector_search(docs, 'x', include_score := 3)":                                                     "must be true or false",
+		"SELECT * FROM vector_search(notes, 'x')":                                                                        "not searched by vectors",
+		"SELECT * FROM text_search(docs, 'x', limit := 1001)":                                                            "must be from 0 to 1000",
+		"SELECT * FROM rrf(text_search(docs, 'x'))":                                                                      "it has 1",
+		"SELECT * FROM rrf(text_search(docs, 'x'), docs)":                                                                "argument 2 of rrf is not a search",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(notes, 'x'))":                                             "searches of one table",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), j := 1)":                                      "rrf has no argument",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), join_key := 'title')":                         "by row_id",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), decay_constant := 1)":                         "without time_column",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), time_column := 'title')":                      "name a column of times",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), time_column := 'year', recency_decay := 'x')": "'exponential' or 'linear'",
+		"SELECT text_search(docs, 'x')":                                                                                  "text_search",
+	} {
+		r.refused(sql, want)
+	}
+}
+
+// TestRowSearchFollowsRows checks that an index is that of the rows after a refresh, a restart and an
+// edit of a file.
+func TestRowSearchFollowsRows(t *testing.T) {
+	state := t.TempDir()
+	with := func(o *Options) { o.StateDir = state }
+	t.Run("refresh", func(t *testing.T) {
+		r := start(t, shop, with)
+		r.want("SELECT count(*) FROM text_search(docs, 'umbrella')", "0")
+		r.write(files{"docs.csv": shop["docs.csv"] + "4,Umbrella,It rains.,2026,site\n"})
+		if err := r.Data().Refreshes().Refresh(t.Context(), "docs", refresh.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		r.untilAnswer("SELECT id FROM text_search(docs, 'umbrella')", "4")
+		r.write(files{"docs.csv": strings.Replace(shop["docs.csv"], "Parcels usually", "An umbrella will", 1)})
+		if err := r.Data().Refreshes().Refresh(t.Context(), "docs", refresh.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		r.untilAnswer("SELECT id FROM text_search(docs, 'umbrella')", "2")
+		r.want("SELECT count(*) FROM text_search(docs, 'parcels')", "0")
+	})
+	t.Run("restart", func(t *testing.T) {
+		r := start(t, shop, with)
+		r.untilAnswer("SELECT id FROM text_search(docs, 'parcels')", "2")
+	})
+	t.Run("dropped", func(t *testing.T) {
+		without := files{"spicepod.yaml": "datasets: [{from: file:docs.csv, name: docs}]\n", "docs.csv": shop["docs.csv"]}
+		r := start(t, without, with)
+		r.refused("SELECT * FROM text_search(docs, 'parcels')", "table docs has no column that is searched")
+		wait.Until(t, "the indexes to be removed", func() bool {
+			entries, err := os.ReadDir(filepath.Join(state, "search"))
+			return err == nil && len(entries) == 0
+		})
+	})
+}
+
+// TestRowSearchIsOfItsCaller compares what two spaces find in one table with what they find in
+// tables of their own: rows, scores and counts are the same.
+func TestRowSearchIsOfItsCaller(t *testing.T) {
+	f := files{"spicepod.yaml": `embeddings: [{name: local, from: "builtin:semantic"}]
+datasets:
+- from: file:all.csv
+  name: docs
+  row_filter: space = ctx('space_id')
+  column_mask: {secret: "CASE WHEN ctx('user_id') = owner THEN secret END"}
+  acceleration: {primary_key: id}
+  columns: &columns
+  - {name: body, embeddings: [{from: local}]}
+  - {name: secret, full_text_search: {}}
+- {from: file:a.csv, name: only_a, acceleration: {primary_key: id}, columns: *columns}
+- {from: file:b.csv, name: only_b, acceleration: {primary_key: id}, columns: *columns}
+views:
+- {name: seen, sql: "SELECT * FROM docs", columns: [{name: body, full_text_search: {row_id: id}}]}
+`}
+	all := map[string][]string{}
+	for i := range 120 {
+		space := []string{"a", "b"}[i%2]
+		owner := []string{"ann", "bob"}[i/2%2]
+		body := fmt.Sprintf("wing number %d of the %s plane with %s", i, []string{"red", "blue", "green"}[i%3], strings.Repeat("lift ", i%7))
+		if space == "b" {
+			body += " and a MARKB shock wave"
+		}
+		line := fmt.Sprintf("%d,%s,%s,%s,MARK%s%d note of %s", i, space, owner, body, strings.ToUpper(owner), i, owner)
+		all[space] = append(all[space], line)
+		all["all"] = append(all["all"], line)
+	}
+	for name, lines := range all {
+		f[name+".csv"] = "id,space,owner,body,secret\n" + strings.Join(lines, "\n") + "\n"
+	}
+	r := start(t, f)
+	for _, space := range []string{"a", "b"} {
+		scope := tools.Scope{Caller: caller.Caller{UserID: "ann", SpaceID: space}}
+		for _, one := range []string{"%s, 'red wing', body", "%s, 'shock wave', body", "%s, 'lift number 7', body", "%s, 'plane', body, limit := 5"} {
+			for _, function := range []string{"text_search", "vector_search"} {
+				sql := "SELECT id, round(_score, 5) FROM " + function + "(" + one + ")"
+				got := answer(t.Context(), r.Runtime, scope, fmt.Sprintf(sql, "docs"))
+				if want := answer(t.Context(), r.Runtime, scope, fmt.Sprintf(sql, "only_"+space)); got != want || strings.HasPrefix(got, "error") {
+					t.Errorf("%s of %s: %s", sql, space, cmp.Diff(want, got))
+				}
+			}
+		}
+	}
+	// A masked column is searched in the rows in which the caller sees it.
+	for user, other := range map[string]string{"ann": "BOB", "bob": "ANN"} {
+		scope := tools.Scope{Caller: caller.Caller{UserID: user, SpaceID: "a"}}
+		got := answer(t.Context(), r.Runtime, scope, "SELECT id, secret FROM text_search(docs, 'note', secret)")
+		if !strings.HasPrefix(got, "30:") || strings.Contains(got, "MARK"+other) || strings.Contains(got, "null") {
+			t.Errorf("%s finds %s", user, got)
+		}
+		for _, query := range []string{"bob", "ann"} {
+			got := answer(t.Context(), r.Runtime, scope, "SELECT count(*) FROM text_search(docs, 'of "+query+"', secret)")
+			if want := map[bool]string{true: "1: 30", false: "1: 0"}[query == user]; got != want {
+				t.Errorf("%s finds %s rows of %s, want %s", user, got, query, want)
+			}
+		}
+	}
+	// Others see nothing, by any entrance, and no numbers of rows.
+	strangers := []tools.Scope{{}, {Caller: caller.Caller{SpaceID: "c"}}, {Caller: caller.Caller{UserID: "x' OR 'a'='a", SpaceID: "a' OR 'a'='a"}}}
+	for _, scope := range strangers {
+		for _, sql := range []string{
+			"SELECT count(*) FROM text_search(docs, 'wing')", "SELECT count(*) FROM vector_search(docs, 'wing')",
+			"SELECT count(*) FROM rrf(text_search(docs, 'wing'), vector_search(docs, 'wing'))",
+			"SELECT count(*) FROM text_search(docs, 'wing') WHERE space = 'a'",
+		} {
+			if got := answer(t.Context(), r.Runtime, scope, sql); got != "1: 0" {
+				t.Errorf("a stranger: %s: %s", sql, got)
+			}
+		}
+		if got := r.hits(scope, `{"text": "wing MARKB", "datasets": ["docs"]}`); got != "" {
+			t.Errorf("a stranger finds %s", got)
+		}
+	}
+	got := answer(t.Context(), r.Runtime, strangers[0], `SELECT rows, chunks, bytes FROM spiced.search_indexes WHERE "table" = 'docs'`)
+	if got != "1: null null null" {
+		t.Errorf("numbers of hidden rows: %s", got)
+	}
+	// What a request says of itself does not count.
+	forged := `{"schema":"public","table":"docs","searches":[{"mode":"keyword","text":"shock"}],"where":"space = ''b'' OR true"}`
+	if got := answer(t.Context(), r.Runtime, tools.Scope{Caller: caller.Caller{SpaceID: "a"}}, "SELECT key FROM row_search('"+forged+"')"); got != "0:" {
+		t.Errorf("a forged request finds %s", got)
+	}
+	for _, space := range []string{"a", "b"} { // a view over it has no index
+		scope := tools.Scope{Caller: caller.Caller{UserID: "ann", SpaceID: space}}
+		for _, query := range []string{"red wing", "shock wave"} {
+			const sql = "SELECT id, round(_score, 5) FROM text_search(%s, '%s', body)"
+			got, want := answer(t.Context(), r.Runtime, scope, fmt.Sprintf(sql, "seen", query)),
+				answer(t.Context(), r.Runtime, scope, fmt.Sprintf(sql, "only_"+space, query))
+			if got != want {
+				t.Errorf("a view, %s of %s: %s", query, space, cmp.Diff(want, got))
+			}
+		}
+	}
+}
+
+// TestRowSearchWhileRowsChange searches a table that is refreshed all the time: each answer is that
+// of one state of the rows.
+func TestRowSearchWhileRowsChange(t *testing.T) {
+	f := files{"spicepod.yaml": `datasets: [{from: file:n.csv, name: n, acceleration: {primary_key: id}, columns: [{name: word, full_text_search: {}}]}]
+`, "n.csv": "id,word\n"}
+	state := func(n int) string {
+		var b strings.Builder
+		b.WriteString("id,word\n")
+		for i := range 50 {
+			fmt.Fprintf(&b, "%d,state word%c\n", i, 'a'+n)
+		}
+		return b.String()
+	}
+	f["n.csv"] = state(0)
+	r := start(t, f)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			rows, err := r.DB().Query(ctx, engine.Request{SQL: "SELECT count(*) FROM text_search(n, 'state')"})
+			if err == nil {
+				for _, err = range rows.Chunks() {
+					if err != nil {
+						break
+					}
+				}
+				rows.Close()
+			}
+			if err != nil && ctx.Err() == nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for n := 1; n <= 10; n++ {
+		r.write(files{"n.csv": state(n)})
+		if err := r.Data().Refreshes().Refresh(t.Context(), "n", refresh.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		r.untilAnswer(fmt.Sprintf("SELECT count(*) FROM text_search(n, 'word%c')", 'a'+n), "50")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	var counts []string
+	for n := range 10 {
+		got, err := r.ask(fmt.Sprintf("SELECT count(*) FROM text_search(n, 'word%c')", 'a'+n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts = append(counts, got)
+	}
+	if slices.ContainsFunc(counts, func(n string) bool { return n != "0" }) {
+		t.Errorf("rows of earlier states are found: %s", counts)
+	}
+}
