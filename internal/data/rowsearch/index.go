@@ -26,15 +26,15 @@ type Index struct {
 	m      *Manager
 	spec   *Spec
 	models map[string]embeddings.Model // by name, of the columns
-	ctx    context.Context
-	cancel context.CancelFunc
-	before *Index // whose folder it takes over; nil: none
+	ending chan struct{}               // closed by close
+	before *Index                      // whose folder it takes over; nil: none
 	ended  sync.WaitGroup
 	gone   chan struct{} // closed when the files are released
 
 	mu      sync.Mutex
 	store   *rowindex.Store // nil until it is open
 	running *run            // nil: none
+	stop    func()          // ends the running update; nil before the first
 	again   bool            // the table changed since the running update began
 	closed  bool
 	failure error  // of the last update
@@ -53,7 +53,7 @@ func newIndex(m *Manager, s *Spec, models *embeddings.Set) *Index {
 			ix.models[c.Model] = model
 		}
 	}
-	ix.ctx, ix.cancel = context.WithCancel(m.ctx)
+	ix.ending = make(chan struct{})
 	return ix
 }
 
@@ -87,24 +87,35 @@ func (ix *Index) begin() *run {
 	ix.ended.Add(1)
 	go func() {
 		defer ix.ended.Done()
-		ix.updates(r)
+		ix.m.run(func(ctx context.Context) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			ix.mu.Lock()
+			ix.stop = cancel
+			closed := ix.closed
+			ix.mu.Unlock()
+			if closed {
+				cancel()
+			}
+			ix.updates(ctx, r)
+		})
 	}()
 	return r
 }
 
 // updates runs updates until the index is that of the table's rows.
-func (ix *Index) updates(r *run) {
+func (ix *Index) updates(ctx context.Context, r *run) {
 	defer close(r.done)
 	if ix.before != nil {
 		<-ix.before.gone
 		ix.before = nil
 	}
 	for {
-		err := ix.update()
+		err := ix.update(ctx)
 		ix.mu.Lock()
-		again := ix.again && err == nil && ix.ctx.Err() == nil
+		again := ix.again && err == nil && ctx.Err() == nil
 		ix.again, ix.done = false, 0
-		if ix.ctx.Err() == nil {
+		if ctx.Err() == nil {
 			ix.failure = err
 		}
 		if !again {
@@ -116,8 +127,7 @@ func (ix *Index) updates(r *run) {
 			}
 		}
 		ix.mu.Unlock()
-		ix.changed()
-		if err != nil && ix.ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
 			ix.m.opts.Log.Warn("a search index could not be brought up to date", "table", ix.spec.Table.Name, "error", err)
 		}
 		if !again {
@@ -139,23 +149,21 @@ func (ix *Index) retry() {
 		select {
 		case <-ix.m.opts.Clock.After(wait):
 			ix.begin()
-		case <-ix.ctx.Done():
+		case <-ix.ending:
+		case <-ix.m.ending:
 		}
 	}()
-}
-
-func (ix *Index) changed() {
-	if ix.m.opts.Changed != nil && ix.ctx.Err() == nil {
-		ix.m.opts.Changed()
-	}
 }
 
 // close ends the updates and releases the files.
 func (ix *Index) close() {
 	defer close(ix.gone)
-	ix.cancel()
+	close(ix.ending)
 	ix.mu.Lock()
 	ix.closed = true
+	if ix.stop != nil {
+		ix.stop()
+	}
 	ix.mu.Unlock()
 	ix.ended.Wait()
 	ix.mu.Lock()

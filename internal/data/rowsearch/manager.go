@@ -19,20 +19,19 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// Options configures [New]. All fields are required, except Changed.
+// Options configures [New]. All fields are required.
 type Options struct {
 	DB    *engine.DB
 	Dir   string // in which the indexes are kept
 	Log   *slog.Logger
 	Clock load.Clock
-	// Changed is called when the state of an index has changed.
-	Changed func()
 }
 
 // Manager owns the indexes. It is safe for concurrent use.
 type Manager struct {
 	opts   Options
-	ctx    context.Context // of updates; ends with Close
+	run    func(f func(context.Context)) // with a context that cancel ends
+	ending <-chan struct{}               // closed by cancel
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 	slot   chan struct{} // held by the update that runs: each uses all processors
@@ -45,7 +44,9 @@ type Manager struct {
 // New returns a manager without indexes.
 func New(o Options) *Manager {
 	m := &Manager{opts: o, slot: make(chan struct{}, 1), tables: map[string]*Index{}}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
+	m.ending, m.cancel = ctx.Done(), cancel
+	m.run = func(f func(context.Context)) { f(ctx) }
 	return m
 }
 

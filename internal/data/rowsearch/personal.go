@@ -19,7 +19,7 @@ func (ix *Index) index(ctx context.Context, db Querier, r Request) (*rowindex.In
 	if !ix.spec.Personal {
 		return ix.current(ctx)
 	}
-	dimensions, err := ix.dimensions()
+	dimensions, err := ix.dimensions(ctx)
 	models := ix.models
 	if err != nil { // by words alone
 		models = map[string]embeddings.Model{}
@@ -27,7 +27,8 @@ func (ix *Index) index(ctx context.Context, db Querier, r Request) (*rowindex.In
 	columns := ix.spec.indexColumns(models, dimensions)
 	memory := rowindex.NewMemory(columns)
 	u := &updating{
-		ix: ix, columns: columns, add: memory.Add, known: func(uint64, []uint64) bool { return false }, seen: map[uint64]bool{},
+		ix: ix, columns: columns, add: memory.Add, seen: map[uint64]bool{},
+		known: func(uint64, []uint64) bool { return false },
 	}
 	rows := 0
 	err = u.run(ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
@@ -41,8 +42,9 @@ func (ix *Index) index(ctx context.Context, db Querier, r Request) (*rowindex.In
 		return nil, err
 	}
 	if rows > MaxPersonalRows {
-		return nil, engine.NewError(errcode.Limit, "search the tables that it reads", "table %s has more than %d rows, and they "+
-			"depend on the caller, so that each search would read all", ix.spec.Table.Name, MaxPersonalRows)
+		return nil, engine.NewError(errcode.Limit, "search the tables that it reads",
+			"table %s has more than %d rows, and they depend on the caller, so that each search would read all",
+			ix.spec.Table.Name, MaxPersonalRows)
 	}
 	return memory.Index()
 }

@@ -80,7 +80,7 @@ func (m *Manager) Search(ctx context.Context, db Searcher, r Request) (*Answer, 
 	defer cancel()
 	r.Text = truncate.Bytes(r.Text, search.MaxQueryBytes)
 	out := &Answer{Mode: r.Mode}
-	q := &embedded{ctx: limited, timeout: cmp.Or(r.EmbeddingTimeout, time.Second), text: r.Text}
+	q := &embedded{timeout: cmp.Or(r.EmbeddingTimeout, time.Second), text: r.Text}
 	for _, t := range r.Tables {
 		if err := CheckWhere(limited, db, t.Where); err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func (m *Manager) table(ctx context.Context, db Querier, r Request, t Target, q 
 		return nil, err
 	}
 	defer current.Release()
-	query, err := ix.query(current, r, t, q)
+	query, err := ix.query(ctx, current, r, t, q)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,9 @@ func (m *Manager) table(ctx context.Context, db Querier, r Request, t Target, q 
 }
 
 // query returns the query of an index.
-func (ix *Index) query(current *rowindex.Index, r Request, t Target, q *embedded) (rowindex.Query, error) {
+func (ix *Index) query(ctx context.Context, current *rowindex.Index, r Request, t Target,
+	q *embedded,
+) (rowindex.Query, error) {
 	query := rowindex.Query{Text: r.Text, Keywords: r.Keywords, Mode: r.Mode, Limit: r.Limit}
 	for i := range ix.spec.Columns {
 		query.Columns = append(query.Columns, i)
@@ -149,7 +151,7 @@ func (ix *Index) query(current *rowindex.Index, r Request, t Target, q *embedded
 			continue
 		}
 		model := ix.models[ix.spec.Columns[i].Model]
-		if vector := q.by(model); vector != nil {
+		if vector := q.by(ctx, model); vector != nil {
 			query.Vectors = append(query.Vectors, rowindex.Near{Column: i, Vector: vector, Weight: weight(model)})
 		}
 	}
@@ -179,7 +181,6 @@ func weight(m embeddings.Model) float64 {
 
 // embedded embeds the text of a search, once by each model.
 type embedded struct {
-	ctx     context.Context
 	timeout time.Duration
 	text    string
 	vectors map[embeddings.Model][]float32
@@ -189,11 +190,11 @@ type embedded struct {
 }
 
 // by returns the vector of a model, nil if it could not be asked.
-func (q *embedded) by(model embeddings.Model) []float32 {
+func (q *embedded) by(ctx context.Context, model embeddings.Model) []float32 {
 	if v, known := q.vectors[model]; known || strings.TrimSpace(q.text) == "" {
 		return v
 	}
-	ctx, cancel := context.WithTimeout(q.ctx, q.timeout)
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
 	vectors, err := model.Embed(ctx, []string{q.text})
 	if q.vectors == nil {
@@ -201,8 +202,8 @@ func (q *embedded) by(model embeddings.Model) []float32 {
 	}
 	if err != nil {
 		q.vectors[model], q.failed, q.err = nil, true, err
-		q.notes = append(q.notes, fmt.Sprintf("the embedding model %s could not be asked, so rows were found by words alone: %s",
-			model.Name(), err))
+		q.notes = append(q.notes, fmt.Sprintf("the embedding model %s could not be asked, so that rows were found by words "+
+			"only: %s", model.Name(), err))
 		return nil
 	}
 	q.vectors[model] = vectors[0]

@@ -78,8 +78,10 @@ func NewSpec(t *tables.Table, have []tables.Column, key string, documents bool) 
 		ids = keyColumns(key)
 	}
 	for _, id := range ids {
-		if i := slices.IndexFunc(have, func(c tables.Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(id) }); i >= 0 {
-			s.Key = append(s.Key, have[i])
+		for _, c := range have {
+			if sqltree.Fold(c.Name) == sqltree.Fold(id) {
+				s.Key = append(s.Key, c)
+			}
 		}
 	}
 	return s
@@ -157,7 +159,8 @@ func (s *Spec) serves(mode rowindex.Mode, columns []string) error {
 	}
 	words, vectors := false, false
 	for _, c := range s.Columns {
-		if columns == nil || slices.ContainsFunc(columns, func(n string) bool { return sqltree.Fold(n) == sqltree.Fold(c.Name) }) {
+		named := func(name string) bool { return sqltree.Fold(name) == sqltree.Fold(c.Name) }
+		if columns == nil || slices.ContainsFunc(columns, named) {
 			words, vectors = words || c.Words, vectors || c.Model != ""
 		}
 	}

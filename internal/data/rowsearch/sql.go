@@ -138,7 +138,9 @@ func (m *Manager) readCall(function string, c engine.WrittenCall, fused bool) (*
 	return out, out.index.spec.serves(out.mode, out.columns)
 }
 
-func (m *Manager) argument(out *call, function, name string, a sqltree.Arg, c engine.WrittenCall, i int, fused bool) error {
+func (m *Manager) argument(out *call, function, name string, a sqltree.Arg, c engine.WrittenCall, i int,
+	fused bool,
+) error {
 	text := strings.TrimSpace(c.Texts[i])
 	switch name {
 	case "table":
@@ -173,7 +175,8 @@ func (m *Manager) argument(out *call, function, name string, a sqltree.Arg, c en
 		out.weight = text
 	case "distance_metric":
 		if a.Text != "cosine" || function != vectorSearch {
-			return refuse("leave it out: vectors are compared by their cosine", "distance_metric of %s must be 'cosine'", function)
+			return refuse("leave it out: vectors are compared by their cosine", "distance_metric of %s must be 'cosine'",
+				function)
 		}
 	default:
 		return refuse(nearest.Hint(name, searchArgs, "the arguments are "+strings.Join(searchArgs, ", ")),
@@ -342,8 +345,8 @@ func (m *Manager) writeRRF(c engine.WrittenCall) (string, error) {
 		if a.Name != "" {
 			name := sqltree.Fold(a.Name)
 			if !slices.Contains(rrfArgs, name) {
-				return "", refuse(nearest.Hint(name, rrfArgs, "the arguments are searches, then "+strings.Join(rrfArgs, ", ")),
-					"rrf has no argument %q", a.Name)
+				hint := nearest.Hint(name, rrfArgs, "the arguments are searches, then "+strings.Join(rrfArgs, ", "))
+				return "", refuse(hint, "rrf has no argument %q", a.Name)
 			}
 			if _, twice := named[name]; twice {
 				return "", refuse("", "argument %q of rrf is given twice", name)
@@ -365,7 +368,8 @@ func (m *Manager) writeRRF(c engine.WrittenCall) (string, error) {
 		calls = append(calls, one)
 	}
 	if len(calls) < 2 {
-		return "", refuse("write rrf(vector_search(…), text_search(…))", "rrf fuses two searches or more; it has %d", len(calls))
+		return "", refuse("write rrf(vector_search(…), text_search(…))", "rrf fuses two searches or more; it has %d",
+			len(calls))
 	}
 	for _, one := range calls[1:] {
 		if one.relation != calls[0].relation {
@@ -426,8 +430,8 @@ func recency(c engine.WrittenCall, named map[string]int, s *Spec) (string, error
 	case strings.HasSuffix(have.Type, "INT"), strings.HasSuffix(have.Type, "INTEGER"):
 		seconds = "CAST(t." + engine.Identifier(have.Name) + " AS DOUBLE)"
 	default:
-		return "", refuse("name a column of times, or of seconds since 1970", "time_column of rrf is %s, which is %s", have.Name,
-			have.Type)
+		return "", refuse("name a column of times, or of seconds since 1970", "time_column of rrf is %s, which is %s",
+			have.Name, have.Type)
 	}
 	value := func(name, otherwise string) string {
 		if i, ok := named[name]; ok {
@@ -547,8 +551,8 @@ func (m *Manager) sql(ctx context.Context, db Searcher, r sqlRequest, base Reque
 		if request.Limit, err = limitOf(one.Limit); err != nil {
 			return nil, err
 		}
-		q := &embedded{ctx: ctx, timeout: base.EmbeddingTimeout, text: *one.Text}
-		query, err := ix.query(current, request, Target{Relation: relation, Columns: one.Columns}, q)
+		q := &embedded{timeout: base.EmbeddingTimeout, text: *one.Text}
+		query, err := ix.query(ctx, current, request, Target{Relation: relation, Columns: one.Columns}, q)
 		if err != nil {
 			return nil, err
 		}

@@ -34,21 +34,21 @@ var errVectors = errors.New("texts could not be embedded")
 
 // update makes the index that of the table's rows, if it is not. If a model cannot embed the texts,
 // a table without an index gets one by words alone.
-func (ix *Index) update() error {
+func (ix *Index) update(ctx context.Context) error {
 	select {
 	case ix.m.slot <- struct{}{}:
 		defer func() { <-ix.m.slot }()
-	case <-ix.ctx.Done():
-		return ix.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	dimensions, err := ix.dimensions()
+	dimensions, err := ix.dimensions(ctx)
 	if err == nil {
-		err = ix.updateWith(ix.spec.indexColumns(ix.models, dimensions))
+		err = ix.updateWith(ctx, ix.spec.indexColumns(ix.models, dimensions))
 	}
 	if !errors.Is(err, errVectors) || ix.has() {
 		return err
 	}
-	if failed := ix.updateWith(ix.spec.indexColumns(nil, nil)); failed != nil {
+	if failed := ix.updateWith(ctx, ix.spec.indexColumns(nil, nil)); failed != nil {
 		return failed
 	}
 	return fmt.Errorf("the table is searched by words alone: %w", err)
@@ -70,12 +70,12 @@ func (ix *Index) has() bool {
 }
 
 // dimensions returns the length of the vectors of each model. One that does not know embeds a word.
-func (ix *Index) dimensions() (map[string]int, error) {
+func (ix *Index) dimensions(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
 	for name, model := range ix.models {
 		out[name] = model.Dimensions()
 		if out[name] == 0 {
-			vectors, err := model.Embed(ix.ctx, []string{"text"})
+			vectors, err := model.Embed(ctx, []string{"text"})
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", errVectors, err)
 			}
@@ -86,7 +86,7 @@ func (ix *Index) dimensions() (map[string]int, error) {
 }
 
 // updateWith updates the index with these columns.
-func (ix *Index) updateWith(columns []rowindex.Column) error {
+func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) error {
 	store, err := ix.opened(columns)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (ix *Index) updateWith(columns []rowindex.Column) error {
 	}
 	update, at := store.Update(), ix.m.opts.Clock.Now()
 	u := &updating{ix: ix, columns: columns, known: update.Known, add: update.Add, seen: map[uint64]bool{}}
-	err = u.run(ix.ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
+	err = u.run(ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
 		return tables.Query(ctx, ix.m.opts.DB, ix.spec.read("("+version.Source()+"\n) AS t"), func(c *engine.Chunk) {
 			each(c)
 			ix.mu.Lock()
@@ -403,8 +403,8 @@ func embed(ctx context.Context, model embeddings.Model, texts []string) ([][]flo
 func (u *updating) remark() string {
 	var parts []string
 	if u.cut > 0 {
-		parts = append(parts, fmt.Sprintf("of %d texts only the beginning is searched: they are longer than %d bytes or have more "+
-			"than %d chunks", u.cut, MaxText, rowindex.MaxRowChunks))
+		parts = append(parts, fmt.Sprintf("of %d texts only the beginning is searched: they are longer than %d bytes or "+
+			"have more than %d chunks", u.cut, MaxText, rowindex.MaxRowChunks))
 	}
 	if u.keys > 0 {
 		parts = append(parts, fmt.Sprintf("%d rows have a NULL in row_id and are not found", u.keys))
