@@ -90,7 +90,7 @@ func (r remarks) embeddings(columns []DatasetColumn) {
 		for j, e := range c.Embeddings {
 			if e.From != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, e.From) }) {
 				r.add(r.pod.Problem(fmt.Sprintf("%s.columns[%d].embeddings[%d].from", r.path, i, j),
-					fmt.Sprintf("the embedding model %q is not declared; the column is searched by words alone", e.From),
+					fmt.Sprintf("the embedding model %q is not declared; the column is searched only by words", e.From),
 					nearest.Hint(e.From, names, "declare it under embeddings:")))
 			}
 		}

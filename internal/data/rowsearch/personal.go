@@ -10,7 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// MaxPersonalRows is how many rows a table may have of which each search reads all.
+// MaxPersonalRows is how many rows a table may have if each search reads all of them.
 const MaxPersonalRows = 20_000
 
 // index returns the index that a search looks into, held for the caller: that of the table or, if
@@ -21,7 +21,7 @@ func (ix *Index) index(ctx context.Context, db Querier, r Request) (*rowindex.In
 	}
 	dimensions, err := ix.dimensions(ctx)
 	models := ix.models
-	if err != nil { // by words alone
+	if err != nil { // only by words
 		models = map[string]embeddings.Model{}
 	}
 	columns := ix.spec.indexColumns(models, dimensions)

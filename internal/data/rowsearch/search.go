@@ -38,7 +38,7 @@ type Request struct {
 	// Allow limits the relations that conditions may name.
 	Allow func(engine.Relation) bool
 	// Timeout is that of each statement, and of waiting for an index; EmbeddingTimeout is how long
-	// the search waits for a model before it uses words alone.
+	// the search waits for a model before it uses only words.
 	Timeout, EmbeddingTimeout time.Duration
 }
 

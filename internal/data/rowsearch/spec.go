@@ -146,7 +146,7 @@ func textOf(prefix, column string) string {
 	return "CAST(" + prefix + engine.Identifier(column) + " AS VARCHAR)"
 }
 
-// column returns the number of a searched column, -1 if it is none.
+// column returns the number of a searched column, -1 if there is no such column.
 func (s *Spec) column(name string) int {
 	return slices.IndexFunc(s.Columns, func(c Column) bool { return sqltree.Fold(c.Name) == sqltree.Fold(name) })
 }

@@ -33,7 +33,7 @@ const (
 var errVectors = errors.New("texts could not be embedded")
 
 // update makes the index that of the table's rows, if it is not. If a model cannot embed the texts,
-// a table without an index gets one by words alone.
+// a table without an index gets one only by words.
 func (ix *Index) update(ctx context.Context) error {
 	select {
 	case ix.m.slot <- struct{}{}:
@@ -51,7 +51,7 @@ func (ix *Index) update(ctx context.Context) error {
 	if failed := ix.updateWith(ctx, ix.spec.indexColumns(nil, nil)); failed != nil {
 		return failed
 	}
-	return fmt.Errorf("the table is searched by words alone: %w", err)
+	return fmt.Errorf("the table is searched only by words: %w", err)
 }
 
 // has reports whether there is an index.
