@@ -81,6 +81,7 @@ type Options struct {
 	// Embeddings returns the embedding models that are served; nil: none.
 	Embeddings func() *embeddings.Set
 	Chats      Chats
+	Search     RowSearch
 	Jobs       *query.Jobs    // nil, with Results: queries are not submitted here
 	Results    *results.Store // stored results
 	// Cache returns the settings of the cache of results of /v1/sql; nil: off.
@@ -163,6 +164,7 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 	return handlers{
 		approvals: &approvalsHandler{calls, o.Guard.approvers},
 		sql:       sql, chats: chats, nsql: &nsqlHandler{sql, chats},
+		rowSearch:  &rowSearchHandler{o.Search, work, bodies},
 		activity:   &activityHandler{work},
 		queries:    &queriesHandler{sql, o.Jobs, o.Results},
 		tools:      calls,

@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 // components are the types that the OpenAPI document describes by name.
@@ -33,17 +34,20 @@ var components = map[string]any{
 	"Field":          Field{},
 	"Type":           Type{},
 
-	"SQL":            sqlBody{},
-	"Result":         sqlResult{},
-	"ResultField":    resultField{},
-	"Question":       questionBody{},
-	"QuestionResult": questionResult{},
-	"ActiveQueries":  activeQueries{},
-	"QueryStatus":    queryStatus{},
-	"Query":          submittedQuery{},
-	"Queries":        submittedQueries{},
-	"QueryChunk":     queryChunk{},
-	"KeptResults":    storedResults{},
+	"SQL":             sqlBody{},
+	"Result":          sqlResult{},
+	"ResultField":     resultField{},
+	"Question":        questionBody{},
+	"QuestionResult":  questionResult{},
+	"RowSearch":       builtin.SearchArgs{},
+	"RowSearchAnswer": rowSearchAnswer{},
+	"RowSearchResult": rowSearchResult{},
+	"ActiveQueries":   activeQueries{},
+	"QueryStatus":     queryStatus{},
+	"Query":           submittedQuery{},
+	"Queries":         submittedQueries{},
+	"QueryChunk":      queryChunk{},
+	"KeptResults":     storedResults{},
 
 	"ToolSummary":     tools.PlannerView{},
 	"Tool":            tools.Definition{},
@@ -99,7 +103,7 @@ var components = map[string]any{
 
 // requests are the components that clients send: null is an absent value in them.
 var requests = []string{
-	"SQL", "Question", "Refresh", "Invocation", "Context", "Trace", "ToolSearch", "EmbeddingRequest",
+	"SQL", "Question", "RowSearch", "Refresh", "Invocation", "Context", "Trace", "ToolSearch", "EmbeddingRequest",
 	"ChatRequest", "MessagesRequest", "ResponsesRequest",
 }
 

@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/find/rowindex"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
+	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
@@ -136,4 +139,10 @@ func (s *services) searchRows(ctx context.Context, q builtin.RowQuery) (builtin.
 		})
 	}
 	return out, nil
+}
+
+// SearchRows searches as a caller, for POST /v1/search.
+func (s *services) SearchRows(ctx context.Context, a builtin.SearchArgs, who caller.Caller) (builtin.RowAnswer, error) {
+	scope := tools.Scope{Caller: who}
+	return builtin.SearchRows(registry.WithScope(ctx, scope), s.ToolEnv(), a, scope)
 }
