@@ -32,7 +32,8 @@ func routes(h handlers) []route {
 	return slices.Concat(
 		[]route{sqlRoute(withCaller(caller.SQL, h.sql.run))}, activityRoutes(h.activity),
 		[]route{
-			rowSearchRoute(h.rowSearch), nsqlRoute(h.nsql.run), completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
+			rowSearchRoute(h.rowSearch), nsqlRoute(h.nsql.run),
+			completionsRoute(h.chats), messagesRoute(h.chats), responsesRoute(h.chats),
 			modelsRoute(withCaller(caller.HTTP, h.chats.listModels)), modelRoute(withCaller(caller.HTTP, h.chats.getModel)),
 			agentsRoute(withCaller(caller.HTTP, h.chats.listAgents)),
 			cancelRoute(withCaller(caller.HTTP, h.activity.cancelRequest)),

@@ -137,7 +137,8 @@ func (h *rowSearchHandler) read(w http.ResponseWriter, r *http.Request) (a built
 	case strings.TrimSpace(a.Text) == "":
 		return a, newError(errcode.InvalidRequest, `send {"text": "what to look for"}`, `there is no "text"`)
 	case a.Datasets != nil && len(a.Datasets) == 0:
-		return a, newError(errcode.InvalidRequest, "name tables, or leave datasets out to search all", "No data sources provided")
+		return a, newError(errcode.InvalidRequest, "name tables, or leave datasets out to search all",
+			"No data sources provided")
 	case a.Limit < 0 || a.Limit > builtin.MaxHits:
 		return a, newError(errcode.InvalidRequest, "", "limit is %d; it must be from 1 to %d", a.Limit, builtin.MaxHits)
 	case !slices.Contains(searchModes, a.Mode):
