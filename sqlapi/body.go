@@ -234,9 +234,10 @@ func decodeInteger(d *json.Decoder, to any) error {
 // decodeTexts reads null, or a list of texts without a null.
 func decodeTexts(d *json.Decoder, to *[]string) error {
 	var texts []*string
-	if err := d.Decode(&texts); err != nil {
+	if err := d.Decode(&texts); err != nil || texts == nil {
 		return err
 	}
+	*to = make([]string, 0, len(texts))
 	for i, text := range texts {
 		if text == nil {
 			return &json.UnmarshalTypeError{Value: "null", Type: reflect.TypeFor[string](), Field: strconv.Itoa(i)}

@@ -203,6 +203,12 @@ var probes = map[string][]probe{
 		{fmt.Sprintf(refreshPath, "nope"), "", nil, 404},
 		{fmt.Sprintf(refreshPath, "trips"), strings.Repeat(" ", maxSmallBody+1), nil, 413},
 	},
+	"search": {
+		{"/v1/search", `{"text":"goods","explain":true}`, nil, 200},
+		{"/v1/search", `{}`, nil, 400},
+		{"/v1/search", `{"text":"building"}`, nil, 503},
+		{"/v1/search", strings.Repeat(" ", maxSmallBody+1), nil, 413},
+	},
 	"list_sandboxes": {{"/v1/sandboxes", "", nil, 200}, {"/v1/sandboxes?format=csv", "", nil, 200}, {"/v1/sandboxes?format=x", "", nil, 400}},
 	"get_sandbox":    {{"/v1/sandboxes/geo", "", nil, 200}, {"/v1/sandboxes/nope", "", nil, 404}},
 	"build_sandbox":  {{"/v1/sandboxes/geo/build", "", nil, 200}, {"/v1/sandboxes/default/build", "", nil, 422}, {"/v1/sandboxes/nope/build", "", nil, 404}},
@@ -252,7 +258,7 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 	f := serveChats(t, echoes(), func(o *Options) {
 		s := mcpserver.New(mcpserver.Options{Registry: o.Tools})
 		t.Cleanup(s.Close)
-		o.MCP, o.Sandboxes = s, &fakeSandboxes{}
+		o.MCP, o.Sandboxes, o.Search = s, &fakeSandboxes{}, fakeSearch
 	})
 	check := newChecker(t, f)
 	for _, rt := range routes(handlers{}) {
