@@ -44,6 +44,7 @@ func (s *services) ToolEnv() builtin.Env {
 		Hides:      s.tools.registry.Hides,
 		Generation: func() uint64 { return s.db.Current().Generation },
 		Used:       s.tools.registry.Statement,
+		Metrics:    s.toolMetrics,
 	}
 }
 

@@ -3,11 +3,13 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/data/semantic"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 // metricTestTimeout is how long a test of a metric may take: it runs in the transaction of the
@@ -118,4 +120,29 @@ func shownRelation(r engine.Relation) string {
 		return r.Name
 	}
 	return r.Schema + "." + r.Name
+}
+
+// toolMetrics returns the metrics in service that read only permitted relations.
+func (s *services) toolMetrics(permits func(engine.Relation) bool) (list []builtin.Metric) {
+	g := s.Current()
+	if g == nil {
+		return nil
+	}
+	for _, m := range g.Metrics.Metrics() {
+		if slices.ContainsFunc(g.Metrics.Relations(m), func(r engine.Relation) bool { return !permits(r) }) {
+			continue
+		}
+		d := m.Declared
+		t := builtin.Metric{
+			Name: d.Name, Kind: string(m.Kind), Type: m.Type, Description: d.Description, Synonyms: d.Synonyms,
+			Certified: d.Certified, Definition: m.Definition(), Filter: d.Filter, Dimensions: []builtin.MetricDimension{},
+		}
+		for _, f := range g.Metrics.Fields(m, permits) {
+			t.Dimensions = append(t.Dimensions, builtin.MetricDimension{
+				Name: f.Name, Type: f.Type, Grains: f.Grains, Description: f.Description, Synonyms: f.Synonyms,
+			})
+		}
+		list = append(list, t)
+	}
+	return list
 }

@@ -28,6 +28,9 @@ import (
 // entry with the name of a built-in tool replaces it; one that cannot be made is a problem.
 func loadBuiltins(b *build) error {
 	env := b.s.ToolEnv()
+	if len(b.pod.Metrics) == 0 {
+		env.Metrics = nil
+	}
 	list, err := builtin.Load(env, b.s.tools.domains)
 	if err != nil {
 		return err

@@ -35,6 +35,16 @@ var builtins = []builtin{
 	{"describe_function", false, newDescribeFunction},
 }
 
+// ofMetrics are the tools that are there where metrics are declared, in domains core and data.
+var ofMetrics = []builtin{
+	{listMetrics, true, newListMetrics},
+	{queryMetrics, true, newQueryMetrics},
+}
+
+// Metrics are the names of the tools of metrics. They are in each of the sets Auto, All and NSQL
+// where metrics are declared.
+var Metrics = []string{listMetrics, queryMetrics}
+
 // The sets of built-in tools for params.tools of a model, in the order in which
 // the model sees them.
 var (
@@ -68,7 +78,7 @@ var domains = map[string][]string{
 	"time":      {"get_current_datetime", "time_now"},
 }
 
-// Names lists the built-in tools, sorted.
+// Names lists the built-in tools that are always there, sorted.
 func Names() []string {
 	names := make([]string, len(builtins))
 	for i, b := range builtins {
@@ -126,8 +136,13 @@ func Load(env Env, enabled []string) ([]tools.Tool, error) {
 			wanted[name] = true
 		}
 	}
+	if env.Metrics != nil && (wanted["sql"] || wanted["list_datasets"]) {
+		for _, b := range ofMetrics {
+			wanted[b.name] = true
+		}
+	}
 	var loaded []tools.Tool
-	for _, b := range builtins {
+	for _, b := range slices.Concat(builtins, ofMetrics) {
 		if !wanted[b.name] {
 			continue
 		}
@@ -187,11 +202,15 @@ const paramAllowlist = "table_allowlist"
 // position of the entry, as file:line.
 func Customise(env Env, entry spicepod.Tool, documents spicepod.ToolDocuments, declared string) (tools.Tool, error) {
 	name := entry.Builtin()
-	at := slices.IndexFunc(builtins, func(b builtin) bool { return b.name == name })
+	all := slices.Concat(builtins, ofMetrics)
+	at := slices.IndexFunc(all, func(b builtin) bool { return b.name == name })
 	if at < 0 {
-		return nil, unknown("built-in tool", name, Names())
+		return nil, unknown("built-in tool", name, append(Names(), Metrics...))
 	}
-	b := builtins[at]
+	if env.Metrics == nil && slices.Contains(Metrics, name) {
+		return nil, fmt.Errorf("built-in tool %q needs metrics, and the Spicepod declares none under metrics", name)
+	}
+	b := all[at]
 	c := custom{entry: entry, documents: documents, declared: declared}
 	for key := range entry.Params {
 		switch {

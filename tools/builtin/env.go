@@ -31,6 +31,9 @@ type Env struct {
 	Datasets  func() []Dataset
 	Functions func() *functions.Set
 	Readiness func() map[string]string // component → state, such as Ready
+	// Metrics returns the metrics in service, with the dimensions, that read only permitted relations.
+	// Nil: none are declared.
+	Metrics func(permits func(engine.Relation) bool) []Metric
 	// Unserved returns the error of a name that is declared and does not serve, because
 	// its data is loaded or it has a fault, or nil; see [engine.Contents.Unserved].
 	Unserved func(engine.Object, engine.Relation) *engine.Error
@@ -108,6 +111,28 @@ type Dataset struct {
 	Description string
 	Metadata    map[string]any
 	Columns     []Column
+}
+
+// Metric is a declared metric that is served.
+type Metric struct {
+	Name        string            `json:"metric"`
+	Kind        string            `json:"kind"` // simple, ratio or derived
+	Type        string            `json:"type"` // DuckDB's
+	Description string            `json:"description,omitempty"`
+	Synonyms    []string          `json:"synonyms,omitempty"`
+	Certified   bool              `json:"certified"`
+	Definition  string            `json:"definition"`
+	Filter      string            `json:"filter,omitempty"`
+	Dimensions  []MetricDimension `json:"dimensions"`
+}
+
+// MetricDimension is what a metric can be grouped and filtered by.
+type MetricDimension struct {
+	Name        string   `json:"name"`
+	Type        string   `json:"type"`
+	Grains      []string `json:"grains,omitempty"` // of a time dimension
+	Description string   `json:"description,omitempty"`
+	Synonyms    []string `json:"synonyms,omitempty"`
 }
 
 // Column is a column of a [Dataset].

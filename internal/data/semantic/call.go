@@ -3,7 +3,6 @@ package semantic
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -59,7 +58,7 @@ func queryOf(args []sqltree.Arg) (Query, error) {
 		case "":
 			err = invalid("write by := [...], where := '…'", "argument %d of %s has no name", i+1, Function)
 		default:
-			err = invalid(nearest.Hint(name, arguments, "the arguments are the metrics, "+strings.Join(arguments, ", ")),
+			err = invalid(nearest.Hint(name, arguments, "the arguments are the metrics, "+lists(arguments)),
 				"%s has no argument %q", Function, a.Name)
 		}
 		if err != nil {
@@ -113,35 +112,4 @@ func count(name string, a sqltree.Arg) (int64, error) {
 		return 0, invalid("write a number of rows", "argument %q of %s is %s", name, Function, a.Constant.Text)
 	}
 	return n, nil
-}
-
-// Call writes the call of [Function] that asks a query, for statements that the runtime writes.
-func (q Query) Call() string {
-	var b strings.Builder
-	b.WriteString(Function + "(" + literals(q.Metrics))
-	for _, a := range []struct {
-		name string
-		list []string
-	}{{"by", q.By}, {"order_by", q.OrderBy}} {
-		if len(a.list) > 0 {
-			b.WriteString(", " + a.name + " := " + literals(a.list))
-		}
-	}
-	for _, a := range [][2]string{{"grain", q.Grain}, {"where", q.Where}} {
-		if a[1] != "" {
-			b.WriteString(", " + engine.Identifier(a[0]) + " := " + engine.Literal(a[1]))
-		}
-	}
-	if q.Limit >= 0 {
-		fmt.Fprintf(&b, `, "limit" := %d`, q.Limit)
-	}
-	return b.String() + ")"
-}
-
-func literals(list []string) string {
-	quoted := make([]string, len(list))
-	for i, s := range list {
-		quoted[i] = engine.Literal(s)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
 }

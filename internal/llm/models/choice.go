@@ -95,7 +95,7 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 				c.add(o.broad(builtin.Auto)...)
 			}
 		case wordNSQL:
-			c.add(o.get(builtin.NSQL)...)
+			c.add(o.get(slices.Concat(builtin.NSQL, builtin.Metrics))...)
 		case wordDisabled, wordNone:
 		default:
 			found := o.named(name)
@@ -108,10 +108,10 @@ func (o offer) choose(names []string) (set []*tools.Definition, unknown []string
 	return c.sorted(), unknown
 }
 
-// broad returns a set of built-in tools and every tool that the Spicepod declares,
-// including functions and agents.
+// broad returns a set of built-in tools, those of metrics, and every tool that the Spicepod
+// declares, including functions and agents.
 func (o offer) broad(names []string) []*tools.Definition {
-	set := o.get(names)
+	set := o.get(slices.Concat(names, builtin.Metrics))
 	for _, d := range o.catalog.All() {
 		if d.Source == tools.SourceFunction || d.Source == tools.SourceAgent ||
 			slices.ContainsFunc(o.entries, func(e string) bool { return from(d, e) }) {

@@ -26,6 +26,8 @@ const (
 	// functions. The others are only named.
 	MaxTables    = 64 << 10
 	MaxFunctions = 32 << 10
+	// MaxMetrics limits the bytes of the prompt that describe metrics. The others are only named.
+	MaxMetrics = 32 << 10
 	// MaxNames limits the names that the prompt lists without a description.
 	MaxNames = 100
 	// MaxDescription limits the bytes of a function's description.

@@ -15,9 +15,37 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/golden"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 var question = nsql.Request{Query: "How many orders are there?"}
+
+// TestMetricsInThePrompt: a model that writes SQL gets the metrics that its tables permit, and what
+// it should do with them.
+func TestMetricsInThePrompt(t *testing.T) {
+	w := newWorld(t)
+	w.env.Metrics = func(permits func(engine.Relation) bool) (list []builtin.Metric) {
+		for _, m := range []struct{ name, table string }{{"revenue", "orders"}, {"secrets", "secret"}} {
+			if permits(engine.Relation{Schema: "public", Name: m.table}) {
+				list = append(list, builtin.Metric{
+					Name: m.name, Description: "What customers\npaid", Synonyms: []string{"sales", "turnover"}, Certified: m.name == "revenue",
+					Dimensions: []builtin.MetricDimension{{Name: "region"}, {Name: "ordered_at", Grains: []string{"day", "month"}}},
+				})
+			}
+		}
+		return list
+	}
+	writer, model := w.writer(t, tools.Scope{}, "SELECT 1")
+	for _, q := range []nsql.Request{question, {Query: "q", Datasets: []string{"orders"}}} {
+		if _, err := writer.Write(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden.Equal(t, "testdata/prompt_metrics.txt", model.asked[0].Messages[0].Text())
+	if text := model.asked[1].Messages[0].Text(); strings.Contains(text, "secrets") || !strings.Contains(text, "`revenue` (certified)") {
+		t.Errorf("of one table, the prompt has %s", text)
+	}
+}
 
 func TestPrompt(t *testing.T) {
 	w := newWorld(t)

@@ -15,6 +15,7 @@ import (
 type Schema struct {
 	Tables    []Table
 	Functions []Function // declared functions
+	Metrics   []Metric   // declared metrics
 	// Allow reports which relations a statement may use; nil means all.
 	Allow func(engine.Relation) bool
 }
@@ -36,6 +37,15 @@ type Function struct {
 	Table       bool   // used in FROM
 }
 
+// Metric is a declared metric.
+type Metric struct {
+	Name        string
+	Description string
+	Synonyms    []string
+	Certified   bool
+	Dimensions  []string // with their grains: ordered_at (day, week, …)
+}
+
 const task = `You write SQL for DuckDB. Answer the question with one SELECT statement that returns what is asked for.
 
 - Answer with the statement only, without explanation.
@@ -45,17 +55,28 @@ const task = `You write SQL for DuckDB. Answer the question with one SELECT stat
 - Only reading is possible: no CREATE, INSERT, COPY, SET or PRAGMA, no files, no URLs.
 `
 
+// metricsTask comes after task where metrics are declared.
+const metricsTask = `
+# Metrics
+
+Metrics are the agreed definitions of figures. Where one measures what is asked for, read it and do not compute it from the tables; prefer those that are certified. Write ` + "`FROM metric('name', by := ['dimension'], where := 'condition over dimensions')`" + `, or a list of names for several metrics. A time dimension takes a grain: ` + "`ordered_at__month`" + `. The columns are the dimensions in by, as written, and the metrics. Filter by the value of a metric outside: FROM metric(…) WHERE name > 5.
+If neither a metric nor the tables have what is asked for, answer SELECT 'what is missing' AS cannot_answer.
+
+`
+
 // prompt returns the system message. Equal schemas have equal texts, as long as all
 // functions fit.
 func (w *Writer) prompt(ctx context.Context, s Schema, query string) string {
 	var b strings.Builder
-	b.WriteString(task + "\n# Tables\n")
+	b.WriteString(task + metrics(s.Metrics) + "\n# Tables\n")
 	if len(s.Tables) == 0 {
 		b.WriteString("\nThere are no tables.\n")
 	}
 	var rest []string
+	size := 0
 	for _, t := range s.Tables {
-		if text := "\n" + t.text(); t.Text != "" && b.Len()+len(text) <= len(task)+MaxTables {
+		if text := "\n" + t.text(); t.Text != "" && size+len(text) <= MaxTables {
+			size += len(text)
 			b.WriteString(text)
 		} else {
 			rest = append(rest, t.Name)
@@ -64,6 +85,41 @@ func (w *Writer) prompt(ctx context.Context, s Schema, query string) string {
 	b.WriteString(omitted("tables", rest))
 	b.WriteString(w.functions(ctx, s.Functions, query))
 	return b.String()
+}
+
+// metrics describes the metrics that fit, in their order.
+func metrics(list []Metric) string {
+	if len(list) == 0 {
+		return ""
+	}
+	b := strings.Builder{}
+	b.WriteString(metricsTask)
+	var rest []string
+	for _, m := range list {
+		if line := m.line(); b.Len()+len(line) <= len(metricsTask)+MaxMetrics {
+			b.WriteString(line)
+		} else {
+			rest = append(rest, m.Name)
+		}
+	}
+	return b.String() + omitted("metrics", rest)
+}
+
+func (m Metric) line() string {
+	line := "- `" + m.Name + "`"
+	if m.Certified {
+		line += " (certified)"
+	}
+	if text := strings.Join(strings.Fields(m.Description), " "); text != "" {
+		line += ": " + truncate.Ellipsis(text, MaxDescription)
+	}
+	if len(m.Synonyms) > 0 {
+		line += "; also " + strings.Join(m.Synonyms, ", ")
+	}
+	if len(m.Dimensions) > 0 {
+		line += "; by " + strings.Join(m.Dimensions, ", ")
+	}
+	return line + "\n"
 }
 
 func (t Table) text() string {

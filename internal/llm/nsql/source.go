@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
@@ -34,8 +35,8 @@ func New(env builtin.Env, scope tools.Scope,
 // accepts one SELECT-like statement.
 func Check(db builtin.SearchEngine) func(context.Context, engine.Request) error {
 	return func(ctx context.Context, r engine.Request) error {
-		if _, err := db.Parse(ctx, r.SQL); err != nil {
-			return err
+		if tokens := sqltree.Scan(r.SQL); sqltree.Are(r.SQL, tokens, 0, "explain") {
+			return engine.NewError(errcode.Refused, "answer with the statement itself", "EXPLAIN is refused")
 		}
 		_, err := db.Describe(ctx, r)
 		return err
@@ -61,6 +62,7 @@ func (s *source) schema(ctx context.Context, names []string, samples bool) (Sche
 	if names != nil || s.scope.Datasets != nil {
 		out.Allow = only(datasets)
 	}
+	out.Metrics = s.metrics(out.Allow)
 	size := 0
 	for i, d := range datasets {
 		t := Table{Name: d.Table()}
@@ -169,6 +171,28 @@ func (s *source) functions() []Function {
 		out = append(out, Function{f.Name, f.Signature(), f.Declared.Description, string(f.Volatility), f.IsTable()})
 	}
 	return out
+}
+
+// metrics returns the metrics that read only what a statement may use.
+func (s *source) metrics(allow func(engine.Relation) bool) (list []Metric) {
+	if s.env.Metrics == nil {
+		return nil
+	}
+	if allow == nil {
+		allow = func(engine.Relation) bool { return true }
+	}
+	for _, m := range s.env.Metrics(allow) {
+		metric := Metric{Name: m.Name, Description: m.Description, Synonyms: m.Synonyms, Certified: m.Certified}
+		for _, d := range m.Dimensions {
+			name := d.Name
+			if len(d.Grains) > 0 {
+				name += " (" + strings.Join(d.Grains, ", ") + ")"
+			}
+			metric.Dimensions = append(metric.Dimensions, name)
+		}
+		list = append(list, metric)
+	}
+	return list
 }
 
 // samples returns the most frequent values of a table's columns, or none if the table
