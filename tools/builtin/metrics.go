@@ -28,8 +28,8 @@ type listMetricsArgs struct {
 func newListMetrics(env Env, c custom) (tools.Tool, error) {
 	def := c.define(tools.Definition{
 		Name: listMetrics,
-		Description: "Lists the metrics: business figures such as revenue or conversion that have one agreed definition, each " +
-			"with its synonyms and the dimensions it can be grouped and filtered by. " +
+		Description: "Lists the metrics: business figures such as revenue or conversion that have one agreed definition, " +
+			"each with its synonyms and the dimensions it can be grouped and filtered by. " +
 			"Use it first for any question about figures; prefer certified metrics, and say what no metric covers.",
 		Returns: json.RawMessage(`{"type":"array","items":{"type":"object","properties":{
 			"metric":{"type":"string","description":"Name to use in query_metrics, and in SQL: FROM metric('name', by := ['dimension'])."},

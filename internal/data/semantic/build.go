@@ -218,7 +218,7 @@ func (b *builder) checkTime(name, key string, m *Model, path, component string) 
 		return
 	}
 	b.problem(fault.New(key, nearest.Hint(name, times, "declare it under dimensions: with type: time"),
-		"semantic model %s has no time dimension %q", m.Declared.Name, name), path, component)
+		"there is no time dimension %q", name), path, component)
 }
 
 // expression checks an expression over what follows it in a SELECT, and returns its type.

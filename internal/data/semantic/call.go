@@ -3,22 +3,20 @@ package semantic
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
 
-// Function is the table function that reads metrics.
-const Function = "metric"
-
-// arguments are those of [Function], after the metrics.
+// arguments are those of [engine.Metric], after the metrics.
 var arguments = []string{"by", "grain", "where", "order_by", "limit"}
 
-// Written returns what writes the queries of calls of [Function]. layer returns the layer that is
+// Written returns what writes the queries of calls of [engine.Metric]. layer returns the layer that is
 // in service.
-func Written(layer func() *Layer) engine.Written {
-	return func(c engine.WrittenCall) (string, error) {
+func Written(layer func() *Layer) *engine.Written {
+	return &engine.Written{Failed: failed, Write: func(c engine.WrittenCall) (string, error) {
 		q, err := queryOf(c.Args)
 		if err != nil {
 			return "", err
@@ -28,7 +26,20 @@ func Written(layer func() *Layer) engine.Written {
 			return ok
 		}
 		return layer().SQL(q, c.Parse, visible)
+	}}
+}
+
+// failed explains DuckDB's error about a subquery of a join: see [group.rows].
+func failed(e *engine.Error) *engine.Error {
+	if !strings.HasPrefix(e.Message, "More than one row returned by a subquery") {
+		return e
 	}
+	out := *e
+	out.Message = "a join of a metric finds several rows for one key: a primary_key or unique_keys of a semantic model " +
+		"does not hold, and the metric would count rows twice"
+	out.Hint = "find the keys with SELECT key FROM table GROUP BY key HAVING count(*) > 1, and repair the data or the " +
+		"declaration"
+	return &out
 }
 
 // queryOf reads the arguments of a call. They decide which columns the result has, so that they
@@ -56,16 +67,16 @@ func queryOf(args []sqltree.Arg) (Query, error) {
 		case "limit":
 			q.Limit, err = count(name, a)
 		case "":
-			err = invalid("write by := [...], where := '…'", "argument %d of %s has no name", i+1, Function)
+			err = invalid("write by := [...], where := '…'", "argument %d of %s has no name", i+1, engine.Metric)
 		default:
 			err = invalid(nearest.Hint(name, arguments, "the arguments are the metrics, "+lists(arguments)),
-				"%s has no argument %q", Function, a.Name)
+				"%s has no argument %q", engine.Metric, a.Name)
 		}
 		if err != nil {
 			return q, err
 		}
 		if given[name] {
-			return q, invalid("", "argument %q of %s is given twice", name, Function)
+			return q, invalid("", "argument %q of %s is given twice", name, engine.Metric)
 		}
 		given[name] = true
 	}
@@ -75,7 +86,7 @@ func queryOf(args []sqltree.Arg) (Query, error) {
 // constant is the error of an argument that is not a constant.
 func constant(name, form string) error {
 	return invalid(fmt.Sprintf("write it in the statement: %s := %s", name, form),
-		"argument %q of %s must be a constant, because it decides what the result has", name, Function)
+		"argument %q of %s must be a constant, because it decides what the result has", name, engine.Metric)
 }
 
 func text(name string, a sqltree.Arg) (string, error) {
@@ -109,7 +120,7 @@ func count(name string, a sqltree.Arg) (int64, error) {
 	}
 	n, err := strconv.ParseInt(a.Constant.Text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, invalid("write a number of rows", "argument %q of %s is %s", name, Function, a.Constant.Text)
+		return 0, invalid("write a number of rows", "argument %q of %s is %s", name, engine.Metric, a.Constant.Text)
 	}
 	return n, nil
 }

@@ -46,11 +46,11 @@ func (b *builder) test(ctx context.Context, m, last *Metric) (passed bool, err e
 			result.Name = fmt.Sprintf("test %d", i+1)
 		}
 		start := time.Now()
-		failed := b.run(ctx, m, t)
-		result.Duration, result.Passed = time.Since(start), failed == nil
-		if failed != nil {
+		fails := b.run(ctx, m, t)
+		result.Duration, result.Passed = time.Since(start), fails == nil
+		if fails != nil {
 			passed = false
-			result.Message = fault.FirstLines(failed.Error())
+			result.Message = fault.FirstLines(fails.Error())
 			b.problem(fault.New(path, "", "test %q failed: %s", result.Name, result.Message), m.path, m.component())
 		}
 		b.Tests = append(b.Tests, result)
@@ -104,6 +104,9 @@ func (b *builder) run(ctx context.Context, m *Metric, t spicepod.MetricTest) err
 		return err
 	}
 	got, err := b.texts(ctx, columns, sql)
+	if e := (*engine.Error)(nil); errors.As(err, &e) {
+		return failed(e)
+	}
 	if err != nil {
 		return err
 	}

@@ -378,17 +378,9 @@ func (w *writer) aggregate(g *group) string {
 		clause
 		fields []*field
 	}{{g.metrics[0].filter, g.filter}, {w.where, g.where}} {
-		if c.text == "" {
-			continue
+		if c.text != "" {
+			conditions = append(conditions, g.condition(c.clause, c.fields))
 		}
-		next := 0
-		conditions = append(conditions, "(\n"+c.write(func(columnAt) string {
-			f := c.fields[next]
-			if next++; f == nil {
-				return ""
-			}
-			return expression(f)
-		})+"\n)")
 	}
 	if len(conditions) > 0 {
 		sql += " WHERE " + strings.Join(conditions, " AND ")
@@ -397,6 +389,20 @@ func (w *writer) aggregate(g *group) string {
 		sql += " GROUP BY " + strings.Join(positions, ", ")
 	}
 	return sql
+}
+
+// condition writes a condition over the rows of the group. fields are what its columns mean; nil: a
+// column of the table.
+func (g *group) condition(c clause, fields []*field) string {
+	_, expression := g.rows()
+	next := 0
+	return "(\n" + c.write(func(columnAt) string {
+		f := fields[next]
+		if next++; f == nil {
+			return ""
+		}
+		return expression(f)
+	}) + "\n)"
 }
 
 // together writes all groups, one row for each combination of the dimensions.

@@ -181,7 +181,6 @@ func (l *Layer) Fields(m *Metric, visible Visible) (list []Field) {
 	}
 	first := l.model(simple[0].Declared.SemanticModel)
 	all := l.reachable(first, visible)
-	time := ""
 	for _, f := range all {
 		name := f.shortest(all)
 		shared := !slices.ContainsFunc(simple[1:], func(s *Metric) bool {
@@ -202,9 +201,10 @@ func (l *Layer) Fields(m *Metric, visible Visible) (list []Field) {
 		if l.timeOf(s) == nil {
 			return list
 		}
-		time = "The time of the metric"
 	}
-	return append(list, Field{Name: spicepod.MetricTime, Type: "DATE", Grains: l.commonGrains(simple), Description: time})
+	return append(list, Field{
+		Name: spicepod.MetricTime, Type: "DATE", Grains: l.commonGrains(simple), Description: "The time of the metric.",
+	})
 }
 
 // commonGrains returns the grains of metric_time that all of the metrics have.

@@ -175,10 +175,13 @@ func (b *builder) simple(m *Metric) *fault.Fault {
 	before := len(b.Problems)
 	if b.checkTime(m.Declared.Time, "time", model, m.path, m.component()); len(b.Problems) > before {
 		b.Problems = b.Problems[:before]
-		return fault.New("time", "declare it under dimensions: with type: time", "semantic model %s has no time dimension %q",
-			model.Declared.Name, m.Declared.Time)
+		return fault.New("time", "declare it in the model, under dimensions: with type: time",
+			"semantic model %s has no time dimension %q", model.Declared.Name, m.Declared.Time)
 	}
 	if f := b.filter(m, model); f != nil {
+		return f
+	}
+	if f := b.condition(m); f != nil {
 		return f
 	}
 	return b.probe(m)
@@ -213,6 +216,25 @@ func (b *builder) filter(m *Metric, model *Model) *fault.Fault {
 	return nil
 }
 
+// condition refuses a filter that is no condition, which DuckDB would cast to one.
+func (b *builder) condition(m *Metric) *fault.Fault {
+	if m.filter.text == "" {
+		return nil
+	}
+	g := &group{model: b.Layer.model(m.Declared.SemanticModel), metrics: []*Metric{m}, filter: b.Layer.filterFields(m)}
+	from, _ := g.rows()
+	columns, _, err := b.bound("SELECT " + g.condition(m.filter, g.filter) + " FROM " + from)
+	switch {
+	case err != nil:
+		e := engine.AsError(err)
+		return fault.New("filter", e.Hint, "%s", fault.FirstLines(e.Message))
+	case columns[0].Type.String() != "BOOLEAN":
+		return fault.New("filter", "write a condition, such as "+m.filter.text+" > 0", "it is of type %s, not a condition",
+			columns[0].Type)
+	}
+	return nil
+}
+
 // probe binds the whole query of a metric, without dimensions.
 func (b *builder) probe(m *Metric) *fault.Fault {
 	layer := *b.Layer
@@ -233,9 +255,6 @@ func (b *builder) probe(m *Metric) *fault.Fault {
 	}
 	e := engine.AsError(err)
 	key := map[Kind]string{Simple: "measure", Ratio: "numerator", Derived: "expr"}[m.Kind]
-	if m.filter.text != "" {
-		key = "filter"
-	}
 	return fault.New(key, e.Hint, "%s", fault.FirstLines(e.Message))
 }
 

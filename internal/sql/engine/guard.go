@@ -45,6 +45,8 @@ type verdict struct {
 	waits waits
 	// failed is [Contents.Failed] of a statement that reads files; else nil.
 	failed func(*Error) *Error
+	// wrote has written queries into it; nil: nothing has.
+	wrote *Written
 }
 
 // callSite is a call of a declared function, by its offset in the statement.
@@ -88,7 +90,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		return nil, err
 	}
 	g := &judge{db, c, cat, req, cat.namesFor(req, hides), h}
-	text, relocate, err := db.prepareText(c, cat, g.names, req.SQL, tokens, start)
+	text, relocate, wrote, err := db.prepareText(c, cat, g.names, req.SQL, tokens, start)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +109,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 			tokens[0].Start)
 	}
 	v = v.moved(relocate)
-	v.input = req.Input != nil
+	v.input, v.wrote = req.Input != nil, wrote
 	if sharable && len(h.tables) == 0 && !v.hidden {
 		cat.cache(req.SQL, v)
 	}
@@ -398,6 +400,10 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 // with offsets in text.
 func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
 	for _, c := range st.Calls {
+		if c.Table && sqltree.Fold(c.Name) == Metric && declared(c, names) == nil {
+			return nil, NewError(errcode.Refused, "write it in the statement that reads the view or calls the function",
+				"%s(…) is refused in views and functions: metrics are made of them", Metric).at(text, c.Offset)
+		}
 		if readsTable(c) && declared(c, names) == nil {
 			return nil, NewError(errcode.Refused, "write FROM and the name of the table", "function %q is refused here",
 				c.Name).at(text, c.Offset)
