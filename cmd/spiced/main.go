@@ -11,6 +11,7 @@
 //	spiced demo                 watch a team of agents work
 //	spiced init [DIR]           write a first Spicepod
 //	spiced dataset add SOURCE   add a dataset to a Spicepod
+//	spiced metrics import FILE  translate metrics from and to Apache Ossie
 //	spiced extensions           list and install the extensions of DuckDB that connectors need
 //	spiced ready                check whether a running spiced is ready
 //	spiced version              print the version

@@ -158,7 +158,7 @@ func TestNoQueryOfMetricsMultipliesRows(t *testing.T) {
 		{"revenue", "sum(amount) FILTER (WHERE status = 'paid')"},
 		{"average_item", "sum(amount) / sum(quantity)"},
 	}
-	for range 100 {
+	for range 50 {
 		var by, hand, where []string
 		for _, i := range random.Perm(len(dimensions))[:random.IntN(4)] {
 			by, hand = append(by, "'"+dimensions[i]+"'"), append(hand, dimensions[i])
