@@ -51,6 +51,22 @@ const (
 	always
 )
 
+// TestToolsOfMetrics: where metrics are declared, their tools are in each set.
+func TestToolsOfMetrics(t *testing.T) {
+	list := builtins(t)
+	for _, name := range builtin.Metrics {
+		list = append(list, tool(t, tools.Definition{Name: name, Description: "Is built in.", Source: tools.SourceBuiltin}, nil))
+	}
+	for _, set := range []string{"auto", "all", "nsql", "auto, list_udfs"} {
+		opened, _, _ := open(t, "models: [{name: m, from: 'openai:gpt', params: {endpoint: 'http://127.0.0.1:1/v1', tools: '"+set+"'}}]\n", list)
+		for _, name := range builtin.Metrics {
+			if plan := opened.Infos()[0]; !slices.Contains(plan.Advertised, name) {
+				t.Errorf("tools: %s advertises %v, not %s", set, plan.Advertised, name)
+			}
+		}
+	}
+}
+
 func TestModes(t *testing.T) {
 	values := []struct {
 		tools    string
