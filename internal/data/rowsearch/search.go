@@ -168,8 +168,8 @@ func (ix *Index) query(ctx context.Context, current *rowindex.Index, r Request, 
 
 // Weights of vectors in a hybrid search, relative to words.
 const (
-	modelWeight   = .5
-	builtinWeight = .1 // of models that are part of the program
+	modelWeight   = .4
+	builtinWeight = .05 // of models that are part of the program
 )
 
 func weight(m embeddings.Model) float64 {

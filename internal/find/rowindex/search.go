@@ -80,6 +80,7 @@ func (ix *Index) Search(q Query) []Hit {
 	}
 	ranks := max(depth, depthFactor*q.Limit)
 	var channels []channel
+	// Rows found by words come first: the vectors then say which of them agree with the query.
 	if q.Mode != Vector {
 		if s := newScorer(ix, q); len(s.columns) > 0 {
 			c := channel{name: "full_text", weight: 1, rows: s.search(parse(q.Text, q.Keywords), ranks, depth)}
@@ -93,6 +94,9 @@ func (ix *Index) Search(q Query) []Hit {
 		for _, near := range q.Vectors {
 			if !slices.Contains(q.Columns, near.Column) {
 				continue
+			}
+			if q.Mode == Hybrid && len(channels) == 1 && channels[0].name == "full_text" {
+				ix.agree(channels[0].rows, ix.counted(q, near.Column), near)
 			}
 			rows := ix.nearest(ix.counted(q, near.Column), near.Column, near.Vector, ranks)
 			channels = append(channels, channel{"vector", near.Weight, rows, []int{near.Column}})

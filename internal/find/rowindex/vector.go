@@ -2,6 +2,7 @@ package rowindex
 
 import (
 	"math"
+	"slices"
 
 	"github.com/spiced-sql/spiced/internal/kit/bitmap"
 )
@@ -43,6 +44,88 @@ func (ix *Index) nearest(counts *bitmap.Bitmap, column int, vector []float32, de
 		all = append(all, list...)
 	}
 	return best(all, depth)
+}
+
+// Parameters of [Index.agree], see docs/retrieval.md.
+const (
+	agreement     = .5
+	agreementRows = 3  // best rows whose vectors are added to that of the query
+	agreementMost = 64 // chunks of a row that are compared
+)
+
+// agree adds to the scores of rows that were found by words, best first, for how near they are to
+// the query and to the best of them, and sorts them. A model that is not good enough to find rows
+// still tells apart those that use the same words.
+func (ix *Index) agree(rows []candidate, counts *bitmap.Bitmap, near Near) {
+	rows = rows[:min(depth, len(rows))]
+	if len(rows) < 2 {
+		return
+	}
+	wanted := make([]float32, len(near.Vector))
+	add := func(v []float32, share float64) {
+		var squares float64
+		for _, x := range v {
+			squares += float64(x) * float64(x)
+		}
+		if squares > 0 && len(v) == len(wanted) {
+			for i, x := range v {
+				wanted[i] += float32(share * float64(x) / math.Sqrt(squares))
+			}
+		}
+	}
+	add(near.Vector, 1)
+	for _, r := range rows[:min(agreementRows, len(rows))] {
+		add(ix.vectorOf(r, counts, near), 1/float64(agreementRows))
+	}
+	query, scale := widen(wanted, ix.columns[near.Column].Dimensions)
+	if scale == 0 {
+		return
+	}
+	top := rows[0].score
+	for i := range rows {
+		cosine, _ := ix.cosineOf(rows[i].row, counts, near.Column, query, scale)
+		rows[i].score += agreement * top * float64(cosine)
+	}
+	slices.SortFunc(rows, byScore)
+}
+
+// cosineOf returns the cosine of a row's nearest chunk and the chunk; 0 and -1 if it has none.
+func (ix *Index) cosineOf(row int, counts *bitmap.Bitmap, column int, query []int16, scale float32) (float32, int) {
+	if counts != nil && !counts.Has(row) {
+		return 0, -1
+	}
+	number, local := ix.locate(row)
+	f := &ix.segments[number].fields[column]
+	from, to := f.chunksOf(local)
+	to = min(to, from+agreementMost)
+	cosines := make([]float32, to-from)
+	products(cosines, query, f.vectors[from*f.dimensions:to*f.dimensions])
+	best, at := float32(0), -1
+	for i, v := range cosines {
+		if v *= scale * f.scales[from+i]; at < 0 || v > best {
+			best, at = v, from+i
+		}
+	}
+	return best, at
+}
+
+// vectorOf returns the vector of a row's chunk that is nearest to the query; nil if it has none.
+func (ix *Index) vectorOf(r candidate, counts *bitmap.Bitmap, near Near) []float32 {
+	query, scale := widen(near.Vector, ix.columns[near.Column].Dimensions)
+	if scale == 0 {
+		return nil
+	}
+	_, chunk := ix.cosineOf(r.row, counts, near.Column, query, scale)
+	if chunk < 0 {
+		return nil
+	}
+	number, _ := ix.locate(r.row)
+	values := ix.segments[number].fields[near.Column].vector(chunk)
+	out := make([]float32, len(values))
+	for i, v := range values {
+		out[i] = float32(v)
+	}
+	return out
 }
 
 // widen returns a vector as 16-bit integers, so that the sum of its products with 8-bit integers
