@@ -55,6 +55,9 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	if o.Sandbox, err = sandboxWorker(); err != nil {
 		return nil, err
 	}
+	if o.Reader, err = documentWorker(); err != nil {
+		return nil, err
+	}
 	o.Clients = func(r spicepod.Runtime) *engine.ClientCatalog {
 		if !o.pg && (r.Postgres == nil || !r.Postgres.Enabled) {
 			return nil

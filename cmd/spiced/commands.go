@@ -41,7 +41,8 @@ func newRoot(std streams) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(serve, newValidate(std), newTest(std), newSQL(std), newCall(std), newChat(std), newDemo(std),
 		newMCP(std), newSearch(std), newSearchEval(std), newLint(std), newInit(std), newDataset(std), newMetrics(std),
-		newSandbox(std), newSchema(), newExtensions(std), newReady(std), newVersion(), newWorker(), newSandboxWorker())
+		newSandbox(std), newSchema(), newExtensions(std), newReady(std), newVersion(), newWorker(), newSandboxWorker(),
+		newDocumentWorker())
 	return root
 }
 

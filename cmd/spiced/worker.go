@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/internal/data/documents"
 	"github.com/spiced-sql/spiced/internal/sql/isolate"
 )
 
@@ -38,9 +39,21 @@ func newSandboxWorker() *cobra.Command {
 	}
 }
 
+// newDocumentWorker is the command of the processes that read documents, in a sandbox.
+func newDocumentWorker() *cobra.Command {
+	return &cobra.Command{
+		Use:    documentCommand,
+		Short:  "Read documents for a parent process",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(*cobra.Command, []string) error { return documents.Main(os.Stdin, os.Stdout) },
+	}
+}
+
 const (
-	workerCommand  = "worker"
-	sandboxCommand = "sandbox-worker"
+	workerCommand   = "worker"
+	sandboxCommand  = "sandbox-worker"
+	documentCommand = "document-worker"
 )
 
 // worker returns the command that starts a worker: this program.
@@ -48,6 +61,9 @@ func worker() ([]string, error) { return ourselves(workerCommand) }
 
 // sandboxWorker returns the command that starts a worker of a sandbox: this program.
 func sandboxWorker() ([]string, error) { return ourselves(sandboxCommand) }
+
+// documentWorker returns the command that reads documents: this program.
+func documentWorker() ([]string, error) { return ourselves(documentCommand) }
 
 func ourselves(command string) ([]string, error) {
 	self, err := os.Executable()

@@ -71,7 +71,12 @@ func TestDocsOfConnectors(t *testing.T) {
 		"decimal comma or thousands separators, which are text; whole numbers beyond 64 bits, which lose digits as DOUBLE; dates whose first two numbers " +
 		"could be the day or the month; column names that are numbers; and files of a folder that have columns which the first one lacks. A file whose first bytes " +
 		"contradict its format (gzip, Parquet, ZIP, a JSON file with a byte order mark) is refused, and so is a Parquet file with decimals of more than 38 digits.\n")
+	documents := ""
 	for _, f := range fileformat.Formats() {
+		if f.Prefixes[0] == "document_" {
+			documents += fmt.Sprintf("| `%s` | `%s` |\n", f.Name, strings.Join(f.Extensions, "`, `"))
+			continue
+		}
 		fmt.Fprintf(&page, "\n### %s\n\nExtensions: `%s`. Prefixes: `%s`.\n\n| param | other names | type |\n|---|---|---|\n", f.Name,
 			strings.Join(f.Extensions, "`, `"), strings.Join(f.Prefixes, "`, `"))
 		for _, name := range slices.Sorted(maps.Keys(f.Options)) {
@@ -82,5 +87,55 @@ func TestDocsOfConnectors(t *testing.T) {
 			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, others, f.Options[name])
 		}
 	}
+	page.WriteString(documentsText + documents)
 	golden.Equal(t, "../../docs/connectors.md", page.String())
 }
+
+// documentsText is the part of docs/connectors.md on documents.
+const documentsText = `
+## Documents
+
+A dataset of documents has a row for each file, from every connector that reads files:
+
+` + "```yaml" + `
+datasets:
+  - from: file:handbook/
+    name: handbook
+    params: { file_format: document }
+    acceleration: { enabled: true, refresh_check_interval: 10m }
+` + "```" + `
+
+` + "`file_format: document`" + ` reads all formats below, and CSV and TSV, in one folder; ` + "`md`, `txt`, `html`, `pdf`, `docx` or `xlsx`" + `
+reads the files with the extensions of that format. Without it, a file or a folder is read as documents if its names show that and the
+folder has no tables: a README next to CSV files is left out.
+
+| column | type | |
+|---|---|---|
+| ` + "`id`" + ` | varchar | the path: it stays the same when the text changes, and names the file to people. A file that is moved is another document |
+| ` + "`path`, `name`, `folder`" + ` | varchar | the path relative to the declared folder (of a glob: to the folder before the first pattern), its last part, and the part before (` + "`''`" + ` at the top). Of a URL: the last part of its path |
+| ` + "`content`" + ` | varchar | the text; NULL if the file cannot be read |
+| ` + "`metadata`" + ` | json | ` + "`format, title, author, created, language, pages, sheets, front_matter, size, sha256`" + `; ` + "`truncated`" + ` and ` + "`notes`" + ` if something was left out; ` + "`error`" + ` if the file cannot be read |
+| ` + "`data`" + ` | json | the rows of tables in xlsx, CSV and TSV: a list of objects, or, of a workbook with several sheets, an object of such lists by the names of the sheets |
+| ` + "`modified`" + ` | timestamptz | when the file was changed |
+
+What a file begins with goes before its name: a PDF with the name ` + "`a.docx`" + ` is read as a PDF.
+
+- **Markdown**: the text without front matter, which is in ` + "`metadata.front_matter`" + `; its title, author and date are also the fields of these names.
+- **HTML**: the text of the page as Markdown, without menus and advertising where one part of the page has most of the text.
+- **PDF**: the text of the pages with a form feed between two of them: ` + "`split(content, chr(12))[3]`" + ` is page 3. Pages that are images have no text, which a note says. A PDF with a password cannot be read; one that is encrypted with an empty password can.
+- **docx**: Markdown with headings, lists, tables and notes, with all tracked changes accepted.
+- **xlsx**: each sheet as a Markdown table. The names of the columns are those of the first row that fills at least half of them. Dates are texts in ISO form, formulas their last values.
+- **CSV and TSV** among documents: the text as it is. In ` + "`data`" + `, a column is one of numbers if all of its values are.
+
+Files are read by worker processes that have no files, no network, 1 GiB of memory and a limit of processor time. A file that is damaged, encrypted or too large costs one row with an error, and a warning of the dataset. Rows are gathered in a file of the cache; the next load reads only files whose size or time has changed, and takes the text of moved files from the rows that there are. A dataset without an acceleration has the documents of its last load.
+
+| param | | default | most |
+|---|---|---|---|
+| ` + "`document_max_file_size`" + ` | of a file; a larger one cannot be read | 50MiB | 256MiB |
+| ` + "`document_max_content_size`" + ` | of the text; the rest is left out, and ` + "`truncated`" + ` is true | 4MiB | 4MiB |
+| ` + "`document_max_pages`" + ` | of a PDF that are read | 2000 | 100000 |
+| ` + "`document_timeout`" + ` | processor time for a file | 30s | 10m |
+
+| format | extensions |
+|---|---|
+`

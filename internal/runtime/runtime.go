@@ -49,6 +49,7 @@ type Options struct {
 	Serves   bool               // until it is stopped: warn about what does not outlive it
 	Worker   []string           // command of a process that runs isolated statements; nil: none are isolated
 	Sandbox  []string           // command of a process that becomes a worker of a sandbox
+	Reader   []string           // command of a process that reads documents, for a sandbox; nil: none are read
 	Version  string             // of the runtime, for MCP servers
 	Log      *slog.Logger       // nil: discarded
 	Metrics  *telemetry.Metrics // nil: none

@@ -114,10 +114,11 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 	}
 	if s.data, err = datasets.NewManager(datasets.Options{
 		DB: s.db.DB, Connectors: Connectors, Proxies: s.db.proxies, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
-		Files:    s.db.workers != nil,
-		InPlace:  opts.InPlace,
-		Progress: opts.Progress,
-		Publish:  s.publishRefresh,
+		Files:     s.db.workers != nil,
+		InPlace:   opts.InPlace,
+		Documents: openDocuments(opts.Reader, opts.Sandbox, s.log),
+		Progress:  opts.Progress,
+		Publish:   s.publishRefresh,
 		Ended: func(ctx context.Context, t *tables.Table, failed error) {
 			s.refreshEnded(ctx, t, failed)
 			if t.Kind == "view" && t.State.Report(t.LoadFault() != nil) {

@@ -314,13 +314,13 @@ func (w *worker) lost(cause error) error {
 	case endClosed:
 		return errClosed
 	case endCPU:
-		return fmt.Errorf("the code took more than %s of processor time, the limit of sandbox %s (limits.cpu); "+
+		return lostf(endCPU, "the code took more than %s of processor time, the limit of sandbox %s (limits.cpu); "+
 			"its worker was killed", o.CPU, o.Name)
 	case endMemory:
-		return fmt.Errorf("the code took more than %d MiB of memory, the limit of sandbox %s (limits.memory); its "+
+		return lostf(endMemory, "the code took more than %d MiB of memory, the limit of sandbox %s (limits.memory); its "+
 			"worker was killed", o.Memory>>20, o.Name)
 	case endFiles:
-		return fmt.Errorf("the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed",
+		return lostf(endFiles, "the code wrote more than %d MiB or %d files, the limit of sandbox %s; its worker was killed",
 			o.Memory>>20, maxFileCount, o.Name)
 	case endLoad:
 		return &CodeError{Kind: "load", Message: fmt.Sprintf("the code took longer than %s to load", o.Load), Line: 1}
@@ -336,7 +336,20 @@ func (w *worker) lost(cause error) error {
 	if line := w.print.lastLine(); line != "" {
 		state += "; it printed last: " + line
 	}
-	return fmt.Errorf("a worker of sandbox %s ended during a call (%s)", o.Name, state)
+	return lostf(endSelf, "a worker of sandbox %s ended during a call (%s)", o.Name, state)
+}
+
+// LostError is the error of a call whose worker has ended: by itself, or at a limit.
+type LostError struct {
+	Limit   string // cpu, memory or files; "": it ended by itself
+	message string
+}
+
+// Error says how the worker ended.
+func (e *LostError) Error() string { return e.message }
+
+func lostf(why int, format string, args ...any) error {
+	return &LostError{endNames[why], fmt.Sprintf(format, args...)}
 }
 
 // waitEnd waits for a process that closed its streams, and kills it if it goes on. What

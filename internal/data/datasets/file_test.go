@@ -120,7 +120,7 @@ func TestProblems(t *testing.T) {
 	w.file("data", "a\n1\n")
 	w.file("empty.csv", "")
 	w.file("long.csv", "a\n\""+strings.Repeat("x", 3_000_000)+"\"\n")
-	w.file("book.xlsx", "PK")
+	w.file("book.xls", "PK")
 	if err := os.Symlink(outside, filepath.Join(w.dir, "link.csv")); err != nil {
 		t.Skip("the temporary folder takes no symbolic links: set TMPDIR to one that does:", err)
 	}
@@ -143,7 +143,7 @@ func TestProblems(t *testing.T) {
 		{"mixed folder", "from: file:mixed", "files of several formats: csv and json (set params.file_format"},
 		{"long row", "from: file:long.csv", `the row is too long, or cannot be read`},
 		{"empty", "from: file:empty.csv", `empty.csv" is empty (write at least the line with the names of the columns to it`},
-		{"spreadsheet", "from: file:book.xlsx", `spreadsheets (.xlsx) are not read (save the sheet as CSV or Parquet)`},
+		{"spreadsheet", "from: file:book.xls", `spreadsheets (.xls) are not read (save the sheet as xlsx, CSV or Parquet)`},
 		{"no extension", "from: file:data", `does not show the format of the file (set params.file_format`},
 		{
 			"connector", "from: oracle:t",

@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/data/copies"
+	"github.com/spiced-sql/spiced/internal/data/documents"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/resource"
@@ -59,9 +60,11 @@ type Options struct {
 	Log      *slog.Logger
 	Clock    load.Clock // nil: the system clock
 	Limits   Limits
-	Progress func(load.Progress) // called for slow loads, concurrently
-	Files    bool                // copies of mode memory are in files too, for other processes to attach
-	InPlace  bool                // accelerated datasets are read at their sources instead of copied, to check a Spicepod
+	// Documents starts the workers that read documents; nil: datasets of documents are refused.
+	Documents documents.Open
+	Progress  func(load.Progress) // called for slow loads, concurrently
+	Files     bool                // copies of mode memory are in files too, for other processes to attach
+	InPlace   bool                // accelerated datasets are read at their sources instead of copied, to check a Spicepod
 	// Publish, Ended, Noted and Retry are those of [refresh.Options].
 	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
 	Ended   func(ctx context.Context, t *tables.Table, err error)
@@ -141,6 +144,7 @@ func NewManager(opts Options) (*Manager, error) {
 	connectors := openConnectors(opts, source.Host{
 		DB: opts.DB, Log: opts.Log, Clock: opts.Clock, Progress: progress, Roots: roots, Attacher: attacher,
 		Objects: objects, Cache: cache, MaxDownload: opts.Limits.Download, MaxFiles: opts.Limits.Files,
+		Documents: opts.Documents,
 	})
 	return &Manager{
 		opts: opts, connectors: connectors, copies: store, progress: progress, objects: objects,

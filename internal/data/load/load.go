@@ -138,9 +138,14 @@ func (r *Reporter) Start(dataset, step string, total int64) *Step {
 
 // Write counts p. It never fails.
 func (s *Step) Write(p []byte) (int, error) {
-	s.bytes.Add(int64(len(p)))
-	s.tick()
+	s.Add(int64(len(p)))
 	return len(p), nil
+}
+
+// Add counts bytes.
+func (s *Step) Add(bytes int64) {
+	s.bytes.Add(bytes)
+	s.tick()
 }
 
 func (s *Step) tick() {

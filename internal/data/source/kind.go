@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spiced-sql/spiced/internal/data/documents"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/resource"
 	"github.com/spiced-sql/spiced/internal/data/source/fetch"
@@ -66,6 +67,7 @@ type Host struct {
 	Cache       *fetch.Cache
 	MaxDownload int64 // bytes of a file
 	MaxFiles    int   // of a dataset
+	Documents   documents.Open
 	Proxy       Proxy // of the kind; nil: DuckDB has attached none
 }
 

@@ -114,6 +114,9 @@ func (c *Cache) Create(key, extension string) (*os.File, error) {
 		os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 }
 
+// Open opens the file of an entry to read it.
+func (c *Cache) Open(e *Entry) (*os.File, error) { return os.Open(c.path(e.File)) }
+
 // get returns the entry of a key if its file exists, or nil.
 func (c *Cache) get(key string) *Entry {
 	var e Entry

@@ -47,7 +47,7 @@ func (s *fileSource) Open(ctx context.Context) (*source.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.reader.Open(ctx, s.DB, found)
+	return s.reader.Open(ctx, s.Host, found)
 }
 
 // find returns the files of the path, all in the roots.
@@ -65,7 +65,9 @@ func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	case err == nil:
 		return fileformat.One(path, info.Size()), nil
 	case strings.ContainsAny(path, "*?["):
-		return s.glob(ctx, []string{path})
+		files, err := s.glob(ctx, []string{path})
+		files.Base = path[:strings.LastIndexByte(path[:strings.IndexAny(path, "*?[")], filepath.Separator)+1]
+		return files, err
 	case errors.Is(err, fs.ErrNotExist):
 		return fileformat.Files{}, source.MissingFile(path)
 	}
@@ -126,5 +128,7 @@ func (s *fileSource) folder(ctx context.Context, dir string) (fileformat.Files, 
 	if err != nil {
 		return all, err
 	}
-	return s.glob(ctx, patterns)
+	files, err := s.glob(ctx, patterns)
+	files.Base, files.Ignored = dir+string(filepath.Separator), s.reader.Ignored(all.Found)
+	return files, err
 }

@@ -64,7 +64,7 @@ func contradiction(s scan, name string, head, tail []byte) *fault.Fault {
 	case is(parquet):
 		return fault.New("from", "set params.file_format: parquet", "the file %q is a Parquet file", name)
 	case is(zipped):
-		return fault.New("from", "unpack the archive, or save the sheet as CSV",
+		return fault.New("from", "unpack the archive, or set params.file_format: xlsx or docx",
 			"the file %q is a ZIP archive or a spreadsheet", name)
 	case is(gzipped) && compression == "" && !s.has("compression"):
 		return fault.New("from", "add .gz to its name, or set params.compression: gzip",

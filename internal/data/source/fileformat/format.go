@@ -42,7 +42,7 @@ type Format struct {
 // Formats are the formats that are served.
 func Formats() []Format {
 	var all []Format
-	for _, f := range formats {
+	for _, f := range slices.Concat(formats, documentFormats) {
 		one := Format{
 			Name: f.name, Extensions: f.extensions, Options: f.options, Aliases: map[string][]string{},
 			Prefixes: f.prefixes,
@@ -63,7 +63,10 @@ var formatNames = map[string]*format{
 	"ndjson": ndjsonFormat, "jsonl": ndjsonFormat, "ldjson": ndjsonFormat, "parquet": parquetFormat,
 }
 
-const servedFormats = "csv, tsv, json, ndjson, jsonl, parquet"
+const (
+	servedTables  = "csv, tsv, json, ndjson, jsonl, parquet"
+	servedFormats = servedTables + ", or of documents: md, txt, html, pdf, docx, xlsx, document"
+)
 
 // compressions are the extensions of compressed files that DuckDB reads.
 var compressions = []string{".gz", ".zst"}
@@ -73,7 +76,7 @@ func formatByName(name string) (*format, error) {
 	if f := formatNames[strings.ToLower(name)]; f != nil {
 		return f, nil
 	}
-	hint := strings.TrimSpace(nearest.Hint(name, strings.Split(servedFormats, ", "), "") + " served: " + servedFormats)
+	hint := strings.TrimSpace(nearest.Hint(name, slices.Collect(maps.Keys(formatNames)), "") + " served: " + servedFormats)
 	return nil, fault.New("params.file_format", hint, "file format %q is not served", name)
 }
 
@@ -90,22 +93,27 @@ func splitExtension(name string) (extension, compression string) {
 	return path.Ext(name), compression
 }
 
-// FormatOf returns the format that the extension of a file's name shows.
+// FormatOf returns the format of tables that the extension of a file's name shows.
 func FormatOf(name string) (format string, ok bool) {
-	if f := formatOf(name); f != nil {
+	if f := formatOf(name); f != nil && f.reader != readsDocuments {
 		return f.name, true
 	}
 	return "", false
 }
 
-// ServedFormats lists the formats for messages.
-func ServedFormats() string { return servedFormats }
+// ServedFormats lists the formats of tables for messages.
+func ServedFormats() string { return servedTables }
 
 // formatOf returns the format of a file name, or nil.
 func formatOf(name string) *format {
 	extension, compression := splitExtension(name)
 	for _, f := range formats {
 		if slices.Contains(f.extensions, extension) && (compression == "" || f != parquetFormat) {
+			return f
+		}
+	}
+	for _, f := range documentFormats {
+		if slices.Contains(f.extensions, extension) && compression == "" {
 			return f
 		}
 	}

@@ -3,7 +3,7 @@
 // of a file that DuckDB cannot read.
 //
 //	r, err := fileformat.Compile(declaration, "flights.csv.gz", nil)
-//	opened, err := r.Open(ctx, db, fileformat.One(path, size))
+//	opened, err := r.Open(ctx, host, fileformat.One(path, size))
 package fileformat
 
 import (
@@ -33,6 +33,9 @@ type Files struct {
 	Found    []string // for the format
 	Bytes    int64
 	Shown    string // for messages, instead of the first of Found
+	Base     string // how the names of documents begin for DuckDB, which their paths leave out; "": their folder
+	Name     string // of the one document, if that of the file is not its own
+	Ignored  []string
 
 	// Prefix is how their names begin for DuckDB, and ShownPrefix what users see instead.
 	// "": users see their names.
@@ -78,6 +81,8 @@ var paramFileFormat = spicepod.Param{Name: "file_format", Doc: "Format of the fi
 
 // Reader reads the files of a dataset.
 type Reader struct {
+	name     string // of the dataset
+	shown    string // its `from`
 	params   spicepod.Params
 	own      []spicepod.Param // of the connector
 	columns  []spicepod.DatasetColumn
@@ -88,7 +93,10 @@ type Reader struct {
 // Compile checks the params if the format is known from params.file_format or
 // the name of a file. The connector reads the params in own.
 func Compile(d source.Declaration, name string, own []spicepod.Param) (*Reader, error) {
-	r := &Reader{params: d.Params, own: append(own, paramFileFormat), columns: d.Columns, format: formatOf(name)}
+	r := &Reader{
+		name: d.Name, shown: d.From.Shown, params: d.Params, own: append(own, paramFileFormat), columns: d.Columns,
+		format: formatOf(name),
+	}
 	var err error
 	if d.Params.Has("file_format") {
 		name, err := d.Params.String("file_format")
@@ -102,17 +110,26 @@ func Compile(d source.Declaration, name string, own []spicepod.Param) (*Reader, 
 	if r.format == nil {
 		return r, nil
 	}
+	if r.format.reader == readsDocuments {
+		_, err = r.documentLimits(r.format)
+		return r, err
+	}
 	r.settings, err = r.format.settings(d.Params, r.own)
 	return r, err
 }
 
 // Open returns a query over the files.
-func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.Opened, error) {
-	f, settings := r.format, r.settings
+func (r *Reader) Open(ctx context.Context, h source.Host, found Files) (*source.Opened, error) {
+	db, f, settings := h.DB, r.format, r.settings
 	if f == nil {
 		if f = formatOf(found.Found[0]); f == nil {
 			return nil, unknownFormat(cmp.Or(found.Shown, found.Found[0]))
 		}
+	}
+	if f.reader == readsDocuments {
+		return r.openDocuments(ctx, h, f, found)
+	}
+	if r.format == nil {
 		var err error
 		if settings, err = f.settings(r.params, r.own); err != nil {
 			return nil, err
@@ -154,7 +171,7 @@ func (r *Reader) Open(ctx context.Context, db *engine.DB, found Files) (*source.
 // one; "" for others.
 func Unread(name string) string {
 	switch filepath.Ext(strings.ToLower(name)) {
-	case ".xlsx", ".xls", ".ods", ".avro", ".orc", ".feather", ".arrow", ".xml":
+	case ".xls", ".ods", ".avro", ".orc", ".feather", ".arrow", ".xml":
 		return unknownFormat(name).Error()
 	}
 	return ""
@@ -163,8 +180,8 @@ func Unread(name string) string {
 // unknownFormat is the fault of a file whose name does not have the extension of a format.
 func unknownFormat(name string) *fault.Fault {
 	switch extension := strings.ToLower(filepath.Ext(name)); extension {
-	case ".xlsx", ".xls", ".ods":
-		return fault.New("from", "save the sheet as CSV or Parquet", "spreadsheets (%s) are not read", extension)
+	case ".xls", ".ods":
+		return fault.New("from", "save the sheet as xlsx, CSV or Parquet", "spreadsheets (%s) are not read", extension)
 	case ".avro", ".orc", ".feather", ".arrow", ".xml":
 		return fault.New("from", "convert it to Parquet, CSV or JSON", "files of the format %s are not read", extension[1:])
 	}
@@ -174,10 +191,12 @@ func unknownFormat(name string) *fault.Fault {
 
 // Patterns returns globs for the files of one format in a folder, where names
 // are all its files. If wanted, such as ".csv", is not empty, only files with
-// that extension match.
+// that extension match. Without a declared format, documents such as a README next to tables are
+// left out.
 func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, error) {
 	var extensions []string
 	var kinds []*format
+	tabular := slices.ContainsFunc(names, func(name string) bool { _, ok := FormatOf(name); return ok })
 	for _, name := range names {
 		if strings.HasPrefix(filepath.Base(name), ".") || strings.HasPrefix(filepath.Base(name), "_") {
 			continue
@@ -187,14 +206,15 @@ func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, 
 		switch {
 		case wanted != "" && ext+compression != wanted && ext != wanted:
 			continue
-		case wanted == "" && (f == nil || r.format != nil && f.reader != r.format.reader):
+		case wanted == "" && !r.takes(f, ext, compression, tabular):
 			continue
 		}
-		if f != nil && !slices.Contains(kinds, f) {
+		alike := func(k *format) bool { return k == f || k.reader == readsDocuments && f.reader == k.reader }
+		if f != nil && !slices.ContainsFunc(kinds, alike) {
 			kinds = append(kinds, f)
 		}
-		if !slices.Contains(extensions, ext+compression) {
-			extensions = append(extensions, ext+compression)
+		if written := name[len(name)-len(ext+compression):]; !slices.Contains(extensions, written) { // .PDF or .pdf
+			extensions = append(extensions, written)
 		}
 	}
 	switch {
@@ -210,6 +230,34 @@ func (r *Reader) Patterns(dir string, names []string, wanted string) ([]string, 
 		patterns[i] = filepath.Join(EscapeGlob(dir), "**", "*"+e)
 	}
 	return patterns, nil
+}
+
+// takes reports whether a file of a folder, whose name shows a format or nil, is read.
+func (r *Reader) takes(f *format, ext, compression string, tabular bool) bool {
+	switch {
+	case f == nil:
+		return false
+	case r.format == nil:
+		return f.reader != readsDocuments || !tabular
+	case r.format.reader == readsDocuments:
+		return compression == "" && slices.Contains(r.format.extensions, ext)
+	}
+	return f.reader == r.format.reader
+}
+
+// Ignored returns the files of a folder that are not read, if it was declared to be one of
+// documents of any format.
+func (r *Reader) Ignored(names []string) (ignored []string) {
+	if r.format == nil || r.format.name != "document" {
+		return nil
+	}
+	for _, name := range names {
+		ext, compression := splitExtension(name)
+		if !r.takes(formatOf(name), ext, compression, false) && !hidden(name) {
+			ignored = append(ignored, name)
+		}
+	}
+	return ignored
 }
 
 // Extension returns an extension for a cached file that shows its format and

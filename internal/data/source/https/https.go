@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -134,15 +135,15 @@ func (s *httpSource) Open(ctx context.Context) (*source.Opened, error) {
 		resource.Release(got.Resource)
 		return nil, err
 	}
-	opened.Stale, opened.Resources = got.Stale, []*resource.Resource{got.Resource}
+	opened.Stale, opened.Resources = got.Stale, append(opened.Resources, got.Resource)
 	return opened, nil
 }
 
 func (s *httpSource) open(ctx context.Context, got *fetch.File) (*source.Opened, error) {
 	file := fileformat.One(got.Path, got.Size)
-	file.Shown = s.d.From.Shown
+	file.Shown, file.Name = s.d.From.Shown, documentName(s.d.From.Target)
 	if !got.Paged {
-		return s.reader.Open(ctx, s.DB, file)
+		return s.reader.Open(ctx, s.Host, file)
 	}
 	if got.Size == 0 {
 		return nil, fault.New("from",
@@ -153,7 +154,7 @@ func (s *httpSource) open(ctx context.Context, got *fetch.File) (*source.Opened,
 	if err != nil {
 		return nil, err
 	}
-	return reader.Open(ctx, s.DB, file)
+	return reader.Open(ctx, s.Host, file)
 }
 
 // urlPath returns the path of a URL, which may show the format.
@@ -163,6 +164,18 @@ func urlPath(target string) string {
 		return ""
 	}
 	return u.Path
+}
+
+// documentName is the name of a document at a URL: the end of its path, else the host.
+func documentName(target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return ""
+	}
+	if name := path.Base(u.Path); name != "/" && name != "." {
+		return name
+	}
+	return u.Host
 }
 
 // fetch updates the cached file of a dataset. If that fails, it returns the

@@ -17,7 +17,6 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/source"
 	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
 	"github.com/spiced-sql/spiced/internal/data/source/objectstore"
-	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
 )
 
@@ -82,12 +81,10 @@ func withExtension(params []spicepod.Param) []spicepod.Param {
 // Connector reads objects.
 type Connector struct {
 	kind
-	db    *engine.DB
-	proxy *objectstore.Proxy
-	limit int // of objects in a dataset
+	source.Host
 }
 
-func (k kind) open(h source.Host) source.Connector { return &Connector{k, h.DB, h.Objects, h.MaxFiles} }
+func (k kind) open(h source.Host) source.Connector { return &Connector{k, h} }
 
 type objectSource struct {
 	*Connector
@@ -122,24 +119,27 @@ func (c *Connector) Compile(d source.Declaration) (source.Source, error) {
 
 // Open finds the objects.
 func (s *objectSource) Open(ctx context.Context) (*source.Opened, error) {
-	if err := source.NeedsExtension(s.db, objectstore.Extension); err != nil {
+	if err := source.NeedsExtension(s.DB, objectstore.Extension); err != nil {
 		return nil, err
 	}
 	files, folder, err := s.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.proxy.Serve(s.scheme, s.bucket, folder, s.store)
+	held, err := s.Objects.Serve(s.scheme, s.bucket, folder, s.store)
 	if err != nil {
 		return nil, err
 	}
 	files.Prefix, files.ShownPrefix = s.prefix(), s.shown
-	out, err := s.reader.Open(ctx, s.db, files)
+	if strings.HasSuffix(folder, "/") || folder == "" {
+		files.Base = files.Prefix + folder
+	}
+	out, err := s.reader.Open(ctx, s.Host, files)
 	if err != nil {
 		resource.Release(held)
 		return nil, err
 	}
-	out.Resources = []*resource.Resource{held}
+	out.Resources = append(out.Resources, held)
 	return out, nil
 }
 
@@ -157,7 +157,7 @@ func (p place) prefix() string { return p.scheme + "://" + p.bucket + "/" }
 // find returns the objects of the key, one, those of a folder, or those that a glob
 // matches, and the prefix that they have.
 func (s *objectSource) find(ctx context.Context) (files fileformat.Files, prefix string, err error) {
-	objects, err := s.store.List(ctx, s.bucket, s.fixed(), "", s.limit)
+	objects, err := s.store.List(ctx, s.bucket, s.fixed(), "", s.MaxFiles)
 	if err != nil {
 		return files, "", s.store.Fault(err)
 	}
@@ -166,8 +166,8 @@ func (s *objectSource) find(ctx context.Context) (files fileformat.Files, prefix
 	}
 	at, pattern := s.shown+s.key, s.prefix()+s.key
 	switch one := has(func(key string) bool { return key == s.key }); {
-	case len(objects) > s.limit:
-		return files, "", fault.New("from", "name fewer", "%s has more than %d objects", s.shown+s.fixed(), s.limit)
+	case len(objects) > s.MaxFiles:
+		return files, "", fault.New("from", "name fewer", "%s has more than %d objects", s.shown+s.fixed(), s.MaxFiles)
 	case len(objects) == 0:
 		return files, "", fault.New("from", "", "there is no object at %s", at).Retryable()
 	case strings.ContainsAny(s.key, "*?["):
@@ -207,6 +207,7 @@ func (s *objectSource) folder(folder string, objects []objectstore.Object) (file
 			files.Found, files.Bytes = append(files.Found, "/"+o.Key), files.Bytes+o.Size
 		}
 	}
+	files.Ignored = s.reader.Ignored(files.Found)
 	files.Patterns, err = s.reader.Patterns("/"+strings.TrimSuffix(folder, "/"), files.Found, s.extension)
 	for i, p := range files.Patterns {
 		files.Patterns[i] = s.prefix() + strings.TrimPrefix(p, "/")
