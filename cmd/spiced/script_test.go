@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ import (
 
 // TestMain lets scripts run this program as spiced.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && (os.Args[1] == workerCommand || os.Args[1] == sandboxCommand) { // of a runtime in this process
+	workers := []string{workerCommand, sandboxCommand, documentCommand} // of a runtime in this process
+	if len(os.Args) == 2 && slices.Contains(workers, os.Args[1]) {
 		main()
 		return
 	}

@@ -94,6 +94,7 @@ type reader struct {
 	name   string
 	data   []byte
 	limits Limits
+	ended  bool // a note tells that the text is cut
 }
 
 // Read reads a document. Its name shows the format where the content does not.
@@ -156,8 +157,9 @@ func (r *reader) note(format string, args ...any) {
 
 // cut records that the text is longer than its limit.
 func (r *reader) cut() {
-	if !r.Metadata.Truncated {
-		r.Metadata.Truncated = true
+	r.Metadata.Truncated = true
+	if !r.ended {
+		r.ended = true
 		r.note("the text is longer than %d bytes, its limit, and ends there", r.limits.Content)
 	}
 }

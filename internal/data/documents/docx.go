@@ -87,9 +87,9 @@ type grid struct {
 func (w *word) full() bool { return w.out.Len() > w.limit }
 
 // skipped are elements that are no text of the document: what was deleted or moved away,
-// instructions of fields, and what is there a second time for older programs.
+// and instructions of fields.
 var skipped = map[string]bool{
-	"del": true, "moveFrom": true, "instrText": true, "delText": true, "delInstrText": true, "Fallback": true,
+	"del": true, "moveFrom": true, "instrText": true, "delText": true, "delInstrText": true,
 	"pPrChange": true, "rPrChange": true, "tblPrChange": true, "sectPrChange": true, "tcPrChange": true, "trPrChange": true,
 }
 
@@ -99,7 +99,8 @@ func (w *word) body(name string) error {
 		return err
 	}
 	defer p.close()
-	texts := 0 // elements with text around the token
+	texts := 0         // elements with text around the token
+	var branched []int // the depths of AlternateContent, if a branch of it was read
 	for !w.full() {
 		t, err := p.next()
 		if err != nil {
@@ -109,7 +110,17 @@ func (w *word) body(name string) error {
 		case nil:
 			return nil
 		case xml.StartElement:
-			if skipped[t.Name.Local] {
+			// AlternateContent has the same content for newer programs and for older ones.
+			again := false
+			for len(branched) > 0 && branched[len(branched)-1] >= p.depth {
+				branched = branched[:len(branched)-1]
+			}
+			if t.Name.Local == "Choice" || t.Name.Local == "Fallback" {
+				if again = len(branched) > 0 && branched[len(branched)-1] == p.depth-1; !again {
+					branched = append(branched, p.depth-1)
+				}
+			}
+			if again || skipped[t.Name.Local] {
 				if err := p.skip(); err != nil {
 					return err
 				}
@@ -334,7 +345,7 @@ func (w *word) headings(part string) (map[string]int, error) {
 		switch e.Name.Local {
 		case "style":
 			style = attribute(e, "styleId")
-			if attribute(e, "type") != "paragraph" || len(levels) > maxParts {
+			if t := attribute(e, "type"); t != "" && t != "paragraph" || len(levels) > maxParts {
 				style = ""
 			}
 		case "name":

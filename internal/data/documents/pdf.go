@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/klippa-app/go-pdfium"
 	pdfiumerrors "github.com/klippa-app/go-pdfium/errors"
@@ -47,6 +49,9 @@ func (r *reader) pdf() error {
 	}
 	defer instance.Close() //nolint:errcheck // its memory is given back
 	opened, err := instance.OpenDocument(&requests.OpenDocument{File: &r.data})
+	if repaired, ok := withTrailer(r.data); ok && errors.Is(err, pdfiumerrors.ErrFormat) {
+		opened, err = instance.OpenDocument(&requests.OpenDocument{File: &repaired})
+	}
 	switch {
 	case errors.Is(err, pdfiumerrors.ErrPassword):
 		return errors.New("the PDF is encrypted: save it without a password")
@@ -61,8 +66,24 @@ func (r *reader) pdf() error {
 	if err != nil {
 		return fmt.Errorf("the PDF is damaged: %s", pdfReason(err))
 	}
-	r.Metadata.Pages = count.PageCount
+	if r.Metadata.Pages = count.PageCount; r.Metadata.Pages <= 0 {
+		return errors.New("the PDF is damaged: it has no pages")
+	}
 	return r.pages(p)
+}
+
+// catalog matches the object that a trailer refers to.
+var catalog = regexp.MustCompile(`(\d{1,10})\s+(\d{1,5})\s+obj\s*<<[^>]{0,200}/Type\s*/Catalog\b`)
+
+// withTrailer returns a PDF with a trailer, whose end is missing: pdfium finds the objects of such
+// a file, but not the one to start with.
+func withTrailer(data []byte) ([]byte, bool) {
+	all := catalog.FindAllSubmatch(data, -1)
+	if len(all) == 0 || bytes.Contains(data, []byte("trailer")) {
+		return nil, false
+	}
+	last := all[len(all)-1]
+	return fmt.Appendf(bytes.Clone(data), "\ntrailer\n<</Root %s %s R>>\n%%%%EOF\n", last[1], last[2]), true
 }
 
 // pdfReason returns the reason of an error of pdfium without its number.
@@ -113,7 +134,25 @@ func (r *reader) pages(p *pdfReader) error {
 		r.Content = ""
 		r.note("the PDF has no text: its pages may be images")
 	}
+	if garbled(r.Content) {
+		r.note("the fonts of the PDF do not tell which characters they show, so the text may be unreadable")
+	}
 	return nil
+}
+
+// garbled reports whether a third of the characters are not those that readers see: unknown ones,
+// or ones of private use, as fonts without a table to Unicode have them.
+func garbled(text string) bool {
+	odd, all := 0, 0
+	for _, c := range text {
+		if !unicode.IsSpace(c) {
+			all++
+			if c == unicode.ReplacementChar || unicode.Is(unicode.Co, c) || unicode.IsControl(c) {
+				odd++
+			}
+		}
+	}
+	return 3*odd > all
 }
 
 func (p *pdfReader) page(i int) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -43,6 +44,31 @@ func (t *table) add(row []any) {
 	t.rows = append(t.rows, row)
 	t.cells += len(row)
 	t.full = len(t.rows) >= maxRows || t.cells >= maxCells
+}
+
+// prune removes columns without any value: those that are margins, or are merged into others.
+func (t *table) prune() {
+	var used []bool
+	for _, row := range t.rows {
+		for c, v := range row {
+			if c == len(used) {
+				used = append(used, false)
+			}
+			used[c] = used[c] || v != nil
+		}
+	}
+	if !slices.Contains(used, false) {
+		return
+	}
+	for i, row := range t.rows {
+		kept := row[:0]
+		for c, v := range row {
+			if used[c] {
+				kept = append(kept, v)
+			}
+		}
+		t.rows[i] = kept
+	}
 }
 
 // header returns the index of the row with the names of the columns: the first that fills at

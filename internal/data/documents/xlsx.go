@@ -53,6 +53,7 @@ func (r *reader) xlsx() error {
 			}
 			r.note("the sheet %s is not read to its end: %s", s.name, err)
 		}
+		t.prune()
 		tables = append(tables, t)
 		if len(t.rows) > 0 {
 			out.WriteString("## " + s.name + "\n\n")
@@ -89,8 +90,9 @@ func (b *workbook) read(main string) error {
 	err := b.each(main, func(_ *xmlPart, e xml.StartElement) error {
 		switch e.Name.Local {
 		case "workbookPr":
-			v := attribute(e, "date1904")
-			b.since1904 = v == "1" || v == "true"
+			if v := attribute(e, "date1904"); v != "" { // an extension has an element of this name, too
+				b.since1904 = v == "1" || v == "true"
+			}
 		case "sheet":
 			if len(b.sheets) >= maxParts {
 				return nil
