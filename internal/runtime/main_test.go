@@ -12,11 +12,28 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/spiced-sql/spiced/internal/bodies/sandbox"
+	"github.com/spiced-sql/spiced/internal/data/documents"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is a worker that reads documents, if the command line says so.
+func TestMain(m *testing.M) {
+	if os.Getenv("SPICED_SANDBOX") != "" {
+		fmt.Fprintln(os.Stderr, sandbox.Main())
+		os.Exit(1)
+	}
+	if len(os.Args) == 2 && os.Args[1] == documentCommand {
+		if err := documents.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const documentCommand = "document-worker"
 
 // head begins the Spicepods of these tests.
 const head = "version: v1\nkind: Spicepod\nname: test\nruntime: {functions: {enabled: true}}\n"

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spiced-sql/spiced/internal/data/documents"
+	"github.com/spiced-sql/spiced/internal/test/doctest"
 )
 
 // read reads a document that must be readable.
@@ -81,7 +82,7 @@ func TestCSV(t *testing.T) {
 
 // What a file begins with goes before its name.
 func TestFormats(t *testing.T) {
-	pdf := pdfOf(page("Gate 4")).bytes()
+	pdf := doctest.PDF(doctest.Page("Gate 4")).Bytes()
 	for _, c := range []struct {
 		name   string
 		data   []byte
@@ -89,8 +90,8 @@ func TestFormats(t *testing.T) {
 	}{
 		{"a.docx", pdf, "pdf"},
 		{"a.pdf", append([]byte("HTTP/1.1 200 OK\r\n\r\n"), pdf...), "pdf"},
-		{"a.pdf", word(t, "<w:p><w:r><w:t>x</w:t></w:r></w:p>"), "docx"},
-		{"a.xlsx", word(t, "<w:p/>"), "docx"},
+		{"a.pdf", doctest.Word(t, "<w:p><w:r><w:t>x</w:t></w:r></w:p>"), "docx"},
+		{"a.xlsx", doctest.Word(t, "<w:p/>"), "docx"},
 		{"noext", []byte("<!DOCTYPE html><p>x"), "html"},
 		{"noext", []byte("text"), "txt"},
 		{"how-to.md", []byte("A PDF begins with %PDF- and a number"), "md"},
@@ -107,10 +108,10 @@ func TestFormats(t *testing.T) {
 		{"a.doc", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "format of Office before 2007: save it as docx"},
 		{"a.docx", `{\rtf1 x}`, "RTF is not read"},
 		{"a.docx", "PK\x03\x04 and no more", "the ZIP archive is damaged"},
-		{"a.docx", string(archive(t, map[string]string{"ppt/presentation.xml": ""})), "presentations (pptx) are not read"},
-		{"a.xlsx", string(archive(t, map[string]string{"mimetype": "", "content.xml": ""})), "OpenDocument and EPUB are not read"},
-		{"a.docx", string(archive(t, map[string]string{"x.txt": ""})), "neither a docx nor an xlsx"},
-		{"a.docx", string(archive(t, map[string]string{"word/x.xml": ""})), "the part is missing: word/document.xml"},
+		{"a.docx", string(doctest.Archive(t, map[string]string{"ppt/presentation.xml": ""})), "presentations (pptx) are not read"},
+		{"a.xlsx", string(doctest.Archive(t, map[string]string{"mimetype": "", "content.xml": ""})), "OpenDocument and EPUB are not read"},
+		{"a.docx", string(doctest.Archive(t, map[string]string{"x.txt": ""})), "neither a docx nor an xlsx"},
+		{"a.docx", string(doctest.Archive(t, map[string]string{"word/x.xml": ""})), "the part is missing: word/document.xml"},
 		{"a.txt", "a\x00b", "the file is not text"},
 	} {
 		d := documents.Read(c.name, []byte(c.data), documents.Limits{})
@@ -124,9 +125,9 @@ func TestContentLimit(t *testing.T) {
 	long := strings.Repeat("Zürich ", 100)
 	for name, data := range map[string][]byte{
 		"a.txt": []byte(long), "a.md": []byte(long), "a.html": []byte("<p>" + long),
-		"a.docx": word(t, strings.Repeat("<w:p><w:r><w:t>"+long+"</w:t></w:r></w:p>", 5)),
-		"a.xlsx": book(t, strings.Repeat(`<row><c t="inlineStr"><is><t>Zürich</t></is></c></row>`, 100)),
-		"a.pdf":  pdfOf(page("Hello"), page(strings.Repeat("Zurich ", 50)), page("end")).bytes(),
+		"a.docx": doctest.Word(t, strings.Repeat("<w:p><w:r><w:t>"+long+"</w:t></w:r></w:p>", 5)),
+		"a.xlsx": doctest.Book(t, strings.Repeat(`<row><c t="inlineStr"><is><t>Zürich</t></is></c></row>`, 100)),
+		"a.pdf":  doctest.PDF(doctest.Page("Hello"), doctest.Page(strings.Repeat("Zurich ", 50)), doctest.Page("end")).Bytes(),
 	} {
 		d := documents.Read(name, data, documents.Limits{Content: 40})
 		if d.Metadata.Error != "" || len(d.Content) > 40 || len(d.Content) < 30 || !d.Metadata.Truncated || len(d.Metadata.Notes) != 1 {

@@ -1,22 +1,29 @@
 package documents_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spiced-sql/spiced/internal/data/documents"
+	"github.com/spiced-sql/spiced/internal/test/cputime"
+	"github.com/spiced-sql/spiced/internal/test/doctest"
+	"github.com/spiced-sql/spiced/internal/test/full"
 )
 
 func text(s string) string { return "<w:r><w:t>" + s + "</w:t></w:r>" }
 func para(s string) string { return "<w:p>" + s + "</w:p>" }
 
 func TestWord(t *testing.T) {
-	const styles = `<w:styles ` + wordSpaces + `><w:style w:styleId="H"><w:name w:val="heading 2"/></w:style>
+	const styles = `<w:styles ` + doctest.WordSpaces + `><w:style w:styleId="H"><w:name w:val="heading 2"/></w:style>
 <w:style w:type="paragraph" w:styleId="Sub"><w:basedOn w:val="H"/></w:style>
 <w:style w:type="paragraph"><w:name w:val="heading 1"/></w:style>
 <w:style w:type="paragraph" w:styleId="T"><w:name w:val="Title"/></w:style></w:styles>`
-	const numbering = `<w:numbering ` + wordSpaces + `><w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
+	const numbering = `<w:numbering ` + doctest.WordSpaces + `><w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
 <w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num></w:numbering>`
 	styled := func(style, s string) string {
 		return para(`<w:pPr><w:pStyle w:val="` + style + `"/></w:pPr>` + text(s))
@@ -59,9 +66,9 @@ func TestWord(t *testing.T) {
 			"word/_rels/document.xml.rels", `<ns0:Relationships xmlns:ns0="urn:x"><ns0:Relationship Id="rId9" Target="https://example.com/" TargetMode="External"/></ns0:Relationships>`,
 		}
 		if name == "footnote" {
-			more = append(more, "word/footnotes.xml", `<w:footnotes `+wordSpaces+`><w:footnote w:id="2">`+para(text("ten ")+text("hours"))+`</w:footnote></w:footnotes>`)
+			more = append(more, "word/footnotes.xml", `<w:footnotes `+doctest.WordSpaces+`><w:footnote w:id="2">`+para(text("ten ")+text("hours"))+`</w:footnote></w:footnotes>`)
 		}
-		if d := read(t, "a.docx", word(t, c.body, more...)); d.Content != c.want || len(d.Metadata.Notes) > 0 {
+		if d := read(t, "a.docx", doctest.Word(t, c.body, more...)); d.Content != c.want || len(d.Metadata.Notes) > 0 {
 			t.Errorf("%s:\n%q, want\n%q %v", name, d.Content, c.want, d.Metadata.Notes)
 		}
 	}
@@ -69,7 +76,7 @@ func TestWord(t *testing.T) {
 
 // The main part may have any name, and the strict form other namespaces and relations.
 func TestStrictWord(t *testing.T) {
-	data := archive(t, map[string]string{
+	data := doctest.Archive(t, map[string]string{
 		"_rels/.rels":        `<Relationships><Relationship Id="a" Type="http://purl.oclc.org/ooxml/officeDocument/relationships/officeDocument" Target="/word/Document2.xml"/></Relationships>`,
 		`word\document2.xml`: `<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><w:document xmlns:w="http://purl.oclc.org/ooxml/wordprocessingml/main"><w:body><w:p><w:r><w:t>strict &e;</w:t></w:r></w:p></w:body></w:document>`,
 		"docProps/core.xml":  `<cp:coreProperties xmlns:cp="a" xmlns:dc="b" xmlns:dcterms="c"><dc:title>T</dc:title><dc:creator>Ada</dc:creator><dcterms:created>2026-03-01T08:00:00Z</dcterms:created></cp:coreProperties>`,
@@ -111,7 +118,7 @@ func TestExcel(t *testing.T) {
 		"twice":           {header("a", "A", "a") + header("1", "2", "3"), `[{"a":"1","A_2":"2","a_3":"3"}]`},
 		"empty":           {"", ""},
 	} {
-		d := read(t, "a.xlsx", book(t, c.rows, "xl/styles.xml", sheetStyles,
+		d := read(t, "a.xlsx", doctest.Book(t, c.rows, "xl/styles.xml", sheetStyles,
 			"xl/sharedStrings.xml", `<sst><si><r><t>To</t></r><r><t>kyo</t></r><rPh><t>トウキョウ</t></rPh></si><si><t>NA</t></si><si/></sst>`))
 		if c.want == "" && name != "empty" {
 			c.want = `[]`
@@ -128,7 +135,7 @@ func TestWorkbooks(t *testing.T) {
 	row := func(v string) string {
 		return "<worksheet><sheetData><row><c t=\"inlineStr\"><is><t>a|b</t></is></c></row><row><c s=\"1\"><v>" + v + "</v></c></row></sheetData></worksheet>"
 	}
-	d := read(t, "a.xlsx", archive(t, map[string]string{
+	d := read(t, "a.xlsx", doctest.Archive(t, map[string]string{
 		"xl/workbook.xml": `<x:workbook xmlns:x="http://purl.oclc.org/ooxml/spreadsheetml/main"><x:workbookPr date1904="1"/><x:sheets><x:sheet name="One" sheetId="1"/><x:sheet name="Two" sheetId="2"/><x:sheet name="None" sheetId="3"/></x:sheets>` +
 			`<x:extLst><x15:workbookPr chartTrackingRefBase="1" xmlns:x15="urn:x"/></x:extLst></x:workbook>`,
 		"xl/worksheets/sheet1.xml": row("100"), "xl/worksheets/sheet2.xml": row("0.5"), "xl/worksheets/sheet3.xml": "<worksheet/>", "xl/styles.xml": sheetStyles,
@@ -146,8 +153,67 @@ func TestWorkbooks(t *testing.T) {
 
 func TestManyRows(t *testing.T) {
 	rows := `<row><c t="inlineStr"><is><t>name</t></is></c></row>` + strings.Repeat(`<row><c t="inlineStr"><is><t>`+strings.Repeat("x", 100)+`</t></is></c></row>`, 60_000)
-	d := read(t, "a.xlsx", book(t, rows))
+	d := read(t, "a.xlsx", doctest.Book(t, rows))
 	if len(d.Data) > 5<<20 || !d.Metadata.Truncated || len(d.Content) > documents.MaxContent || len(d.Metadata.Notes) != 2 {
 		t.Errorf("%d bytes of data, %d of content, %v", len(d.Data), len(d.Content), d.Metadata.Notes)
 	}
+}
+
+func TestWideSheets(t *testing.T) {
+	d := read(t, "a.xlsx", doctest.Book(t, `<row><c r="A1"><v>1</v></c><c r="XFD1"><v>2</v></c></row>`))
+	if !d.Metadata.Truncated || len(d.Metadata.Notes) != 1 || !strings.Contains(d.Metadata.Notes[0], "more than 500 columns") {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Documents that cost no worker: Read ends them at limits of its own. Those that a worker is
+// for are in package runtime.
+func TestHostile(t *testing.T) {
+	quick := []string{"aliases.md", "far.xlsx", "nested.docx", "nested.html", "rows.xlsx", "tables.docx", "wide.docx"}
+	for name, data := range doctest.Hostile(t) {
+		if strings.HasSuffix(name, ".pdf") || !full.Test() && !slices.Contains(quick, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			defer cputime.Limit(t, time.Minute)()
+			d := documents.Read(name, data(), documents.Limits{})
+			if len(d.Content) > documents.MaxContent || len(d.Data) > 5<<20 {
+				t.Errorf("%d bytes of content, %d of data", len(d.Content), len(d.Data))
+			}
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("a.docx", doctest.Word(f, `<w:tbl><w:tr><w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`))
+	f.Add("a.xlsx", doctest.Book(f, `<row><c r="B2" t="s" s="1"><v>1</v></c></row>`, "xl/styles.xml", sheetStyles))
+	f.Add("a.md", []byte("---\ntitle: x\n---\n# y"))
+	f.Add("a.csv", []byte("a,b\n1,\"x\n"))
+	f.Add("a.html", []byte("<title>x</title><p>y"))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		d := documents.Read(name, data, documents.Limits{Content: 1000})
+		if d.Metadata.Format == "pdf" {
+			t.Skip()
+		}
+		if !utf8.ValidString(d.Content) || len(d.Content) > 1000 || len(d.Data) > 0 && !json.Valid(d.Data) {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+// FuzzXML fuzzes the main parts, which a fuzzer of archives seldom reaches.
+func FuzzXML(f *testing.F) {
+	f.Add(`<w:p><w:pPr><w:pStyle w:val="H"/></w:pPr><w:r><w:t>x</w:t></w:r></w:p>`, `<row r="1"><c r="A1" t="inlineStr"><is><t>x</t></is></c></row>`)
+	f.Add(`<mc:AlternateContent><mc:Choice/><mc:Fallback>`, `<row><c t="s"><v>9</v></c></row></sheetData>`)
+	f.Fuzz(func(t *testing.T, body, rows string) {
+		for name, data := range map[string][]byte{
+			"a.docx": doctest.Word(t, body, "word/styles.xml", body, "word/numbering.xml", body, "word/footnotes.xml", body),
+			"a.xlsx": doctest.Book(t, rows, "xl/styles.xml", rows, "xl/sharedStrings.xml", rows),
+		} {
+			d := documents.Read(name, data, documents.Limits{})
+			if strings.Contains(d.Metadata.Error, "the file cannot be read") || len(d.Data) > 0 && !json.Valid(d.Data) {
+				t.Errorf("%s: %+v", name, d)
+			}
+		}
+	})
 }

@@ -26,6 +26,7 @@ type table struct {
 	rows  [][]any
 	cells int
 	full  bool // the rest is left out
+	wide  bool // columns are left out
 }
 
 func newTable(name string) *table { return &table{name: name} }
@@ -39,7 +40,7 @@ func (t *table) add(row []any) {
 		return
 	}
 	if len(row) > maxColumns {
-		row = row[:maxColumns]
+		row, t.wide = row[:maxColumns], true
 	}
 	t.rows = append(t.rows, row)
 	t.cells += len(row)
@@ -192,6 +193,10 @@ func (r *reader) tables(all []*table) error {
 			}
 			out.Write(name)
 			out.WriteByte(':')
+		}
+		if t.wide {
+			r.Metadata.Truncated = true
+			r.note("%s has more than %d columns; the others are left out", strings.TrimSpace("the table "+t.name), maxColumns)
 		}
 		wrote, err := t.write(&out)
 		if err != nil {

@@ -63,7 +63,7 @@ func (r *reader) xlsx() error {
 	}
 	filled := tables[:0]
 	for _, t := range tables {
-		if len(t.rows) > 0 {
+		if len(t.rows) > 0 || t.wide {
 			filled = append(filled, t)
 		}
 	}
@@ -258,8 +258,10 @@ func (b *workbook) sheet(s sheet) (*table, error) {
 			case "v", "t":
 				in = ""
 			case "c":
-				if c != nil && c.column < maxColumns {
-					if v := b.value(c); v != nil {
+				if c != nil {
+					if v := b.value(c); v != nil && c.column >= maxColumns {
+						t.wide = true
+					} else if v != nil {
 						for len(row) <= c.column {
 							row = append(row, nil)
 						}

@@ -1,4 +1,9 @@
-package documents_test
+// Package doctest makes documents for tests, by hand, so that each test shows the shape that it
+// is about: Word documents and workbooks of parts, PDFs of objects, and hostile ones.
+//
+//	data := doctest.Word(t, "<w:p><w:r><w:t>Gate 4</w:t></w:r></w:p>")
+//	data = doctest.PDF(doctest.Page("Gate 4")).Bytes()
+package doctest
 
 import (
 	"archive/zip"
@@ -13,8 +18,8 @@ import (
 	"testing"
 )
 
-// archive makes a ZIP archive of parts.
-func archive(t testing.TB, parts map[string]string) []byte {
+// Archive makes a ZIP archive of parts.
+func Archive(t testing.TB, parts map[string]string) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
@@ -33,44 +38,45 @@ func archive(t testing.TB, parts map[string]string) []byte {
 	return out.Bytes()
 }
 
+// Namespaces and types of relations.
 const (
-	wordSpaces = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" ` +
+	WordSpaces = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" ` +
 		`xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" ` +
 		`xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"`
-	officeType = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+	OfficeType = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 )
 
-// word makes a Word document with a body, and more parts, by name.
-func word(t testing.TB, body string, more ...string) []byte {
+// Word makes a Word document with a body, and more parts, by name.
+func Word(t testing.TB, body string, more ...string) []byte {
 	t.Helper()
 	parts := map[string]string{
-		"word/document.xml": "<w:document " + wordSpaces + "><w:body>" + body + "</w:body></w:document>",
+		"word/document.xml": "<w:document " + WordSpaces + "><w:body>" + body + "</w:body></w:document>",
 	}
 	for i := 0; i+1 < len(more); i += 2 {
 		parts[more[i]] = more[i+1]
 	}
-	return archive(t, parts)
+	return Archive(t, parts)
 }
 
-// book makes a workbook of one sheet with rows, and more parts, by name.
-func book(t testing.TB, rows string, more ...string) []byte {
+// Book makes a workbook of one sheet with rows, and more parts, by name.
+func Book(t testing.TB, rows string, more ...string) []byte {
 	t.Helper()
 	const space = `xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" ` +
 		`xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"`
 	parts := map[string]string{
 		"xl/workbook.xml": "<workbook " + space + `><sheets><sheet name="Fleet" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="` + officeType +
+		"xl/_rels/workbook.xml.rels": `<Relationships><Relationship Id="rId1" Type="` + OfficeType +
 			`worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
 		"xl/worksheets/sheet1.xml": "<worksheet " + space + "><sheetData>" + rows + "</sheetData></worksheet>",
 	}
 	for i := 0; i+1 < len(more); i += 2 {
 		parts[more[i]] = more[i+1]
 	}
-	return archive(t, parts)
+	return Archive(t, parts)
 }
 
-// page is the content of a page of a PDF with lines of text.
-func page(lines ...string) string {
+// Page is the content of a page of a PDF with lines of text.
+func Page(lines ...string) string {
 	var b strings.Builder
 	b.WriteString("BT /F1 12 Tf 72 720 Td 14 TL")
 	for _, l := range lines {
@@ -82,58 +88,59 @@ func page(lines ...string) string {
 // font is a font that every reader has.
 const font = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
 
-// portable is a PDF that is made by hand: objects by their numbers.
-type portable struct {
-	objects []string
-	trailer string
+// Portable is a PDF that is made by hand: objects by their numbers.
+type Portable struct {
+	Objects []string
+	Trailer string
 }
 
-// pdfOf makes a PDF of pages with a content each. Object 3 is the font F1.
-func pdfOf(pages ...string) *portable {
-	p := &portable{objects: []string{"<</Type/Catalog/Pages 2 0 R>>", "", font}}
+// PDF makes a PDF of pages with a content each. Object 3 is the font F1.
+func PDF(pages ...string) *Portable {
+	p := &Portable{Objects: []string{"<</Type/Catalog/Pages 2 0 R>>", "", font}}
 	var kids []string
 	for _, content := range pages {
-		n := len(p.objects) + 1
+		n := len(p.Objects) + 1
 		kids = append(kids, fmt.Sprintf("%d 0 R", n))
-		p.objects = append(p.objects,
+		p.Objects = append(p.Objects,
 			fmt.Sprintf("<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Resources<</Font<</F1 3 0 R>>/XObject<</X1 %d 0 R>>>>/Contents %d 0 R>>",
-				n+1, n+1), stream(content, ""))
+				n+1, n+1), Stream(content, ""))
 	}
-	p.objects[1] = fmt.Sprintf("<</Type/Pages/Kids[%s]/Count %d>>", strings.Join(kids, " "), len(pages))
+	p.Objects[1] = fmt.Sprintf("<</Type/Pages/Kids[%s]/Count %d>>", strings.Join(kids, " "), len(pages))
 	return p
 }
 
-func stream(content, more string) string {
+// Stream is a stream object with more entries in its dictionary.
+func Stream(content, more string) string {
 	return fmt.Sprintf("<</Length %d%s>>\nstream\n%s\nendstream", len(content), more, content)
 }
 
-// add adds an object, and returns its number.
-func (p *portable) add(object string) int {
-	p.objects = append(p.objects, object)
-	return len(p.objects)
+// Add adds an object, and returns its number.
+func (p *Portable) Add(object string) int {
+	p.Objects = append(p.Objects, object)
+	return len(p.Objects)
 }
 
-// bytes returns the file with its table of cross-references.
-func (p *portable) bytes() []byte {
+// Bytes returns the file with its table of cross-references.
+func (p *Portable) Bytes() []byte {
 	var out bytes.Buffer
 	out.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
-	offsets := make([]int, len(p.objects))
-	for i, o := range p.objects {
+	offsets := make([]int, len(p.Objects))
+	for i, o := range p.Objects {
 		offsets[i] = out.Len()
 		fmt.Fprintf(&out, "%d 0 obj\n%s\nendobj\n", i+1, o)
 	}
 	at := out.Len()
-	fmt.Fprintf(&out, "xref\n0 %d\n0000000000 65535 f \n", len(p.objects)+1)
+	fmt.Fprintf(&out, "xref\n0 %d\n0000000000 65535 f \n", len(p.Objects)+1)
 	for _, o := range offsets {
 		fmt.Fprintf(&out, "%010d 00000 n \n", o)
 	}
-	fmt.Fprintf(&out, "trailer\n<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF\n", len(p.objects)+1, p.trailer, at)
+	fmt.Fprintf(&out, "trailer\n<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF\n", len(p.Objects)+1, p.Trailer, at)
 	return out.Bytes()
 }
 
-// encrypted makes a PDF of a page that is encrypted with a password: the standard security
+// Encrypted makes a PDF of a page that is encrypted with a password: the standard security
 // handler, revision 2 (ISO 32000-1, 7.6.3).
-func encrypted(content, password string) []byte {
+func Encrypted(content, password string) []byte {
 	const permissions, id = -4, "0123456789abcdef"
 	padding := "\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A"
 	padded := (password + padding)[:32]
@@ -153,10 +160,10 @@ func encrypted(content, password string) []byte {
 	binary.LittleEndian.PutUint32(flags, uint32(permission))
 	sum := md5.Sum([]byte(padded + owner + string(flags) + id))
 	key := sum[:5]
-	p := pdfOf(content)
+	p := PDF(content)
 	objectKey := md5.Sum(append(slices.Clone(key), 5, 0, 0, 0, 0)) // the content is object 5
-	p.objects[4] = stream(crypt(objectKey[:10], content), "")
-	n := p.add(fmt.Sprintf("<</Filter/Standard/V 1/R 2/O<%x>/U<%x>/P %d>>", owner, crypt(key, padding), permissions))
-	p.trailer = fmt.Sprintf("/Encrypt %d 0 R/ID[<%x><%x>]", n, id, id)
-	return p.bytes()
+	p.Objects[4] = Stream(crypt(objectKey[:10], content), "")
+	n := p.Add(fmt.Sprintf("<</Filter/Standard/V 1/R 2/O<%x>/U<%x>/P %d>>", owner, crypt(key, padding), permissions))
+	p.Trailer = fmt.Sprintf("/Encrypt %d 0 R/ID[<%x><%x>]", n, id, id)
+	return p.Bytes()
 }
