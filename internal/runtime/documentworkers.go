@@ -63,7 +63,7 @@ func openDocuments(command, shim []string, log *slog.Logger) documents.Open {
 
 // Read implements [documents.Workers].
 func (w *documentWorkers) Read(ctx context.Context, name string, data []byte,
-	limits documents.Limits,
+	options documents.Options,
 ) (d documents.Document, err error) {
 	var pool *sandbox.Pool
 	select {
@@ -77,7 +77,7 @@ func (w *documentWorkers) Read(ctx context.Context, name string, data []byte,
 			return d, err
 		}
 	}
-	text, err := w.call(ctx, pool, name, data, limits)
+	text, err := w.call(ctx, pool, name, data, options)
 	var lost *sandbox.LostError
 	switch {
 	case err == nil:
@@ -111,9 +111,9 @@ func (w *documentWorkers) explain(lost *sandbox.LostError) string {
 var errDocumentSlow = errors.New("reading it takes too long; params.document_timeout is the limit of processor time")
 
 func (w *documentWorkers) call(ctx context.Context, pool *sandbox.Pool, name string, data []byte,
-	limits documents.Limits,
+	options documents.Options,
 ) (string, error) {
-	settings, err := json.Marshal(limits)
+	settings, err := json.Marshal(options)
 	if err != nil {
 		return "", err
 	}

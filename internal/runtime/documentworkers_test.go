@@ -33,7 +33,7 @@ func TestHostileDocumentsCostThemselves(t *testing.T) {
 	w := startReaders(t, 20*time.Second)
 	good := doctest.PDF(doctest.Page("Gate 4")).Bytes()
 	read := func(name string, data []byte) documents.Document {
-		d, err := w.Read(t.Context(), name, data, documents.Limits{})
+		d, err := w.Read(t.Context(), name, data, documents.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -68,16 +68,16 @@ func TestHostileDocumentsCostThemselves(t *testing.T) {
 // Documents are read without files, and what reads them ends with its caller.
 func TestDocumentTimeLimitAndCancellation(t *testing.T) {
 	w := startReaders(t, 100*time.Millisecond)
-	d, err := w.Read(t.Context(), "a.pdf", doctest.PDF(doctest.Page("x")).Bytes(), documents.Limits{})
+	d, err := w.Read(t.Context(), "a.pdf", doctest.PDF(doctest.Page("x")).Bytes(), documents.Options{})
 	if err != nil || !strings.Contains(d.Metadata.Error, "params.document_timeout is the limit") {
 		t.Errorf("beyond the time: %v, %v", d, err) // the compilation of pdfium alone takes longer
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := w.Read(ctx, "a.txt", []byte("x"), documents.Limits{}); !errors.Is(err, context.Canceled) {
+	if _, err := w.Read(ctx, "a.txt", []byte("x"), documents.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if d, err := w.Read(t.Context(), "a.txt", []byte("x"), documents.Limits{}); err != nil || d.Content != "x" {
+	if d, err := w.Read(t.Context(), "a.txt", []byte("x"), documents.Options{}); err != nil || d.Content != "x" {
 		t.Errorf("after: %v, %v", d, err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/wait"
 )
 
-// TestMain is a worker that reads documents, if the command line says so.
+// TestMain is a worker that reads documents, for the command that runs one.
 func TestMain(m *testing.M) {
 	if os.Getenv("SPICED_SANDBOX") != "" {
 		fmt.Fprintln(os.Stderr, sandbox.Main())

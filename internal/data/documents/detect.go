@@ -25,9 +25,12 @@ var (
 const pdfLead = 1024
 
 // detect returns the format of a file: what it begins with goes before its name, which is
-// wrong often enough.
-func detect(name string, data []byte) (*Format, error) {
+// wrong often enough. otherwise is the format of a name without one.
+func detect(name, otherwise string, data []byte) (*Format, error) {
 	f := formatOf(name)
+	if f == nil {
+		f = named(otherwise)
+	}
 	textual := f != nil && (f.Name == "md" || f.Name == "txt" || f.Name == "html")
 	switch lead := data[:min(len(data), pdfLead)]; {
 	case len(data) == 0 && f != nil && f.Name != "pdf" && f.Name != "docx" && f.Name != "xlsx":

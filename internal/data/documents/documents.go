@@ -1,7 +1,7 @@
 // Package documents reads the text of documents: Markdown, plain text, HTML, PDF, Word
 // (docx), Excel (xlsx), CSV and TSV.
 //
-//	d := documents.Read("report.pdf", data, documents.Limits{})
+//	d := documents.Read("report.pdf", data, documents.Options{})
 //	fmt.Println(d.Metadata.Title, d.Content)
 //
 // Documents come from strangers. A document that cannot be read is a [Document] with an
@@ -23,7 +23,7 @@ import (
 // Version is that of what Read returns: rows of another one are not used again.
 const Version = 1
 
-// Defaults of Limits.
+// Defaults of Options.
 const (
 	MaxFile    = 50 << 20 // bytes of a file
 	MaxContent = 4 << 20  // bytes of the text
@@ -39,10 +39,11 @@ const (
 	maxField  = 1000 // bytes of a title, an author or a note
 )
 
-// Limits are what a document may have. Zero values are the defaults.
-type Limits struct {
-	Content int `json:"content,omitempty"` // bytes of the text; the rest is left out
-	Pages   int `json:"pages,omitempty"`   // of a PDF that are read
+// Options say how a document is read. Zero values are the defaults.
+type Options struct {
+	Format  string `json:"format,omitempty"`  // of a file whose name does not show it
+	Content int    `json:"content,omitempty"` // bytes of the text; the rest is left out
+	Pages   int    `json:"pages,omitempty"`   // of a PDF that are read
 }
 
 // Document is what was read of a file.
@@ -91,20 +92,20 @@ var Formats = []Format{
 // reader reads a document.
 type reader struct {
 	Document
-	name   string
-	data   []byte
-	limits Limits
-	ended  bool // a note tells that the text is cut
+	name    string
+	data    []byte
+	options Options
+	ended   bool // a note tells that the text is cut
 }
 
 // Read reads a document. Its name shows the format where the content does not.
-func Read(name string, data []byte, limits Limits) (d Document) {
-	r := &reader{name: name, data: data, limits: limits}
-	if r.limits.Content <= 0 {
-		r.limits.Content = MaxContent
+func Read(name string, data []byte, options Options) (d Document) {
+	r := &reader{name: name, data: data, options: options}
+	if r.options.Content <= 0 {
+		r.options.Content = MaxContent
 	}
-	if r.limits.Pages <= 0 {
-		r.limits.Pages = MaxPages
+	if r.options.Pages <= 0 {
+		r.options.Pages = MaxPages
 	}
 	err := r.read()
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *reader) read() (err error) {
 			err = fmt.Errorf("the file cannot be read: %v", v)
 		}
 	}()
-	f, err := detect(r.name, r.data)
+	f, err := detect(r.name, r.options.Format, r.data)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (r *reader) read() (err error) {
 	if err := f.read(r); err != nil {
 		return err
 	}
-	if text := truncate.Bytes(r.Content, r.limits.Content); len(text) < len(r.Content) {
+	if text := truncate.Bytes(r.Content, r.options.Content); len(text) < len(r.Content) {
 		r.cut()
 		r.Content = text
 	}
@@ -160,7 +161,7 @@ func (r *reader) cut() {
 	r.Metadata.Truncated = true
 	if !r.ended {
 		r.ended = true
-		r.note("the text is longer than %d bytes, its limit, and ends there", r.limits.Content)
+		r.note("the text is longer than %d bytes, its limit, and ends there", r.options.Content)
 	}
 }
 
@@ -188,7 +189,7 @@ func formatOf(name string) *Format {
 	return nil
 }
 
-// named returns the format of a name.
+// named returns the format of a name, or nil.
 func named(name string) *Format {
 	for i := range Formats {
 		if Formats[i].Name == name {

@@ -13,7 +13,7 @@ import (
 // read reads a document that must be readable.
 func read(t *testing.T, name string, data []byte) documents.Document {
 	t.Helper()
-	d := documents.Read(name, data, documents.Limits{})
+	d := documents.Read(name, data, documents.Options{})
 	if d.Metadata.Error != "" {
 		t.Fatalf("%s: %s", name, d.Metadata.Error)
 	}
@@ -114,7 +114,7 @@ func TestFormats(t *testing.T) {
 		{"a.docx", string(doctest.Archive(t, map[string]string{"word/x.xml": ""})), "the part is missing: word/document.xml"},
 		{"a.txt", "a\x00b", "the file is not text"},
 	} {
-		d := documents.Read(c.name, []byte(c.data), documents.Limits{})
+		d := documents.Read(c.name, []byte(c.data), documents.Options{})
 		if !strings.Contains(d.Metadata.Error, c.want) || d.Content != "" {
 			t.Errorf("%s %.12q: error %q, want %q", c.name, c.data, d.Metadata.Error, c.want)
 		}
@@ -129,7 +129,7 @@ func TestContentLimit(t *testing.T) {
 		"a.xlsx": doctest.Book(t, strings.Repeat(`<row><c t="inlineStr"><is><t>Zürich</t></is></c></row>`, 100)),
 		"a.pdf":  doctest.PDF(doctest.Page("Hello"), doctest.Page(strings.Repeat("Zurich ", 50)), doctest.Page("end")).Bytes(),
 	} {
-		d := documents.Read(name, data, documents.Limits{Content: 40})
+		d := documents.Read(name, data, documents.Options{Content: 40})
 		if d.Metadata.Error != "" || len(d.Content) > 40 || len(d.Content) < 30 || !d.Metadata.Truncated || len(d.Metadata.Notes) != 1 {
 			t.Errorf("%s: %+v", name, d)
 		}

@@ -19,7 +19,7 @@ func (r *reader) docx() error {
 		return err
 	}
 	r.properties(a)
-	w := &word{archive: a, out: &strings.Builder{}, limit: r.limits.Content}
+	w := &word{archive: a, out: &strings.Builder{}, limit: r.options.Content}
 	if w.relations, err = a.relations(main); err != nil {
 		return err
 	}

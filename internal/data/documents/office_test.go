@@ -176,7 +176,7 @@ func TestHostile(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			defer cputime.Limit(t, time.Minute)()
-			d := documents.Read(name, data(), documents.Limits{})
+			d := documents.Read(name, data(), documents.Options{})
 			if len(d.Content) > documents.MaxContent || len(d.Data) > 5<<20 {
 				t.Errorf("%d bytes of content, %d of data", len(d.Content), len(d.Data))
 			}
@@ -191,7 +191,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("a.csv", []byte("a,b\n1,\"x\n"))
 	f.Add("a.html", []byte("<title>x</title><p>y"))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		d := documents.Read(name, data, documents.Limits{Content: 1000})
+		d := documents.Read(name, data, documents.Options{Content: 1000})
 		if d.Metadata.Format == "pdf" {
 			t.Skip()
 		}
@@ -210,7 +210,7 @@ func FuzzXML(f *testing.F) {
 			"a.docx": doctest.Word(t, body, "word/styles.xml", body, "word/numbering.xml", body, "word/footnotes.xml", body),
 			"a.xlsx": doctest.Book(t, rows, "xl/styles.xml", rows, "xl/sharedStrings.xml", rows),
 		} {
-			d := documents.Read(name, data, documents.Limits{})
+			d := documents.Read(name, data, documents.Options{})
 			if strings.Contains(d.Metadata.Error, "the file cannot be read") || len(d.Data) > 0 && !json.Valid(d.Data) {
 				t.Errorf("%s: %+v", name, d)
 			}

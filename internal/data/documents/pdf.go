@@ -106,7 +106,7 @@ func (r *reader) pages(p *pdfReader) error {
 	var out strings.Builder
 	var failed error
 	good := 0
-	n := min(r.Metadata.Pages, r.limits.Pages)
+	n := min(r.Metadata.Pages, r.options.Pages)
 	if n < r.Metadata.Pages {
 		r.Metadata.Truncated = true
 		r.note("the first %d of %d pages are read", n, r.Metadata.Pages)
@@ -123,7 +123,7 @@ func (r *reader) pages(p *pdfReader) error {
 		}
 		good++
 		out.WriteString(text)
-		if out.Len() > r.limits.Content {
+		if out.Len() > r.options.Content {
 			break
 		}
 	}

@@ -19,7 +19,7 @@ func TestPDF(t *testing.T) {
 		d.Metadata.Created != "2026-03-01T08:00:00+01:00" {
 		t.Errorf("%+v", d)
 	}
-	if d := documents.Read("a.pdf", info.Bytes(), documents.Limits{Pages: 1}); d.Content != "Gate 4\nGate 5" || d.Metadata.Pages != 2 || !d.Metadata.Truncated {
+	if d := documents.Read("a.pdf", info.Bytes(), documents.Options{Pages: 1}); d.Content != "Gate 4\nGate 5" || d.Metadata.Pages != 2 || !d.Metadata.Truncated {
 		t.Errorf("one page: %+v", d)
 	}
 }
@@ -31,7 +31,8 @@ func TestReportedPDFs(t *testing.T) {
 	noXref := append(bytes.Clone(noEnd), "trailer\n<</Root 1 0 R>>\n"...)
 	wrongXref := bytes.ReplaceAll(plain, []byte("00000 n"), []byte("00001 n"))
 	recursive := doctest.PDF("/X1 Do " + doctest.Page("Gate 4"))
-	recursive.Objects[4] = doctest.Stream("/X1 Do "+doctest.Page("Gate 4"), "/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</XObject<</X1 5 0 R>>/Font<</F1 3 0 R>>>>")
+	recursive.Objects[4] = doctest.Stream("/X1 Do "+doctest.Page("Gate 4"),
+		"/Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<</XObject<</X1 5 0 R>>/Font<</F1 3 0 R>>>>")
 	loop := doctest.PDF(doctest.Page("Gate 4"))
 	loop.Objects[1] = "<</Type/Pages/Kids[2 0 R 4 0 R]/Count 2>>"
 	ligatures := doctest.PDF("BT /F1 12 Tf 72 720 Td (o\\256ce) Tj ET")
@@ -45,14 +46,14 @@ func TestReportedPDFs(t *testing.T) {
 		"wrong cross-references": {wrongXref, "Gate 4"},
 		"bytes after the end":    {append(bytes.Clone(plain), bytes.Repeat([]byte{0}, 3000)...), "Gate 4"},
 		"bytes before":           {append([]byte("junk\n"), plain...), "Gate 4"},
-		"empty password":         {doctest.Encrypted(doctest.Page("Gate 4"), ""), "Gate 4"},
+		"empty password":         {doctest.Encrypted(t, doctest.Page("Gate 4"), ""), "Gate 4"},
 		"form in itself":         {recursive.Bytes(), "Gate 4"},
 		"pages in themselves":    {loop.Bytes(), "Gate 4"},
 		"rotated":                {doctest.PDF("BT /F1 12 Tf 0 1 -1 0 300 300 Tm (Gate 4) Tj ET").Bytes(), "Gate 4"},
 		"kerned":                 {doctest.PDF("BT /F1 12 Tf 72 720 Td [(Ga) 20 (te) -300 (4)] TJ ET").Bytes(), "Gate 4"},
 		"ligatures":              {ligatures.Bytes(), "office"},
 	} {
-		if d := documents.Read("a.pdf", c.data, documents.Limits{}); !strings.Contains(d.Content, c.want) {
+		if d := documents.Read("a.pdf", c.data, documents.Options{}); !strings.Contains(d.Content, c.want) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -68,12 +69,12 @@ func TestUnreadablePDFs(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"password":  {doctest.Encrypted(doctest.Page("Gate 4"), "secret"), "the PDF is encrypted: save it without a password"},
+		"password":  {doctest.Encrypted(t, doctest.Page("Gate 4"), "secret"), "the PDF is encrypted: save it without a password"},
 		"half":      {plain[:40], "the PDF is damaged"},
 		"no pages":  {[]byte("%PDF-1.7\n1 0 obj\n<</Type/Catalog>>\nendobj\ntrailer<</Root 1 0 R>>"), "the PDF is damaged"},
 		"only text": {[]byte("%PDF-1.4\nhello"), "the PDF is damaged"},
 	} {
-		if d := documents.Read("a.pdf", c.data, documents.Limits{}); !strings.Contains(d.Metadata.Error, c.want) {
+		if d := documents.Read("a.pdf", c.data, documents.Options{}); !strings.Contains(d.Metadata.Error, c.want) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}

@@ -127,7 +127,7 @@ func heading(text string) string {
 
 func (r *reader) html() error {
 	p, err := readable.Parse(r.data, readable.Options{
-		MaxBytes: len(r.data) + 1, MaxTags: maxTags, MaxMarkdown: r.limits.Content,
+		MaxBytes: len(r.data) + 1, MaxTags: maxTags, MaxMarkdown: r.options.Content,
 	})
 	if err != nil {
 		return err

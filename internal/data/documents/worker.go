@@ -26,7 +26,7 @@ import (
 // Fields are the arguments of a worker: a file for each row. Its value is a [Document] as JSON.
 var Fields = []arrow.Field{
 	{Name: "name", Type: arrow.BinaryTypes.String},
-	{Name: "limits", Type: arrow.BinaryTypes.String},
+	{Name: "options", Type: arrow.BinaryTypes.String},
 	{Name: "data", Type: arrow.BinaryTypes.Binary},
 }
 
@@ -46,7 +46,7 @@ const (
 // Workers read documents in processes of their own.
 type Workers interface {
 	// Read reads a document. An error is about the workers, not about the document.
-	Read(ctx context.Context, name string, data []byte, limits Limits) (Document, error)
+	Read(ctx context.Context, name string, data []byte, options Options) (Document, error)
 	Close()
 }
 
@@ -88,14 +88,14 @@ func answer(in io.Reader, out io.Writer, line []byte) error {
 	if err != nil {
 		return err
 	}
-	names, limits, data := columns[0].(*array.String), columns[1].(*array.String), columns[2].(*array.Binary)
+	names, options, data := columns[0].(*array.String), columns[1].(*array.String), columns[2].(*array.Binary)
 	values := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range names.Len() {
-		var l Limits
-		if err := json.Unmarshal([]byte(limits.Value(i)), &l); err != nil {
+		var o Options
+		if err := json.Unmarshal([]byte(options.Value(i)), &o); err != nil {
 			return err
 		}
-		text, err := json.Marshal(Read(names.Value(i), data.Value(i), l))
+		text, err := json.Marshal(Read(names.Value(i), data.Value(i), o))
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (r *reader) xlsx() error {
 		tables = append(tables, t)
 		if len(t.rows) > 0 {
 			out.WriteString("## " + s.name + "\n\n")
-			t.markdown(&out, r.limits.Content)
+			t.markdown(&out, r.options.Content)
 			out.WriteByte('\n')
 		}
 	}

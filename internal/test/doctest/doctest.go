@@ -140,14 +140,15 @@ func (p *Portable) Bytes() []byte {
 
 // Encrypted makes a PDF of a page that is encrypted with a password: the standard security
 // handler, revision 2 (ISO 32000-1, 7.6.3).
-func Encrypted(content, password string) []byte {
+func Encrypted(t testing.TB, content, password string) []byte {
+	t.Helper()
 	const permissions, id = -4, "0123456789abcdef"
 	padding := "\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A"
 	padded := (password + padding)[:32]
 	crypt := func(key []byte, text string) string {
 		c, err := rc4.NewCipher(key)
 		if err != nil {
-			panic(err)
+			t.Fatal(err)
 		}
 		out := make([]byte, len(text))
 		c.XORKeyStream(out, []byte(text))

@@ -71,7 +71,7 @@ const documentColumns = `{id: 'VARCHAR', path: 'VARCHAR', name: 'VARCHAR', folde
 
 // documentLimits are the params of documents.
 type documentLimits struct {
-	documents.Limits
+	documents.Options
 	File    int64
 	Timeout time.Duration
 }
@@ -86,7 +86,7 @@ const (
 
 // documentLimits reads the params.
 func (r *Reader) documentLimits(f *format) (l documentLimits, err error) {
-	l.Limits = documents.Limits{Content: documents.MaxContent, Pages: documents.MaxPages}
+	l.Options = documents.Options{Format: f.name, Content: documents.MaxContent, Pages: documents.MaxPages}
 	l.File, l.Timeout = documents.MaxFile, defaultDocumentTime
 	own := spicepod.ParamNames(r.own)
 	for key := range r.params {
@@ -428,7 +428,7 @@ func (l *loading) document(ctx context.Context, f documentFile, name string) (re
 	if l.failed != nil {
 		return read{}, notRead(l.failed)
 	}
-	doc, err := l.workers.Read(ctx, name, data, l.limits.Limits)
+	doc, err := l.workers.Read(ctx, name, data, l.limits.Options)
 	if err != nil {
 		return read{}, notRead(err)
 	}
