@@ -17,6 +17,7 @@ var pods = []string{
 	"flights",
 	"agents",
 	"bodies",
+	"documents",
 	"scripted",
 	"../testdata/spicepods/seeds",
 	"../testdata/spicepods/types",

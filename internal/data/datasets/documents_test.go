@@ -96,13 +96,13 @@ func TestDocumentFormats(t *testing.T) {
 	w.file("docs/c.csv", "c\n1\n")
 	w.file("docs/d.png", "D")
 	w.file("only/a.md", "# A")
-	w.file("only/b.PDF", string(doctest.PDF(doctest.Page("B")).Bytes()))
+	w.file("only/b.HTML", "<p>B")
 	w.file("raw", "text")
 	for _, c := range []struct{ name, from, params, sql, want string }{
 		{"one format", "docs/", "{file_format: md}", "SELECT id FROM t", "a.md"},
 		{"every format", "docs/", "{file_format: document}", "SELECT id FROM t ORDER BY 1", "a.md, b.txt, c.csv"},
 		{"tables first", "docs/", "{}", "SELECT * FROM t", "1"},
-		{"documents alone", "only/", "{}", "SELECT id, content FROM t ORDER BY 1", "a.md|# A, b.PDF|B"},
+		{"documents alone", "only/", "{}", "SELECT id, content FROM t ORDER BY 1", "a.md|# A, b.HTML|B"},
 		{"one file", "docs/a.md", "{}", "SELECT id, folder FROM t", "a.md|"},
 		{"no extension", "raw", "{file_format: txt}", "SELECT id, content FROM t", "raw|text"},
 		{"glob", "docs/*.md", "{}", "SELECT id FROM t", "a.md"},

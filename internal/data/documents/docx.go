@@ -23,7 +23,7 @@ func (r *reader) docx() error {
 	if w.relations, err = a.relations(main); err != nil {
 		return err
 	}
-	w.levels, err = w.headings(related(w.relations, "styles", "word/styles.xml"))
+	err = w.styles(related(w.relations, "styles", "word/styles.xml"))
 	if err != nil {
 		r.note("headings are not marked: %s", err)
 	}
@@ -53,7 +53,8 @@ func (r *reader) docx() error {
 type word struct {
 	*archive
 	relations map[string]relation
-	levels    map[string]int // of headings, by style; titleLevel: the title of the document
+	levels    map[string]int  // of headings, by style; titleLevel: the title of the document
+	lists     map[string]list // by style
 	ordered   map[string]bool
 	out       *strings.Builder
 	limit     int
@@ -66,12 +67,16 @@ type word struct {
 
 const titleLevel = -1
 
-type paragraph struct {
-	text   strings.Builder
-	level  int // of a heading
-	item   bool
+// list is the list that a paragraph is in, at a level.
+type list struct {
+	number string
 	indent int
-	number string // the list
+}
+
+type paragraph struct {
+	text  strings.Builder
+	level int  // of a heading
+	list  list // without a number: none
 }
 
 // grid is a table that is read: the text of its cells.
@@ -188,15 +193,17 @@ func (w *word) start(e xml.StartElement) {
 func (p *paragraph) start(w *word, name, value string) {
 	switch name {
 	case "pStyle":
-		p.level = w.levels[value]
+		p.level, p.list = w.levels[value], w.lists[value]
 	case "outlineLvl":
 		if n, err := strconv.Atoi(value); err == nil && n >= 0 && n < 9 {
 			p.level = n + 1
 		}
 	case "ilvl":
-		p.indent, _ = strconv.Atoi(value)
+		p.list.indent, _ = strconv.Atoi(value)
 	case "numId":
-		p.item, p.number = value != "0", value
+		if p.list.number = value; value == "0" {
+			p.list.number = ""
+		}
 	}
 }
 
@@ -265,7 +272,7 @@ func (w *word) paragraph(p *paragraph) {
 	if text == "" {
 		return
 	}
-	indent := max(0, min(p.indent, 8))
+	indent := max(0, min(p.list.indent, 8))
 	switch {
 	case len(w.tables) > 0:
 		g := w.tables[len(w.tables)-1]
@@ -281,9 +288,9 @@ func (w *word) paragraph(p *paragraph) {
 		if w.title == "" && p.level == 1 {
 			w.title = text[2:]
 		}
-	case p.item:
+	case p.list.number != "":
 		mark := "- "
-		if w.ordered[p.number+"/"+strconv.Itoa(p.indent)] {
+		if w.ordered[p.list.number+"/"+strconv.Itoa(indent)] {
 			mark = "1. "
 		}
 		w.out.WriteString(strings.Repeat("   ", indent) + mark + strings.ReplaceAll(text, "\n", " ") + "\n")
@@ -335,10 +342,11 @@ func (w *word) table(g *grid) {
 	w.block(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// headings returns the levels of headings by style: by the outline level, else by the name, of
-// the style or of one that it is based on.
-func (w *word) headings(part string) (map[string]int, error) {
-	levels, based := map[string]int{}, map[string]string{}
+// styles reads the levels of headings by style: by the outline level, else by the name, of the
+// style or of one that it is based on. The lists of styles are found likewise.
+func (w *word) styles(part string) error {
+	levels, lists, based := map[string]int{}, map[string]list{}, map[string]string{}
+	w.levels, w.lists = levels, lists
 	style := ""
 	err := w.each(part, func(_ *xmlPart, e xml.StartElement) error {
 		value := attribute(e, "val")
@@ -360,6 +368,16 @@ func (w *word) headings(part string) (map[string]int, error) {
 			if n, err := strconv.Atoi(value); err == nil && n >= 0 && n < 9 && style != "" && levels[style] == 0 {
 				levels[style] = n + 1
 			}
+		case "numId", "ilvl":
+			l := lists[style]
+			if n, err := strconv.Atoi(value); err == nil && e.Name.Local == "ilvl" {
+				l.indent = n
+			} else if value != "0" {
+				l.number = value
+			}
+			if style != "" {
+				lists[style] = l
+			}
 		case "basedOn":
 			if style != "" {
 				based[style] = value
@@ -368,12 +386,17 @@ func (w *word) headings(part string) (map[string]int, error) {
 		return nil
 	})
 	for s := range based {
-		for at, steps := s, 0; levels[s] == 0 && steps < 10 && at != ""; steps++ {
+		for at, steps := based[s], 0; steps < 10 && at != ""; steps++ {
+			if levels[s] == 0 {
+				levels[s] = levels[at]
+			}
+			if lists[s].number == "" {
+				lists[s] = lists[at]
+			}
 			at = based[at]
-			levels[s] = levels[at]
 		}
 	}
-	return levels, err
+	return err
 }
 
 // numbering returns which lists are numbered: by list/level.

@@ -22,7 +22,8 @@ func TestWord(t *testing.T) {
 	const styles = `<w:styles ` + doctest.WordSpaces + `><w:style w:styleId="H"><w:name w:val="heading 2"/></w:style>
 <w:style w:type="paragraph" w:styleId="Sub"><w:basedOn w:val="H"/></w:style>
 <w:style w:type="paragraph"><w:name w:val="heading 1"/></w:style>
-<w:style w:type="paragraph" w:styleId="T"><w:name w:val="Title"/></w:style></w:styles>`
+<w:style w:type="paragraph" w:styleId="LB"><w:name w:val="List"/><w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>
+<w:style w:type="paragraph" w:styleId="LB2"><w:basedOn w:val="LB"/></w:style><w:style w:type="paragraph" w:styleId="T"><w:name w:val="Title"/></w:style></w:styles>`
 	const numbering = `<w:numbering ` + doctest.WordSpaces + `><w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
 <w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num></w:numbering>`
 	styled := func(style, s string) string {
@@ -36,9 +37,10 @@ func TestWord(t *testing.T) {
 		body string
 		want string
 	}{
-		"runs":     {para(text("Ga") + `<w:proofErr/>` + text("te ") + `<w:r><w:t xml:space="preserve"> 4</w:t><w:tab/><w:br/></w:r>` + text("x")), "Gate  4\t\nx"},
-		"headings": {styled("T", "Manual") + styled("H", "Pay") + styled("Sub", "Hours") + para(text("x")), "# Manual\n\n## Pay\n\n## Hours\n\nx"},
-		"lists":    {item("0", "one") + item("1", "two") + para(`<w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr>`+text("no level")), "1. one\n   - two\n1. no level"},
+		"runs":           {para(text("Ga") + `<w:proofErr/>` + text("te ") + `<w:r><w:t xml:space="preserve"> 4</w:t><w:tab/><w:br/></w:r>` + text("x")), "Gate  4\t\nx"},
+		"headings":       {styled("T", "Manual") + styled("H", "Pay") + styled("Sub", "Hours") + para(text("x")), "# Manual\n\n## Pay\n\n## Hours\n\nx"},
+		"lists":          {item("0", "one") + item("1", "two") + para(`<w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr>`+text("no level")), "1. one\n   - two\n1. no level"},
+		"lists by style": {styled("LB", "one") + styled("LB2", "two"), "1. one\n1. two"},
 		"table": {
 			"<w:tbl><w:tr>" + cell(para(text("rank"))) + cell(`<w:tcPr><w:gridSpan w:val="2"/></w:tcPr>`+para(text("pay"))) + "</w:tr><w:tr>" +
 				cell(`<w:tcPr><w:vMerge w:val="restart"/></w:tcPr>`+para(text("captain"))) + cell(para(text("a|b"))+para(text("c"))) + "</w:tr><w:tr>" +

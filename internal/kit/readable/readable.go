@@ -88,6 +88,10 @@ func Parse(data []byte, o Options) (Page, error) {
 	if err != nil {
 		return Page{}, fmt.Errorf("cannot write the page as Markdown: %w", err)
 	}
+	// Readability takes the first heading for the title, which it leaves out.
+	if first := heading(doc); first != "" && !strings.Contains(markdown, first) {
+		markdown = "# " + first + "\n\n" + markdown
+	}
 	p.Markdown = truncate.Bytes(markdown, o.MaxMarkdown)
 	p.Truncated = len(p.Markdown) < len(markdown)
 	return p, nil
@@ -224,6 +228,24 @@ func titleOf(doc *html.Node) string {
 		return field(n.FirstChild.Data)
 	}
 	return ""
+}
+
+// heading returns the text of the first h1, or "".
+func heading(doc *html.Node) string {
+	var b strings.Builder
+	var text func(n *html.Node)
+	text = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data)
+		}
+		for c := n.FirstChild; c != nil && b.Len() < maxField; c = c.NextSibling {
+			text(c)
+		}
+	}
+	if h := find(doc, "h1"); h != nil {
+		text(h)
+	}
+	return field(b.String())
 }
 
 func find(n *html.Node, name string) *html.Node {
