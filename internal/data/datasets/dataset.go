@@ -15,6 +15,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/policy"
 	"github.com/spiced-sql/spiced/internal/data/refresh"
 	"github.com/spiced-sql/spiced/internal/data/source"
+	"github.com/spiced-sql/spiced/internal/data/source/fileformat"
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -243,4 +244,7 @@ func balanced(text string) bool {
 }
 
 // Documents reports whether the rows are documents, whose content is Markdown.
-func (d *Dataset) Documents() bool { return false }
+func (d *Dataset) Documents() bool {
+	v := d.Current()
+	return v != nil && fileformat.Documents(v.Format)
+}

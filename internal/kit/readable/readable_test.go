@@ -35,7 +35,8 @@ func parse(t *testing.T, page string, o readable.Options) readable.Page {
 
 func TestArticle(t *testing.T) {
 	base, _ := url.Parse("https://example.com/pilot/rules.html")
-	if p := parse(t, strings.Replace(article(""), ">Reporting<", "> Pilot <i>rules</i><", 1), readable.Options{}); !strings.HasPrefix(p.Markdown, "# Pilot rules\n\nThe") {
+	page := strings.Replace(article(""), ">Reporting<", "> Pilot <i>rules</i><", 1)
+	if p := parse(t, page, readable.Options{}); !strings.HasPrefix(p.Markdown, "# Pilot rules\n\nThe") {
 		t.Errorf("a heading that is the title: %.100q", p.Markdown)
 	}
 	p := parse(t, article(`<h2>Pay</h2><ul><li>hours: <b>80</b></li><li><a href="pay.html">table</a></li></ul>

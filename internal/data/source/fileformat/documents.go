@@ -513,3 +513,8 @@ func (f Files) remarkIgnored() []error {
 	w.Warning = true
 	return []error{w}
 }
+
+// Documents reports whether a format is that of documents: one row is a file.
+func Documents(name string) bool {
+	return slices.ContainsFunc(documentFormats, func(f *format) bool { return f.name == name })
+}
