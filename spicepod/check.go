@@ -94,6 +94,10 @@ func (d *decoder) check(v any, o *object) {
 	case *Toolset:
 		d.checkAvailable(o)
 		d.checkWireName("toolset", v.Name)
+		d.checkExactlyOne(o, "tools", "from", "a toolset needs one of tools or from")
+		if o.value("params") != nil && o.value("from") == nil {
+			d.failPath("params", "a toolset without from takes no params", "remove them, or write from: builtin:documents")
+		}
 	case *Sandbox:
 		d.checkSandbox(v)
 	case *Agent:

@@ -2,6 +2,7 @@ package spicepod
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,6 +99,11 @@ func (p *Pod) ToolPath(name string) string {
 	for i := range p.Tools {
 		if strings.EqualFold(p.Tools[i].Name, name) {
 			return fmt.Sprintf("tools[%d]", i)
+		}
+	}
+	for i := range p.Toolsets {
+		if t := &p.Toolsets[i]; t.From != "" && slices.Contains(t.Tools, name) {
+			return fmt.Sprintf("toolsets[%d]", i)
 		}
 	}
 	return ""

@@ -59,9 +59,14 @@ func (t Tool) Of() string {
 // Toolset is one entry of `toolsets:`.
 type Toolset struct {
 	Name        string   `yaml:"name" required:"true" doc:"Name of the toolset; models may write it among their tools."`
+	From        string   `yaml:"from" doc:"builtin:documents: the toolset brings twelve tools over the documents of a dataset. See docs/documents.md. Without it, tools names the tools."`
 	Description string   `yaml:"description" doc:"What the tools have in common."`
-	Tools       []string `yaml:"tools" required:"true" doc:"Names of tools and functions; * matches any characters, as in wiki__*."`
+	Tools       []string `yaml:"tools" doc:"Names of tools and functions; * matches any characters, as in wiki__*. With from, the toolset has its own."`
+	Params      Params   `yaml:"params" doc:"Settings of the tools that from brings."`
 	Available   string   `yaml:"available" doc:"CEL expression over ctx and tool: who may see and call these tools, in addition to the expressions of the tools themselves. Without it: everyone. See docs/availability.md."`
+
+	// Conditions are the expressions of available of the tools that from brings, by name.
+	Conditions map[string]string `yaml:"-" json:"-"`
 }
 
 // Scheme returns the part of From before the first colon, in lower case.

@@ -85,6 +85,9 @@ func (a *attempt) checkToolsets(c *registry.Catalog) {
 	}
 	all := availability.NamesOf(names)
 	for i, s := range a.pod.Toolsets {
+		if s.From != "" {
+			continue // those that are left out have a remark
+		}
 		for j, pattern := range s.Tools {
 			known := all.Has(pattern) || strings.Contains(pattern, "*") &&
 				slices.ContainsFunc(names, availability.NamesOf([]string{pattern}).Has)

@@ -3,6 +3,7 @@ package runtime
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,6 +44,7 @@ type build struct {
 	failedMetrics map[string]bool
 
 	embeddings *embeddings.Set
+	documents  *documentsOf // nil: no toolset of documents
 	outside
 	access
 }
@@ -84,6 +86,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 	}
 	b.prepareSources(ctx, wait)
 	prepareSandboxes(ctx, wait, b)
+	readToolsets(b)
 	policy, problems := availability.Compile(b.pod, b.old.policy)
 	b.policy = policy
 	b.problems(problems)
@@ -91,7 +94,7 @@ func (b *build) prepare(ctx, wait context.Context) error {
 	if err := b.s.db.wait(); err != nil {
 		return err
 	}
-	if err := loadBuiltins(b); err != nil {
+	if err := errors.Join(loadBuiltins(b), makeToolsets(b)); err != nil {
 		return err
 	}
 	b.compileFunctions(ctx)

@@ -78,7 +78,8 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 		return nil, err
 	}
 	// The first of a name is taken: what the Spicepod declares precedes what servers list.
-	contents.Tools = slices.Concat(a.builtins, g.tools.Tools, a.waitingTools(), agentTools, a.serverTools())
+	builtins := a.checkDocuments(a.builtins)
+	contents.Tools = slices.Concat(builtins, g.tools.Tools, a.waitingTools(), agentTools, a.serverTools())
 	undescribed := a.requireDescriptions(&contents)
 	contents.Owned = models.OwnedTools(a.pod)
 	contents.Pending = pendingTools(a.servers, undescribed)
@@ -92,6 +93,7 @@ func (a *attempt) catalog(g *Generation, agents *models.Agents) (*registry.Catal
 	}
 	a.conflicts(catalog)
 	a.checkToolsets(catalog)
+	a.checkWebSearch(catalog)
 	a.checkExamples(catalog)
 	return catalog, nil
 }

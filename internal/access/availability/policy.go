@@ -99,6 +99,11 @@ func Compile(pod *spicepod.Pod, old *Policy) (*Policy, spicepod.Problems) {
 		if rule := c.rule("toolset "+s.Name, fmt.Sprintf("toolsets[%d].available", i), s.Available); rule != nil {
 			c.policy.toolsets = append(c.policy.toolsets, &toolset{NamesOf(s.Tools), rule})
 		}
+		for _, name := range sortedKeys(s.Conditions) {
+			if c.policy.builtins[sqltree.Fold(name)] == nil { // else another tool has the name
+				c.policy.builtins[sqltree.Fold(name)] = c.rule("tool "+name, fmt.Sprintf("toolsets[%d]", i), s.Conditions[name])
+			}
+		}
 	}
 	for i, a := range pod.Agents {
 		if rule := c.rule("agent "+a.Name, fmt.Sprintf("agents[%d].available", i), a.Available); rule != nil {

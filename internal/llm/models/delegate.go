@@ -200,6 +200,8 @@ type work struct {
 	observer registry.Observer
 	scope    tools.Scope // of who asked
 	records  bool        // it records its events: no task that contains it does
+
+	own []*registry.OwnTool // of the task; nil: those of the agent
 }
 
 // do runs the task and reports its steps to the observer of the call.
@@ -231,7 +233,7 @@ func (w work) chat(ctx context.Context, text string, scope tools.Scope,
 	}
 	defer end()
 	t, r := taskOf(ctx), w.agent.agent.returns
-	t.reported = true
+	t.reported, t.own = true, w.own
 	request := &chat.Request{Model: w.agent.info.Name, Messages: []chat.Message{chat.Text(chat.RoleUser, r.asked(text))}}
 	if r != nil {
 		request.Settings.Format = r.format
@@ -334,6 +336,28 @@ func (w work) send(e registry.Event) {
 		w.agent.opts.Registry.RecordEvent(e, w.scope)
 	}
 	w.observer.Emit(e)
+}
+
+// Work gives a task to an agent, for the call that ctx is for, whose observer gets its steps. The agent
+// has the tools of own in place of its own ones, for this task. It returns the answer: a text or, of an
+// agent with returns, an object. An error is a [*tools.Error].
+func (s *Set) Work(ctx context.Context, agent, text string, own []tools.Tool, scope tools.Scope) (
+	json.RawMessage, error,
+) {
+	m := s.get(agent)
+	if m == nil || m.agent == nil {
+		return nil, tools.NewError(errcode.ToolUnavailable, "the agent is not served", "")
+	}
+	observer := registry.ObserverOf(ctx)
+	w := work{agent: m, id: observer.CallID + ".1", observer: observer, own: []*registry.OwnTool{}}
+	for _, t := range own {
+		w.own = append(w.own, registry.NewOwnTool(t))
+	}
+	d := w.do(ctx, text, scope)
+	if d.Error != nil {
+		return nil, tools.NewError(d.Error.Code, d.Error.Message, "")
+	}
+	return d.Result, nil
 }
 
 // asResult is the result as the result of a call.

@@ -88,10 +88,10 @@ func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) 
 		began := time.Now()
 		scope := m.Scope(scope)
 		done := func(report toolloop.Report, err error) {
-			report.DefinitionTokens += int64(report.Rounds * tokens.Count(m.plan(scope))) // the prompt has these
+			report.DefinitionTokens += int64(report.Rounds * tokens.Count(m.planOf(ctx, scope))) // the prompt has these
 			m.done(report, err, began, scope)
 		}
-		offered, gone := m.pinned(ctx, r, scope)
+		offered, gone := m.toolsOf(ctx, r, scope)
 		if err := cmp.Or(checkNames(r, offered), checkChoice(r, offered)); err != nil {
 			done(toolloop.Report{}, err)
 			yield(toolloop.Event{}, err)
@@ -103,6 +103,25 @@ func (m *Model) answer(ctx context.Context, r *chat.Request, scope tools.Scope) 
 			}
 		}
 	}
+}
+
+// toolsOf returns the tools that a chat is offered, and the function that says of others that they are
+// gone: those of its task, or those of the model.
+func (m *Model) toolsOf(ctx context.Context, r *chat.Request, scope tools.Scope) (
+	offered []toolloop.Tool, gone func(string) string,
+) {
+	if own, ok := m.ownTools(ctx); ok {
+		return own, nil
+	}
+	return m.pinned(ctx, r, scope)
+}
+
+// planOf returns what the prompt of a chat says of the model's tools.
+func (m *Model) planOf(ctx context.Context, scope tools.Scope) string {
+	if _, own := m.ownTools(ctx); own {
+		return ""
+	}
+	return m.plan(scope)
 }
 
 // Ask answers a request without the model's system prompt and tools, in one piece. An
@@ -218,7 +237,7 @@ func (m *Model) complete(ctx context.Context, r *chat.Request, offered []toolloo
 	scope tools.Scope,
 ) *chat.Request {
 	shown := m.shownDatasets(ctx, r, offered, scope)
-	system := joined(m.settings.system, m.plan(scope))
+	system := joined(m.settings.system, m.planOf(ctx, scope))
 	if system == "" && len(shown) == 0 {
 		return r
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
@@ -23,6 +25,9 @@ type task struct {
 	slots  chan struct{} // one for each delegated task that runs
 
 	reported bool // its events go to who observes the call that it works for
+
+	// own are the tools of the task in place of those of the agent; nil: those of the agent.
+	own []*registry.OwnTool
 
 	tokens, calls, rounds atomic.Int64
 }
@@ -109,7 +114,16 @@ func (t *task) left() error {
 
 // Invoke makes a call of the agent's model.
 func (t *task) Invoke(ctx context.Context, c registry.Call) tools.Result {
-	c.Own = t.of.own(c.Name, c.Scope)
+	if t.own != nil {
+		at := slices.IndexFunc(t.own, func(o *registry.OwnTool) bool { return o.Definition().Name == c.Name })
+		if at < 0 {
+			return tools.Result{Error: tools.NewError(errcode.ToolNotFound,
+				fmt.Sprintf("there is no tool %q for this task", truncate.Runes(c.Name, maxShownName)), "")}
+		}
+		c.Own = t.own[at]
+	} else {
+		c.Own = t.of.own(c.Name, c.Scope)
+	}
 	if err := t.count(); err != nil {
 		return tools.Result{Error: err}
 	}
@@ -117,6 +131,16 @@ func (t *task) Invoke(ctx context.Context, c registry.Call) tools.Result {
 }
 
 var _ toolloop.Invoker = (*task)(nil)
+
+// ownTools returns the tools of the task that ctx is for, as the model is sent them, and whether it has
+// its own in place of those of the agent.
+func (m *Model) ownTools(ctx context.Context) (list []toolloop.Tool, own bool) {
+	t := taskOf(ctx)
+	if t == nil || t.of != m || t.own == nil {
+		return nil, false
+	}
+	return m.delegating(t.own), true
+}
 
 // count counts a call for the task and those that it is part of.
 func (t *task) count() *tools.Error {
