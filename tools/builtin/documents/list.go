@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -110,55 +111,62 @@ func (t *toolset) findByName(ctx context.Context, d *definition, in tools.Input)
 }
 
 // globExpression returns the regular expression of a glob. A glob may mean two things where names have
-// brackets, as in `report [2024].pdf`: both are found. Without a wildcard it matches every name that has
-// it. A regular expression takes a time that is linear in the name, whatever the pattern.
+// brackets or braces, as in `report [2024].pdf`: both are found. Without * and ? it matches every name
+// that has it. A regular expression takes a time that is linear in the name, whatever the pattern.
 func globExpression(glob string) string {
-	glob = norm.NFC.String(strings.ReplaceAll(glob, `\`, "/"))
-	literal := globPart(glob, false)
-	if !strings.ContainsAny(glob, "*?[") {
-		return "(?is).*" + literal + ".*"
+	glob = norm.NFC.String(glob)
+	either := "(?:" + globPart(glob, true) + "|" + globPart(glob, false) + ")"
+	if strings.ContainsAny(glob, "*?") {
+		return "(?is)" + either
 	}
-	if !strings.ContainsAny(glob, "*?") && strings.Contains(glob, "[") {
-		return "(?is).*(?:" + globPart(glob, true) + "|" + literal + ").*"
-	}
-	return "(?is)(?:" + globPart(glob, true) + "|" + literal + ")"
+	return "(?is).*" + either + ".*"
 }
 
-// globClass is a class of a glob.
+// globClass is a class of a glob at the beginning of a text: the ! of one that excludes, and its characters.
 var globClass = regexp.MustCompile(`^\[([!^]?)(\]?[^\]]*)\]`)
 
-// globPart converts a glob; without classes, brackets are characters of the name.
-func globPart(glob string, classes bool) string {
+// globPart converts a glob. Brackets and braces are special, or characters of the name.
+func globPart(glob string, special bool) string {
 	var b strings.Builder
+	braces := 0
 	for rest := glob; rest != ""; {
 		class := globClass.FindStringSubmatch(rest)
-		switch {
+		used := 1
+		switch c := rest[0]; {
 		case strings.HasPrefix(rest, "**/"):
 			b.WriteString("(?:.*/)?")
-			rest = rest[3:]
-		case rest[0] == '*':
+			used = 3
+		case c == '*':
 			b.WriteString(".*")
-			rest = strings.TrimLeft(rest, "*")
-		case rest[0] == '?':
+			used = len(rest) - len(strings.TrimLeft(rest, "*"))
+		case c == '?':
 			b.WriteByte('.')
-			rest = rest[1:]
-		case classes && class != nil && validClass(class[2]):
-			b.WriteByte('[')
-			if class[1] != "" {
-				b.WriteByte('^')
-			}
-			b.WriteString(escapedClass(class[2]) + "]")
-			rest = rest[len(class[0]):]
+		case c == '\\' && len(rest) > 1 && strings.IndexByte(`*?[]{}\`, rest[1]) >= 0:
+			b.WriteString(regexp.QuoteMeta(rest[1:2]))
+			used = 2
+		case c == '\\': // of a path
+			b.WriteByte('/')
+		case special && class != nil && validClass(class[2]):
+			b.WriteString("[" + strings.Replace(class[1], "!", "^", 1) + escapedClass(class[2]) + "]")
+			used = len(class[0])
+		case special && c == '{' && strings.Contains(rest, "}"):
+			b.WriteString("(?:")
+			braces++
+		case special && c == ',' && braces > 0:
+			b.WriteByte('|')
+		case special && c == '}' && braces > 0:
+			b.WriteByte(')')
+			braces--
 		default:
-			r := []rune(rest)[0]
-			b.WriteString(regexp.QuoteMeta(string(r)))
-			rest = rest[len(string(r)):]
+			_, used = utf8.DecodeRuneInString(rest)
+			b.WriteString(regexp.QuoteMeta(rest[:used]))
 		}
+		rest = rest[used:]
 	}
-	return b.String()
+	return b.String() + strings.Repeat(")", braces)
 }
 
-// validClass reports whether a class is not empty and its ranges ascend.
+// validClass reports whether a class has characters and its ranges ascend.
 func validClass(class string) bool {
 	_, err := regexp.Compile("[" + escapedClass(class) + "]")
 	return class != "" && err == nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
 )
 
 // Question is one that a statement over a table answers.
@@ -51,9 +52,9 @@ const present = `CASE WHEN lower(trim(%[1]s)) NOT IN ('', '-', 'n/a', 'na', 'nul
 // fieldsSQL finds the fields of all records, and how many of their values have which form. Names that
 // differ in case alone are one, as in SQL.
 var fieldsSQL = `, cell AS (
-	SELECT unnest(map_entries(fields)) AS cell, generate_subscripts(map_entries(fields), 1) AS at FROM fields
+	SELECT unnest(map_entries(fields)) AS cell, generate_subscripts(map_entries(fields), 1) AS place FROM fields
 ), text AS (
-	SELECT cell.key AS key, at, json_type(cell.value) IN ('OBJECT', 'ARRAY') AS nested, cell.value ->> '$' AS value FROM cell
+	SELECT cell.key AS key, place, json_type(cell.value) IN ('OBJECT', 'ARRAY') AS nested, cell.value ->> '$' AS value FROM cell
 ), clean AS (
 	SELECT *, ` + fmt.Sprintf(present, "value") + ` AS v FROM text
 )
@@ -69,7 +70,7 @@ SELECT list(DISTINCT key ORDER BY key) AS keys, count(*) AS cells, count(v) AS p
 	count_if(regexp_full_match(v, '` + formDate + `') AND TRY_CAST(v AS DATE) IS NOT NULL) AS dates,
 	count_if(regexp_full_match(v, '` + formTime + `') AND TRY_CAST(v AS TIMESTAMP) IS NOT NULL) AS times,
 	list(DISTINCT left(v, 40) ORDER BY left(v, 40))[1:3] AS samples
-FROM clean GROUP BY lower(key) ORDER BY min(at), lower(min(key))`
+FROM clean GROUP BY lower(key) ORDER BY min(place), lower(min(key))`
 
 // field is a field of records.
 type field struct {
@@ -172,6 +173,9 @@ func (t *toolset) query(ctx context.Context, _ *definition, in tools.Input) (any
 	sql, err := t.env.WriteSQL(ctx, t.config.Model, q, in.Scope)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := t.env.SQL.Parse(ctx, sql); err != nil { // by itself: a)(b is a statement in parentheses
+		return nil, builtin.SQLError(err)
 	}
 	list, more, err := t.env.Select(ctx, in, q.Request(sql), MaxAnswer)
 	if err != nil {
