@@ -91,6 +91,8 @@ type attempt struct {
 	notices  []string
 	cache    string
 	counted  bool // for the limit of its session
+
+	unavailable string // the tool, if it is not available to the caller
 	approving
 }
 
@@ -145,6 +147,7 @@ func (a *attempt) try(ctx context.Context) (tools.Output, error) {
 		return tools.Output{}, err
 	}
 	if reason := a.entry.unavailable(a.call.Scope); reason != "" {
+		a.unavailable = a.entry.def.Name
 		return tools.Output{}, tools.NewError(errcode.ToolUnavailable,
 			fmt.Sprintf("%s is not available here: %s", a.entry.def.Name, reason), "")
 	}
@@ -204,6 +207,9 @@ func (a *attempt) resolve() error {
 		a.entry = meta
 	}
 	if a.entry == nil || !a.isMeta() && !a.mayCall() {
+		if a.entry != nil {
+			a.unavailable = a.entry.def.Name
+		}
 		a.entry = nil // also of a tool that the caller may not know of
 		return a.catalog.notFound(a.call.Name, a.call.Scope)
 	}

@@ -76,6 +76,9 @@ func (r *Registry) record(c Call, id string, began time.Time, result *tools.Resu
 	}
 	if r.opts.Metrics != nil {
 		r.opts.Metrics.ToolCall(tool, string(c.Scope.Protocol), code, latency)
+		if a.unavailable != "" {
+			r.opts.Metrics.ToolUnavailable(a.unavailable)
+		}
 	}
 }
 

@@ -23,8 +23,9 @@ const metricsHead = `# Metrics
 ` + "`GET /metrics`" + ` of the HTTP API has the metrics in the formats of Prometheus; with keys it
 needs one. ` + "`spiced serve --metrics 127.0.0.1:9091`" + ` serves them on a second address, which needs
 none on the same machine. In addition to these there are the metrics of Go (` + "`go_…`" + `) and of the process
-(` + "`process_…`" + `). ` + "`outcome`" + ` is ` + "`ok`" + ` or a code of [errors.md](errors.md): the calls of tools that
-were not available are ` + "`spiced_tool_calls_total{outcome=\"tool_unavailable\"}`" + `.
+(` + "`process_…`" + `). ` + "`outcome`" + ` is ` + "`ok`" + ` or a code of [errors.md](errors.md). Calls of tools that
+were not available to their callers are ` + "`spiced_tool_unavailable_calls_total`" + `: models are sent the tools that are
+available, so that it stays 0 unless they guess names.
 
 | metric | type | labels | |
 |---|---|---|---|
@@ -42,6 +43,7 @@ func TestDocsOfMetrics(t *testing.T) {
 	m.Refreshed("orders", "ok", 1, time.Unix(1, 0))
 	m.Snapshot("orders", "written", time.Unix(1, 0))
 	m.ToolCall("f", "http", "", 0)
+	m.ToolUnavailable("f")
 	m.ToolSearch("lexical_rrf", false, 0)
 	m.EmbeddingModel("local", true)
 	m.Approval("asked")

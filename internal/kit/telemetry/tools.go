@@ -10,6 +10,7 @@ import (
 type toolMetrics struct {
 	count          prometheus.Gauge
 	calls          *prometheus.CounterVec
+	unavailable    *prometheus.CounterVec
 	callDuration   *prometheus.HistogramVec
 	searches       *prometheus.CounterVec
 	searchDuration *prometheus.HistogramVec
@@ -22,6 +23,9 @@ func (m *Metrics) makeTools() {
 		count: m.gauge("tools", "Tools in the catalog."),
 		calls: m.counterVec("tool_calls_total", "Calls of a tool, by protocol and outcome: ok or an error's code.",
 			"tool", "surface", "outcome"),
+		unavailable: m.counterVec("tool_unavailable_calls_total",
+			"Calls of a tool by callers to whom it is not available: a model was told of a tool that it cannot use, or has guessed a name.",
+			"tool"),
 		callDuration: m.histogramVec("tool_call_duration_seconds", "Time of a tool call.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "surface"),
 		searches: m.counterVec("tool_searches_total", "Searches for tools, by mode and whether a good match was found.",
@@ -47,6 +51,9 @@ func (m *Metrics) ToolCall(tool, surface, code string, took time.Duration) {
 	m.tools.calls.WithLabelValues(tool, surface, outcome).Inc()
 	m.tools.callDuration.WithLabelValues(surface).Observe(took.Seconds())
 }
+
+// ToolUnavailable counts a call of a tool of the catalog that was not available to its caller.
+func (m *Metrics) ToolUnavailable(tool string) { m.tools.unavailable.WithLabelValues(tool).Inc() }
 
 // ToolSearch counts a search for tools.
 func (m *Metrics) ToolSearch(mode string, noGoodMatch bool, took time.Duration) {

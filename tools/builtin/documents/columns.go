@@ -179,14 +179,22 @@ func (c columns) space() string {
 }
 
 // json returns the expression of a column as JSON: a text that has JSON is parsed, any other is a text.
+// Members of structs that are NULL are left out: every row has all members of the type, which came from
+// rows that the caller may not read.
 func (c columns) json(r Role) string {
 	col := c[r]
 	if col == nil {
 		return "CAST(NULL AS JSON)"
 	}
 	name := engine.Identifier(col.Name)
-	if col.Type == "VARCHAR" {
+	const without = "json_merge_patch('{}', to_json(%s))"
+	switch {
+	case col.Type == "VARCHAR":
 		return fmt.Sprintf("CASE WHEN json_valid(%s) THEN CAST(%[1]s AS JSON) ELSE to_json(%[1]s) END", name)
+	case strings.HasPrefix(col.Type, "STRUCT(") && strings.HasSuffix(col.Type, "[]"):
+		return fmt.Sprintf("to_json(list_transform(%s, lambda member: "+without+"))", name, "member")
+	case strings.HasPrefix(col.Type, "STRUCT("):
+		return fmt.Sprintf("CASE WHEN %s IS NOT NULL THEN "+without+" END", name, name)
 	}
 	return "to_json(" + name + ")"
 }

@@ -129,7 +129,8 @@ func TestLeftOut(t *testing.T) {
 	if err != nil || len(list) != 9 {
 		t.Fatalf("%d tools, %v", len(list), err)
 	}
-	if missing := w.config.Without(); len(missing) != 3 || missing[0].Tool != "analyze_document" || missing[1].Tool != "query_documents" || missing[2].Tool != "web_search" {
+	if missing := w.config.Without(); len(missing) != 3 || missing[0].Tool != "analyze_document" || missing[1].Tool != "query_documents" ||
+		missing[2].Tool != "web_search" {
 		t.Errorf("%+v", missing)
 	}
 }
