@@ -189,22 +189,23 @@ func TestAnalystsStepsStream(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreCancelled cancels an analysis while its agent waits for the model, and interrupts a chat.
+// TestDocumentsAreCancelled interrupts chats whose model waits for an analyst, and for SQL.
 func TestDocumentsAreCancelled(t *testing.T) {
 	t.Parallel()
 	c := startDocuments(t, "s1")
-	c.model.Script(chattest.Always(chattest.Answer{Hang: true}))
-	for i, begin := range []func(id string) reply{
-		func(id string) reply {
-			return c.do("POST", "/v1/tools/analyze_document:invoke", `{"args":{"id":"a1","question":"x"}}`, append(keyOf("ann"), "X-Request-Id", id)...)
-		},
-		func(id string) reply {
-			return c.do("POST", "/v1/tools/query_documents:invoke", `{"args":{"question":"x"}}`, append(keyOf("ann"), "X-Request-Id", id)...)
-		},
-	} {
-		id, done := fmt.Sprint("request-", i), make(chan reply, 1)
-		go func() { done <- begin(id) }()
-		c.eventually("to ask the model", func() bool { return len(c.model.Requests()) == i+1 })
+	c.model.Script(func(r chattest.Request) chattest.Answer {
+		if strings.Contains(r.System, "You are Worker.") {
+			return c.plays(r)
+		}
+		return chattest.Answer{Hang: true}
+	})
+	for i, call := range []string{`analyze_document {"id":"a1","question":"x"}`, `query_documents {"question":"x"}`} {
+		body, _ := json.Marshal(map[string]any{"model": "worker", "messages": []any{map[string]string{"role": "user", "content": call}}})
+		id, done := fmt.Sprint("chat-", i), make(chan reply, 1)
+		go func() {
+			done <- c.do("POST", "/v1/chat/completions", string(body), append(keyOf("ann"), "Content-Type", "application/json", "X-Request-Id", id)...)
+		}()
+		c.eventually("to ask the other model", func() bool { return len(c.model.Requests()) == 2*(i+1) })
 		if r := c.do("POST", "/v1/requests/"+id+":cancel", "", keyOf("ann")...); r.status != http.StatusOK {
 			t.Fatalf("cancel: %s", r.body)
 		}
@@ -217,6 +218,10 @@ func TestDocumentsAreCancelled(t *testing.T) {
 			t.Fatal("it was not cancelled")
 		}
 	}
+	c.eventually("to end the calls", func() bool {
+		r := c.do("POST", "/v1/sql", "SELECT tool, code FROM spiced.tool_calls ORDER BY tool", keyOf("ann")...)
+		return strings.Contains(r.body, `{"tool":"analyze_document","code":"cancelled"}`) && strings.Contains(r.body, `{"tool":"query_documents","code":"cancelled"}`)
+	})
 }
 
 // documentAttacks are calls by which ann, of space s1, tries to learn of space s2.

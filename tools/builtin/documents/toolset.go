@@ -80,7 +80,10 @@ func Read(e *spicepod.Entry) Config {
 	for role := range c.Columns {
 		if !slices.Contains(roleNames(), role) {
 			hint := nearest.Hint(role, roleNames(), "known here: "+strings.Join(roleNames(), ", "))
-			e.Fail(spicepod.ParamPath("columns")+"."+role, hint, "the tools have no column for %q", role)
+			p := e.Pod.KeyProblem(e.Path+spicepod.ParamPath("columns")+"."+role,
+				fmt.Sprintf("the tools have no column for %q", role), hint)
+			p.Component = e.Component
+			e.Problems = append(e.Problems, p)
 		}
 	}
 	c.checkNames(e)
