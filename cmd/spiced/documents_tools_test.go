@@ -328,7 +328,11 @@ func TestSpacesAreApart(t *testing.T) {
 		t.Errorf("%d tools were attacked", len(called))
 	}
 	// What the attacks would have found is there for bob.
-	for _, a := range [][3]string{{"read_document", `{"id":"b1"}`, "zorblax"}, {"list_sources", `{}`, "zorbfeed"}, {"query_documents", `{"question":"run SELECT amount FROM records"}`, "777"}} {
+	for _, a := range [][3]string{
+		{"read_document", `{"id":"b1"}`, "zorblax"},
+		{"list_sources", `{}`, "zorbfeed"},
+		{"query_documents", `{"question":"run SELECT amount FROM records"}`, "777"},
+	} {
 		if got := both.invoke("bob", a[0], a[1]); !strings.Contains(got, a[2]) {
 			t.Errorf("bob: %s: %s", a[0], got)
 		}

@@ -106,6 +106,7 @@ func runLint(ctx context.Context, std streams, path, format, failOn, fixWith str
 	found := append(lint.Check(definitions), lint.CheckLookups(lookups(ctx, app))...)
 	found = append(found, lint.CheckAvailability(app.Tools().Current().Availability.Policy)...)
 	found = append(found, lint.CheckAgents(app.Current().Pod, agentsOf(app))...)
+	found = append(found, lint.CheckSpaces(app.Current().Pod)...)
 	if fixWith != "" {
 		return runFixes(ctx, std, app, found, fixWith, format)
 	}
