@@ -17,7 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/test/chattest"
 )
 
-// documentsPod has the twelve tools over documents of two spaces, of which users are members.
+// documentsPod has the twelve tools over documents of two spaces, each with its members.
 const documentsPod = `version: v1
 kind: Spicepod
 name: pod
@@ -319,7 +319,8 @@ func TestSpacesAreApart(t *testing.T) {
 			if got[0] != got[1] {
 				t.Errorf("%s: %s(%s)\nwith the other space    %s\nwithout the other space %s", protocol.name, a[0], a[1], got[0], got[1])
 			}
-			if answer := got[0]; !strings.Contains(a[1], "zorb") && strings.Contains(answer, "zorb") || strings.Contains(answer, "777") || strings.Contains(answer, "9 million") {
+			if answer := got[0]; !strings.Contains(a[1], "zorb") && strings.Contains(answer, "zorb") || strings.Contains(answer, "777") ||
+				strings.Contains(answer, "9 million") {
 				t.Errorf("%s: %s(%s) leaks: %s", protocol.name, a[0], a[1], answer)
 			}
 		}

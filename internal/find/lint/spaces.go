@@ -40,7 +40,8 @@ func spaceFindings(d spicepod.Dataset, path string) []Finding {
 		return nil
 	case !u.null:
 		f.Rule = NoNullSpace
-		f.Message = "its row_filter compares the space of the caller and says nothing of callers without one: they read no rows"
+		f.Message = "its row_filter compares the space of the caller and says nothing of callers without one: " +
+			"they read no rows"
 		f.Hint = "write what they may read, such as: OR ctx('space_id') IS NULL AND list_contains(members, ctx('user_id'))"
 	case !u.user:
 		f.Rule = NoMembership

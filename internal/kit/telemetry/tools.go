@@ -24,7 +24,7 @@ func (m *Metrics) makeTools() {
 		calls: m.counterVec("tool_calls_total", "Calls of a tool, by protocol and outcome: ok or an error's code.",
 			"tool", "surface", "outcome"),
 		unavailable: m.counterVec("tool_unavailable_calls_total",
-			"Calls of a tool by callers to whom it is not available: a model was told of a tool that it cannot use, or has guessed a name.",
+			"Calls of a tool by callers to whom it is not available.",
 			"tool"),
 		callDuration: m.histogramVec("tool_call_duration_seconds", "Time of a tool call.",
 			prometheus.ExponentialBuckets(0.0001, 2.5, 14), "surface"),
