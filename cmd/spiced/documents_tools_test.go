@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/test/chattest"
+	"github.com/spiced-sql/spiced/tools/builtin/documents"
 )
 
 // documentsPod has the twelve tools over documents of two spaces, each with its members.
@@ -140,6 +141,21 @@ func TestTheTwelveTools(t *testing.T) {
 	if got := c.invoke("eve", "grep_documents", `{"pattern":"plan"}`); !strings.Contains(got, `"id":"a1"`) || strings.Contains(got, "zorb") {
 		t.Errorf("without a space: %s", got)
 	}
+	for key, want := range map[string]int{"ann": 12, "eve": 9} {
+		list, err := c.mcpSession(keyOf(key)[1]).ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, tool := range list.Tools {
+			if slices.Contains(documents.Names(), tool.Name) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s sees %d of the tools over MCP, want %d", key, n, want)
+		}
+	}
 	if got := c.metric(`spiced_tool_unavailable_calls_total{tool="list_sources"}`); got != "1" {
 		t.Errorf("unavailable calls: %s", got)
 	}
@@ -186,6 +202,45 @@ func TestAnalystsStepsStream(t *testing.T) {
 	}
 	if got := strings.Join(chat, " "); !strings.HasPrefix(got, "tool_call agent_start ") || !strings.HasSuffix(got, "agent_end tool_result") {
 		t.Errorf("events of a chat: %s", got)
+	}
+}
+
+// TestDocumentConversation finds a document, reads it, has it analysed and counts, in one chat.
+func TestDocumentConversation(t *testing.T) {
+	t.Parallel()
+	c := startDocuments(t, "s1", "s2")
+	steps := []chattest.Step{
+		chattest.Call("d1", "find_by_name", `{"pattern":"plan*"}`), chattest.Call("d2", "read_document", `{"id":"a1"}`),
+		chattest.Call("d3", "analyze_document", `{"id":"a1","question":"What is planned?"}`),
+		chattest.Call("d4", "query_documents", `{"question":"run SELECT region, amount FROM records WHERE amount > 500"}`),
+	}
+	c.model.Script(func(r chattest.Request) chattest.Answer {
+		if !strings.Contains(r.System, "You are Worker.") {
+			return c.plays(r)
+		}
+		for i, want := range []string{`"name":"Plan.md"`, `"content":"The plan of the year.`, "7 million", `"rows":[{"region":"EU","amount":1200}]`} {
+			if i < len(r.Results) && !strings.Contains(r.Results[fmt.Sprint("d", i+1)], want) {
+				t.Errorf("result %d: %s, want %s", i+1, r.Results[fmt.Sprint("d", i+1)], want)
+			}
+		}
+		if n := len(r.Results); n < len(steps) {
+			return chattest.Say(steps[n])
+		}
+		return chattest.Say(chattest.Text("The plan is 7 million; the EU sold 1200."))
+	})
+	answer, events := c.asks("worker", "What is the plan, and who sold more than 500?", keyOf("ann")...)
+	var calls []string
+	for _, e := range events {
+		switch {
+		case e.Type == "tool_call":
+			calls = append(calls, e.Tool)
+		case strings.HasPrefix(e.Type, "agent_"):
+			calls = append(calls, e.Type)
+		}
+	}
+	if answer != "The plan is 7 million; the EU sold 1200." || !strings.HasPrefix(strings.Join(calls, " "),
+		"find_by_name read_document analyze_document agent_start agent_tool_call") || calls[len(calls)-2] != "agent_end" || calls[len(calls)-1] != "query_documents" {
+		t.Errorf("%s %q", answer, calls)
 	}
 }
 

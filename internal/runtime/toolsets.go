@@ -78,7 +78,7 @@ func makeToolsets(b *build) error {
 }
 
 // checkDocuments leaves out the tools of the toolset for which the dataset lacks a column, with a
-// remark. A dataset that is being loaded has the tools, whose calls fail with [errcode.Loading].
+// remark. If its columns are not known yet, it has the tools, whose calls fail.
 func (a *attempt) checkDocuments(list []tools.Tool) []tools.Tool {
 	if a.documents == nil {
 		return list
@@ -124,7 +124,7 @@ func (a *attempt) checkSpaces(e *spicepod.Entry, config documents.Config, d buil
 	}
 }
 
-// datasetOf returns the dataset or view of a name, or nil if it is not loaded.
+// datasetOf returns the dataset or view of a name, or nil if its columns are not known yet.
 func (a *attempt) datasetOf(name string) *builtin.Dataset {
 	want := builtin.RelationOf(name)
 	for _, d := range a.build.datasets {
@@ -134,7 +134,7 @@ func (a *attempt) datasetOf(name string) *builtin.Dataset {
 		}
 	}
 	for _, v := range a.views {
-		if folded(v.Relation) == want && v.LoadFault() == nil {
+		if folded(v.Relation) == want && v.LoadFault() == nil && len(v.Columns()) > 0 { // it is published
 			found := builtin.FromView(v.Relation, v.Declared, toolColumns(v.Columns()))
 			return &found
 		}

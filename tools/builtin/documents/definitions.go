@@ -19,6 +19,9 @@ const Toolset = "documents"
 //go:embed definitions.yaml
 var definitionsYAML []byte
 
+// categoryWeb is the category of tools that read no document.
+const categoryWeb = "web"
+
 // definition is an entry of definitions.yaml.
 type definition struct {
 	Name        string         `yaml:"name"`
@@ -101,7 +104,7 @@ func (d *definition) tool(c Config, without ...string) tools.Definition {
 	return tools.Definition{
 		Name: d.Name, Description: strings.TrimSpace(d.Description), Parameters: schema,
 		Tags: []string{d.Category, Toolset}, Source: tools.SourceBuiltin, Declared: c.Declared,
-		Annotations:    tools.Annotations{ReadOnly: true, Idempotent: true, OpenWorld: d.Category == "web"},
+		Annotations:    tools.Annotations{ReadOnly: true, Idempotent: true, OpenWorld: d.Category == categoryWeb},
 		Implementation: "documents:" + d.Name + ":" + string(settings),
 	}
 }

@@ -25,14 +25,24 @@ type Question struct {
 // recordsTable is the table of query_documents.
 const recordsTable = "records"
 
-// recordsSQL are the records of tables: the objects in the lists of the column data, and those that are
-// the column. The CASE keeps a text that is no table from being cast.
-const recordsSQL = `WITH record AS (
-	SELECT id, name, unnest(CASE json_type(data)
-		WHEN 'ARRAY' THEN CAST(data AS JSON[]) WHEN 'OBJECT' THEN [data] END) AS value
+// recordsSQL are the records of tables: the objects in the lists of the column data, those in the lists
+// of a workbook by sheets, and objects that are the column. TRY_CAST keeps what is no table from failing.
+const recordsSQL = `WITH tabled AS (
+	SELECT id, name, data, CASE json_type(data) WHEN 'OBJECT' THEN TRY_CAST(data AS MAP(VARCHAR, JSON)) END AS sheets
 	FROM documents WHERE %s
+), record AS (
+	SELECT id, name, unnest(CASE
+		WHEN json_type(data) = 'ARRAY'
+		THEN list_transform(TRY_CAST(data AS JSON[]), lambda v: {'sheet': NULL::VARCHAR, 'value': v})
+		WHEN len(map_keys(sheets)) > 0 AND list_bool_and(list_transform(map_values(sheets),
+			lambda v: json_type(v) = 'ARRAY' AND coalesce(json_type(v -> 0), 'OBJECT') = 'OBJECT'))
+		THEN flatten(list_transform(map_entries(sheets), lambda e:
+			list_transform(TRY_CAST(e.value AS JSON[]), lambda v: {'sheet': e.key, 'value': v})))
+		WHEN json_type(data) = 'OBJECT' THEN [{'sheet': NULL::VARCHAR, 'value': data}] END) AS row
+	FROM tabled
 ), fields AS (
-	SELECT id, name, CAST(value AS MAP(VARCHAR, JSON)) AS fields FROM record WHERE json_type(value) = 'OBJECT'
+	SELECT id, name, row.sheet AS sheet, CAST(row.value AS MAP(VARCHAR, JSON)) AS fields
+	FROM record WHERE json_type(row.value) = 'OBJECT'
 )
 `
 
@@ -206,7 +216,7 @@ func (t *toolset) recordsOf(ctx context.Context, in tools.Input, id string) (*ta
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{"document_id": true, "document": true}
+	names := map[string]bool{"document_id": true, "document": true, "sheet": true}
 	for _, row := range list {
 		var f field
 		if err := json.Unmarshal(row, &f); err != nil {
@@ -236,7 +246,7 @@ func (t *toolset) recordsOf(ctx context.Context, in tools.Input, id string) (*ta
 
 // statement returns the CTEs up to the table.
 func (r *table) statement() string {
-	list := []string{"id AS document_id", "name AS document"}
+	list := []string{"id AS document_id", "name AS document", "sheet"}
 	for i := range r.fields {
 		list = append(list, r.fields[i].column())
 	}
@@ -249,6 +259,7 @@ func (r *table) describe() string {
 	b.WriteString("## " + recordsTable + "\n\nThe rows of the tables in documents.\n\n")
 	b.WriteString("| column | type | description |\n| --- | --- | --- |\n")
 	b.WriteString("| document_id | VARCHAR | Id of the document that has the row. |\n| document | VARCHAR | Its name. |\n")
+	b.WriteString("| sheet | VARCHAR | Name of the sheet, of a workbook with several; else NULL. |\n")
 	for i := range r.fields {
 		f := &r.fields[i]
 		about := fmt.Sprintf("%d different values", f.Different)

@@ -72,7 +72,7 @@ func TestQuestionsOfOneDocument(t *testing.T) {
 	w := newWorld(t, records)
 	w.scope.SpaceID = "s1"
 	w.sql = "SELECT * FROM records"
-	w.expect("query_documents", `{"question":"x","document_id":"2"}`, `{"sql":"SELECT * FROM records","more":false,"rows":[{"document_id":"2","document":"one.json","Region":"JP","Amount":-10,"Tags":["a","b"],"document_id_":"mine","a.b":1,"q\"t":"v"}]}`)
+	w.expect("query_documents", `{"question":"x","document_id":"2"}`, `{"sql":"SELECT * FROM records","more":false,"rows":[{"document_id":"2","document":"one.json","sheet":null,"Region":"JP","Amount":-10,"Tags":["a","b"],"document_id_":"mine","a.b":1,"q\"t":"v"}]}`)
 	w.refuses("query_documents", `{"question":"x","document_id":"3"}`, errcode.NotFound, `no document with the id "3" that has a table`)
 	w.refuses("query_documents", `{"question":"x","document_id":"5"}`, errcode.NotFound, `no document with the id "5" that has a table`)
 	w.refuses("query_documents", `{"question":"x","document_id":"' OR true --"}`, errcode.NotFound, "no document with the id")
@@ -107,4 +107,15 @@ func TestManyFields(t *testing.T) {
 	w := newWorld(t, "SELECT 1 AS id, '{"+strings.Join(fields, ",")+"}' AS data")
 	w.sql = "SELECT f199 FROM records"
 	w.expect("query_documents", `{"question":"x"}`, `{"sql":"SELECT f199 FROM records","rows":[{"f199":199}],"more":false,"columns_left_out":50}`)
+}
+
+// TestSheets has a workbook with several sheets, as a dataset of documents has it.
+func TestSheets(t *testing.T) {
+	w := newWorld(t, `SELECT * FROM (VALUES
+		('1', '{"Q1":[{"region":"EU","amount":1},{"region":"US","amount":2}],"Q2":[{"region":"EU","amount":4,"sheet":"x"}],"Empty":[]}'),
+		('2', '{"tags":["a"],"amount":8}'), ('3', '{}'), ('4', '{"a":[1]}'), ('5', '[[{"amount":99}]]'), ('6', '')) t(id, data)`)
+	w.sql = "SELECT document_id, sheet, sheet_, sum(amount) AS s FROM records GROUP BY ALL ORDER BY ALL"
+	w.expect("query_documents", `{"question":"x"}`, `{"sql":"`+w.sql+`","more":false,"rows":[{"document_id":"1","sheet":"Q1","sheet_":null,"s":3},
+		{"document_id":"1","sheet":"Q2","sheet_":"x","s":4},{"document_id":"2","sheet":null,"sheet_":null,"s":8},
+		{"document_id":"3","sheet":null,"sheet_":null,"s":null},{"document_id":"4","sheet":null,"sheet_":null,"s":null}]}`)
 }

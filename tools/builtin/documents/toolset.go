@@ -231,6 +231,9 @@ func (t *toolset) make(d *definition, def tools.Definition, fixed map[string]any
 	call := t.handler(d.Name)
 	return tools.New(def, func(ctx context.Context, in tools.Input) (tools.Output, error) {
 		in, err := withFixed(in, fixed)
+		if err == nil && d.Category != categoryWeb {
+			err = t.check(d, in)
+		}
 		if err != nil {
 			return tools.Output{}, err
 		}
@@ -240,6 +243,21 @@ func (t *toolset) make(d *definition, def tools.Definition, fixed map[string]any
 		}
 		return tools.JSON(result)
 	})
+}
+
+// check returns an error if the dataset lacks what a tool needs: the columns of a view are not known
+// before it is published.
+func (t *toolset) check(d *definition, in tools.Input) error {
+	dataset, err := t.env.Lookup(in.Scope, t.config.Dataset)
+	if err != nil {
+		return err
+	}
+	for _, m := range t.config.Missing(dataset) {
+		if m.Tool == d.Name || m.Tool == "" {
+			return tools.NewError(errcode.Execution, m.Message, m.Hint)
+		}
+	}
+	return nil
 }
 
 // withFixed returns the input with further arguments.
@@ -294,12 +312,8 @@ func (t *toolset) documents(in tools.Input, sql string) (builtin.Dataset, string
 	if err != nil {
 		return d, "", err
 	}
-	found := t.config.columnsOf(d)
-	if found[RoleID] == nil {
-		return d, "", tools.NewError(errcode.Execution,
-			fmt.Sprintf("dataset %s has no column for the ids of documents", t.config.Dataset), "")
-	}
-	first, rest := "WITH RECURSIVE documents AS NOT MATERIALIZED (\n"+found.query(d)+"\n)", "\n"+sql
+	first := "WITH RECURSIVE documents AS NOT MATERIALIZED (\n" + t.config.columnsOf(d).query(d) + "\n)"
+	rest := "\n" + sql
 	for _, with := range []string{"WITH RECURSIVE ", "WITH "} {
 		if more, ok := strings.CutPrefix(sql, with); ok {
 			rest = ",\n" + more
