@@ -20,7 +20,8 @@ import (
 
 // Parts are what a Spicepod declares and what comes in kinds. Two more lists are where their kinds
 // are: providers of models in internal/llm/models/open.go, and of embeddings in
-// internal/find/embeddings/open.go. Protocols are opened in cmd/spiced/protocols.go.
+// internal/find/embeddings/open.go. Toolsets that come with the program
+// are read in toolsets.go. Protocols are opened in cmd/spiced/protocols.go.
 
 // bodyKinds are the kinds of bodies of functions that are not SQL.
 var bodyKinds = []body.Kind{exec.Kind, wasm.Kind, remote.Kind}

@@ -13,6 +13,9 @@ func (e Env) Lookup(s tools.Scope, name string) (Dataset, error) {
 	return e.find(custom{}.access(s), name)
 }
 
+// Permits reports whether calls in a scope may read the dataset of a name, whether or not it is there.
+func Permits(s tools.Scope, name string) bool { return custom{}.access(s).permits(RelationOf(name)) }
+
 // Request is a statement of the runtime itself with the access of a call, for [Env.Select].
 func (e Env) Request(in tools.Input, sql string, named map[string]any) engine.Request {
 	return engine.Request{

@@ -199,7 +199,7 @@ func (c columns) json(r Role) string {
 	return "to_json(" + name + ")"
 }
 
-// other returns the expression of the columns that have no role, as JSON.
+// other returns the expression of the columns that have no role, as JSON. Long texts are cut.
 func (c columns) other(d builtin.Dataset) string {
 	var members []string
 	for _, col := range d.Columns {
@@ -210,9 +210,14 @@ func (c columns) other(d builtin.Dataset) string {
 		) bool {
 			return c[r.role] != nil && c[r.role].Name == col.Name
 		})
-		if !used && col.Type != "BLOB" {
-			members = append(members, engine.Literal(col.Name)+": "+engine.Identifier(col.Name))
+		if used || col.Type == "BLOB" {
+			continue
 		}
+		value := engine.Identifier(col.Name)
+		if col.Type == "VARCHAR" {
+			value = fmt.Sprintf("CASE WHEN length(%s) > %d THEN left(%[1]s, %[2]d) || '…' ELSE %[1]s END", value, MaxOther)
+		}
+		members = append(members, engine.Literal(col.Name)+": "+value)
 	}
 	if len(members) == 0 {
 		return "CAST(NULL AS JSON)"

@@ -20,6 +20,10 @@ const (
 	MaxSearched = 16 << 20
 	// MaxLine limits the characters of a line in a match of grep_documents.
 	MaxLine = 500
+	// MaxMatches limits the bytes of the lines that grep_documents shows.
+	MaxMatches = 1 << 20
+	// MaxOther limits the characters of a text in the further columns of document_info.
+	MaxOther = 1000
 	// MaxPassage limits the characters of the passage that search_documents shows.
 	MaxPassage = 1000
 	// MaxFields limits the columns of the table that query_documents makes of records.

@@ -192,6 +192,9 @@ func TestGrepLimits(t *testing.T) {
 	if text := got.Matches[0].Text; !strings.Contains(text, "😀needle") || utf8.RuneCountInString(text) > 510 || !utf8.ValidString(text) {
 		t.Errorf("%q", text)
 	}
+	if got := decode[found](w, "grep_documents", `{"pattern":"x","limit":500}`); len(got.Matches) != 500 || !got.More {
+		t.Errorf("%d %v", len(got.Matches), got.More)
+	}
 	if got := decode[found](w, "grep_documents", `{"pattern":"needle","document_id":"3"}`); len(got.Matches) != 1 || got.Matches[0].ID != "3" {
 		t.Errorf("%+v", got)
 	}
@@ -287,6 +290,13 @@ func TestAnalyst(t *testing.T) {
 		t.Errorf("%s", where)
 	}
 	w.refuses("analyze_document", `{"id":"6","question":"x"}`, errcode.NotFound, `there is no document with the id "6"`)
+	w.scope.Datasets = []string{"other"}
+	for _, name := range documents.Names() {
+		if reason := w.tool(name).(tools.Conditional).Unavailable(w.scope); (reason == "") != (name == "web_search" || name == "fetch_web_page") {
+			t.Errorf("%s, to a model that may not read the dataset: %q", name, reason)
+		}
+	}
+	w.scope.Datasets = nil
 	w.hidden = map[string]bool{"analyst": true}
 	if reason := w.tool("analyze_document").(tools.Conditional).Unavailable(w.scope); reason == "" || strings.Contains(reason, "analyst") {
 		t.Errorf("without the agent: %q", reason)

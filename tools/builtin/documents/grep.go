@@ -77,6 +77,7 @@ type grepping struct {
 	expression *regexp.Regexp
 	context    int // lines before and after
 	most       int
+	bytes      int // of the lines in the result
 	result     grepResult
 }
 
@@ -120,7 +121,7 @@ func (g *grepping) document(of Match, original string) {
 		if span[0] == span[1] {
 			continue
 		}
-		if len(g.result.Matches) == g.most {
+		if len(g.result.Matches) == g.most || g.bytes > MaxMatches {
 			g.result.More = true
 			return
 		}
@@ -132,6 +133,7 @@ func (g *grepping) document(of Match, original string) {
 		m.Text = p.shown()
 		m.Before, m.After = p.before(g.context), end.after(g.context)
 		g.result.Matches = append(g.result.Matches, m)
+		g.bytes += len(m.Text) + len(strings.Join(m.Before, "\n")) + len(strings.Join(m.After, "\n"))
 	}
 	g.result.More = len(found) == maxFound
 }

@@ -221,7 +221,7 @@ func New(env Env, c Config) ([]tools.Tool, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, t.conditional(d, tool))
+		list = append(list, &dependent{tool, t, d})
 	}
 	return list, nil
 }
@@ -277,30 +277,23 @@ func withFixed(in tools.Input, fixed map[string]any) (tools.Input, error) {
 	return in, err
 }
 
-// conditional makes a tool that uses another one unavailable to callers who do not see that.
-func (t *toolset) conditional(d *definition, tool tools.Tool) tools.Tool {
-	switch d.Name {
-	case "analyze_document":
-		return &dependent{tool, t.env, t.config.Analyst}
-	case "web_search":
-		return &dependent{tool, t.env, t.config.WebSearch}
-	}
-	return tool
-}
-
-// dependent is a tool that needs another one.
+// dependent is a tool that is available to callers who may use what it is made of.
 type dependent struct {
 	tools.Tool
-	env Env
-	on  string
+	toolset *toolset
+	def     *definition
 }
 
 var _ tools.Conditional = (*dependent)(nil)
 
-// Unavailable returns why the tool is unavailable. It does not name the other tool, which the caller may
+// Unavailable returns why the tool is unavailable. It does not name what is missing, which the caller may
 // not know of.
 func (d *dependent) Unavailable(scope tools.Scope) string {
-	if !d.env.Sees(d.on, scope) {
+	c, sees := d.toolset.config, d.toolset.env.Sees
+	switch {
+	case d.def.Category != categoryWeb && !builtin.Permits(scope, c.Dataset),
+		d.def.Name == "analyze_document" && !sees(c.Analyst, scope),
+		d.def.Name == "web_search" && !sees(c.WebSearch, scope):
 		return "what it needs is not available"
 	}
 	return ""
