@@ -68,11 +68,7 @@ func makeToolsets(b *build) error {
 	if b.documents == nil {
 		return nil
 	}
-	env, err := b.s.documentsEnv()
-	if err != nil {
-		return err
-	}
-	list, err := documents.New(env, b.documents.config)
+	list, err := documents.New(b.s.documentsEnv(), b.documents.config)
 	b.builtins = append(b.builtins, list...)
 	return err
 }
@@ -143,7 +139,7 @@ func (a *attempt) datasetOf(name string) *builtin.Dataset {
 }
 
 // documentsEnv is what the tools of documents use. What they call is that of the generation in service.
-func (s *services) documentsEnv() (documents.Env, error) {
+func (s *services) documentsEnv() documents.Env {
 	env := documents.Env{Env: s.ToolEnv()}
 	env.Sees = func(name string, scope tools.Scope) bool {
 		return s.tools.registry.Current().View(scope).Get(name) != nil
@@ -162,9 +158,7 @@ func (s *services) documentsEnv() (documents.Env, error) {
 		return s.Current().Models.Work(ctx, agent, task, own, scope)
 	}
 	env.WriteSQL = s.writeOver
-	search, err := documents.SearchWith(env.Env)
-	env.Search = search
-	return env, err
+	return env
 }
 
 // documentAttempts: a statement that fails is corrected once.

@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/test/wait"
 	"github.com/spiced-sql/spiced/tools"
+	"github.com/spiced-sql/spiced/tools/builtin"
 	"github.com/spiced-sql/spiced/tools/builtin/documents"
 )
 
@@ -226,34 +227,28 @@ func TestGrepIsCancelled(t *testing.T) {
 func TestSearch(t *testing.T) {
 	w := newWorld(t, space)
 	w.scope.SpaceID = "s1"
-	long := strings.Repeat("Nothing of interest here. ", 100) + "The annual budget is 7 million. " + strings.Repeat("Nothing else. ", 100)
-	matches := func(text any) map[string]json.RawMessage {
-		raw, _ := json.Marshal(text)
-		return map[string]json.RawMessage{"content": raw}
+	w.found = builtin.RowAnswer{Mode: builtin.SearchKeyword, Notes: []string{"no vectors"}, Rows: []builtin.FoundRow{
+		{Score: 0.5, Column: "content", Text: "The annual budget is 7 million.", Data: json.RawMessage(`{"id":"1","name":"Plan.md","source":"mail"}`)},
+		{Score: 0.25, Column: "content", Text: strings.Repeat("é", 2000), Data: json.RawMessage(`{"id":2,"name":null,"source":null}`)},
+	}}
+	w.expect("search_documents", `{"query":"annual budget","feeds":["mail","o'x"],"limit":3,"mode":"vector"}`,
+		`{"mode":"keyword","notes":["no vectors"],"documents":[
+			{"id":"1","name":"Plan.md","source":"mail","score":0.5,"passage":"The annual budget is 7 million."},
+		{"id":"2","name":"2","source":"","score":0.25,"passage":"`+strings.Repeat("é", 1000)+`…"}]}`)
+	q := w.searched[0]
+	if q.Text != "annual budget" || q.Mode != builtin.SearchVector || q.Limit != 3 || len(q.Tables) != 1 ||
+		strings.Join(q.Tables[0].Data, " ") != "id name source" {
+		t.Errorf("%+v", q)
 	}
-	data := map[string]json.RawMessage{"id": json.RawMessage(`"1"`), "name": json.RawMessage(`"Plan.md"`), "source": json.RawMessage(`"mail"`)}
-	for _, text := range []any{long, []string{"The annual budget is 7 million.", "Other passage."}} {
-		w.hits = []documents.Hit{{Score: 0.5, Matches: matches(text), Data: data}}
-		got := decode[struct {
-			Documents []struct {
-				ID, Name, Source, Passage string
-				Score                     float64
-			}
-		}](w, "search_documents", `{"query":"annual budget","feeds":["mail","o'x"],"limit":3,"mode":"keyword"}`)
-		if d := got.Documents; len(d) != 1 || d[0].ID != "1" || d[0].Source != "mail" || d[0].Score != 0.5 ||
-			!strings.Contains(d[0].Passage, "annual budget is 7 million") || len(d[0].Passage) > 1100 {
-			t.Errorf("%+v", got)
-		}
-	}
-	s := w.searched[0]
-	if s.Text != "annual budget" || s.Mode != "keyword" || s.Limit != 3 || s.Dataset != "spice.public.docs" || strings.Join(s.Columns, " ") != "id name source" {
-		t.Errorf("%+v", s)
-	}
-	if want := `"id" IS NOT NULL AND (ctx('space_id') IS NULL OR CAST("space_id" AS VARCHAR) = ctx('space_id')) AND coalesce(CAST("source" AS VARCHAR), '') IN ('mail', 'o''x')`; s.Where != want {
-		t.Errorf("%s", s.Where)
+	const want = `"id" IS NOT NULL AND (ctx('space_id') IS NULL OR CAST("space_id" AS VARCHAR) = ctx('space_id'))` +
+		` AND coalesce(CAST("source" AS VARCHAR), '') IN ('mail', 'o''x')`
+	if got := q.Tables[0].Where; got != want {
+		t.Errorf("%s", got)
 	}
 	w = newWorld(t, "SELECT '1' AS id, 'x' AS content")
 	w.refuses("search_documents", `{"query":"x","feeds":["mail"]}`, errcode.InvalidArguments, "no column for them; leave feeds out")
+	w.found = builtin.RowAnswer{Mode: builtin.SearchHybrid}
+	w.expect("search_documents", `{"query":"x"}`, `{"mode":"hybrid","documents":[]}`)
 }
 
 // TestAnalyst gets tools for one document, whatever it asks for.
@@ -286,7 +281,7 @@ func TestAnalyst(t *testing.T) {
 		strings.Count(got.Answer, `"id":"`) != 2 {
 		t.Errorf("%+v", got)
 	}
-	if where := w.searched[0].Where; !strings.Contains(where, `CAST("id" AS VARCHAR) = '1'`) {
+	if where := w.searched[0].Tables[0].Where; !strings.Contains(where, `CAST("id" AS VARCHAR) = '1'`) {
 		t.Errorf("%s", where)
 	}
 	w.refuses("analyze_document", `{"id":"6","question":"x"}`, errcode.NotFound, `there is no document with the id "6"`)

@@ -28,8 +28,8 @@ type world struct {
 	dataset builtin.Dataset
 	scope   tools.Scope
 
-	searched []documents.Search
-	hits     []documents.Hit
+	searched []builtin.RowQuery
+	found    builtin.RowAnswer
 	sql      string // that the model writes
 	question documents.Question
 	hidden   map[string]bool // from the caller
@@ -73,7 +73,13 @@ func newWorld(t testing.TB, sql string) *world {
 	}
 	rows.Close()
 	w.env = documents.Env{
-		Env:  builtin.Env{SQL: db, Datasets: func() []builtin.Dataset { return []builtin.Dataset{w.dataset} }},
+		Env: builtin.Env{
+			SQL: db, Datasets: func() []builtin.Dataset { return []builtin.Dataset{w.dataset} },
+			Search: func(_ context.Context, q builtin.RowQuery) (builtin.RowAnswer, error) {
+				w.searched = append(w.searched, q)
+				return w.found, nil
+			},
+		},
 		Sees: func(name string, _ tools.Scope) bool { return !w.hidden[name] },
 		Tool: func(name string) *tools.Definition {
 			return &tools.Definition{Name: name, Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"]}`)}
@@ -82,10 +88,6 @@ func newWorld(t testing.TB, sql string) *world {
 			raw, _ := json.Marshal(args)
 			w.called = append(w.called, name+string(raw))
 			return w.answer
-		},
-		Search: func(_ context.Context, s documents.Search, _ tools.Input) ([]documents.Hit, error) {
-			w.searched = append(w.searched, s)
-			return w.hits, nil
 		},
 		Work: func(ctx context.Context, _, task string, own []tools.Tool, _ tools.Scope) (json.RawMessage, error) {
 			return w.work(ctx, task, own)

@@ -26,8 +26,6 @@ type Env struct {
 	Tool func(name string) *tools.Definition
 	// Call calls a tool of the catalog for the caller of a scope.
 	Call func(ctx context.Context, name string, args map[string]any, scope tools.Scope) tools.Result
-	// Search searches the texts of a dataset.
-	Search func(ctx context.Context, s Search, in tools.Input) ([]Hit, error)
 	// Work gives a task to an agent that has these tools and no other ones; it returns the answer, of
 	// JSON. The steps of the agent go to who observes the call that ctx is for.
 	Work func(ctx context.Context, agent, task string, own []tools.Tool, scope tools.Scope) (json.RawMessage, error)
