@@ -37,7 +37,9 @@ datasets:
   - name: docs
     from: file:docs.json
     row_filter: "list_contains(members, ctx('user_id')) AND (ctx('space_id') IS NULL OR space_id = ctx('space_id'))"
-    columns: [{ name: content, full_text_search: { enabled: true, row_id: id } }]
+    columns: [{ name: content, full_text_search: { enabled: true, row_id: id }, embeddings: [{ from: semantic, row_id: id }] }]
+embeddings:
+  - { name: semantic, from: "builtin:semantic" }
 models:
   - { name: assistant, from: "openai:gpt-test", params: { endpoint: "MODEL_URL/v1", openai_api_key: sk-live-0123456789, max_retries: 0 } }
 agents:
@@ -121,6 +123,7 @@ func TestTheTwelveTools(t *testing.T) {
 		{"list_folder_contents", `{"folder":"finance"}`, `{"type":"folder","id":null,"name":"2026","path":"finance/2026","documents":1},{"type":"document","id":"a2"`},
 		{"folder_tree", `{"source":"mail"}`, `"folders":[{"name":"finance","path":"finance","documents":0,"total":1`},
 		{"search_documents", `{"query":"revenue","feeds":["mail"]}`, `"documents":[{"id":"a1","name":"Plan.md","source":"mail"`},
+		{"search_documents", `{"query":"how much was earned","mode":"vector","limit":1}`, `"mode":"vector"`},
 		{"grep_documents", `{"pattern":"[0-9]+ million","regex":true,"context_lines":1}`, `"line":2,"offset":33,"length":9,"text":"Revenue is 7 million.","before":["The plan of the year."]`},
 		{"find_by_name", `{"pattern":"*.md"}`, `"documents":[{"id":"a1","name":"Plan.md"`},
 		{"document_info", `{"id":"a1"}`, `"characters":43,"metadata":{"pages":2}`},
@@ -297,6 +300,9 @@ func documentAttacks(page string) [][2]string {
 		{"search_documents", `{"query":"plan revenue year","feeds":["zorbfeed","mail"]}`},
 		{"search_documents", `{"query":"plan","feeds":["x') OR true --"]}`},
 		{"search_documents", `{"query":"plan","mode":"vector"}`},
+		{"search_documents", `{"query":"zorblax","mode":"keyword"}`},
+		{"search_documents", `{"query":"how much did we earn","mode":"vector","limit":100}`},
+		{"search_documents", `{"query":"earnings of the year","mode":"hybrid","limit":100}`},
 		{"grep_documents", `{"pattern":"plan"}`},
 		{"grep_documents", `{"pattern":".*","regex":true,"limit":500,"context_lines":20}`},
 		{"grep_documents", `{"pattern":"plan","document_id":"b1"}`},
