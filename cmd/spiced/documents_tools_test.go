@@ -47,6 +47,9 @@ agents:
   - { name: worker, model: assistant, description: Works with documents., instructions: You are Worker., tools: [documents] }
 functions:
   - { name: find_web, from: sql, description: Finds pages., signature: { args: [{ name: q, type: string }], returns: string }, body: "'found ' || q" }
+tools:
+  - { name: read_it, from: "tool:read_document", as_sql: true, signature: { args: [{ name: id, type: string }] } }
+  - { name: grep_it, from: "tool:grep_documents", as_sql: true, signature: { args: [{ name: pattern, type: string }] } }
 toolsets:
   - name: documents
     from: builtin:documents
@@ -384,6 +387,16 @@ func TestSpacesAreApart(t *testing.T) {
 				strings.Contains(answer, "9 million") {
 				t.Errorf("%s: %s(%s) leaks: %s", protocol.name, a[0], a[1], answer)
 			}
+		}
+	}
+	for _, sql := range []string{
+		"SELECT read_it('b1') AS r", "SELECT read_it(id) ->> '$.content' AS r FROM docs ORDER BY ALL", "SELECT grep_it('plan') AS r", "SELECT grep_it('zorb') AS r",
+		"SELECT read_it(id) FROM (VALUES ('a1'), ('b1')) t(id)", "SELECT count(*) AS n FROM docs", "SELECT TRY(read_it('b1')) AS r",
+		"SELECT tool, error FROM spiced.tool_calls WHERE user_id = 'bob'",
+	} {
+		got, want := both.do("POST", "/v1/sql", sql, keyOf("ann")...), alone.do("POST", "/v1/sql", sql, keyOf("ann")...)
+		if got.status != want.status || got.body != want.body || strings.Contains(got.body, "zorblax") {
+			t.Errorf("%s\nwith the other space    %s\nwithout the other space %s", sql, got.body, want.body)
 		}
 	}
 	if len(called) != 12 {

@@ -119,3 +119,21 @@ func TestSheets(t *testing.T) {
 		{"document_id":"1","sheet":"Q2","sheet_":"x","s":4},{"document_id":"2","sheet":null,"sheet_":null,"s":8},
 		{"document_id":"3","sheet":null,"sheet_":null,"s":null},{"document_id":"4","sheet":null,"sheet_":null,"s":null}]}`)
 }
+
+// TestHostileJSON has texts that DuckDB takes for JSON and others do not, and JSON that is very deep.
+func TestHostileJSON(t *testing.T) {
+	w := newWorld(t, `SELECT * FROM (VALUES
+		('1', 'x', '{"a":nan,"b":Infinity}', '[{"a":nan,"b":1},{"a":2,"b":3}]'),
+		('2', 'y', '"\ud800"', '[{"a":"\ud800"}]'),
+		('3', 'z', '{"a":1,"a":2}', '[{"a":7,"a":8}]'),
+		('4', 'w', repeat('[', 50000) || repeat(']', 50000), repeat('[', 50000) || repeat(']', 50000))) t(id, content, metadata, data)`)
+	for id := range 4 {
+		got := decode[struct{ Metadata json.RawMessage }](w, "document_info", fmt.Sprintf(`{"id":"%d"}`, id+1))
+		if len(got.Metadata) == 0 {
+			t.Errorf("document %d has no metadata", id+1)
+		}
+	}
+	w.sql = "SELECT document_id, a, b FROM records ORDER BY ALL"
+	w.expect("query_documents", `{"question":"x"}`, `{"sql":"`+w.sql+`","more":false,"rows":[{"document_id":"1","a":"2","b":3},
+		{"document_id":"1","a":"nan","b":1},{"document_id":"3","a":"7","b":null}]}`)
+}
