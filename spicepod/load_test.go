@@ -266,7 +266,6 @@ datasets:
 		"7:27 runtime.caching.sql_results.eviction_policy: tiny_lfu is not served yet, and has no effect (instead: lru)",
 		"9:6 secrets[0].from: kubernetes:x is not served yet, and has no effect (instead: the store env, with references such as ${env:NAME})",
 		"10:1 rerankers is not served yet, and has no effect (instead: nothing yet)",
-		"16:59 datasets[0].columns[1].embeddings[0].chunking is not served yet, and has no effect (instead: a view with a row for each part of a text)",
 		"17:61 datasets[0].acceleration.storage_profile is not served yet, and has no effect (DuckDB adapts to the disk)",
 	}
 	var got []string

@@ -37,10 +37,10 @@ functions:
 			"and retention_check_interval, or leave it out)",
 		"spicepod.yaml:11:77: warning: dataset a: acceleration.params.duckdb_file has no effect: the copy is in the DuckDB of the process (leave it out; " +
 			"runtime.query has the limits of the database)",
-		`spicepod.yaml:12:59: warning: dataset a: the embedding model "minillm" is not declared; the search tool ranks by keywords (did you mean "minilm"?)`,
+		`spicepod.yaml:12:59: warning: dataset a: the embedding model "minillm" is not declared; the column is searched only by words (did you mean "minilm"?)`,
 		"spicepod.yaml:14:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query " +
 			"has the limits of the database)",
-		`spicepod.yaml:14:68: warning: view v: the embedding model "other" is not declared; the search tool ranks by keywords (declare it under embeddings:)`,
+		`spicepod.yaml:14:68: warning: view v: the embedding model "other" is not declared; the column is searched only by words (declare it under embeddings:)`,
 		"spicepod.yaml:17:40: warning: function f: when_to_use has no effect with as_tool: false (leave it out, or set as_tool: true)",
 		"spicepod.yaml:17:56: warning: function f: not_for has no effect with as_tool: false (leave it out, or set as_tool: true)",
 		"spicepod.yaml:17:68: warning: function f: examples has no effect with as_tool: false (leave it out, or set as_tool: true)",

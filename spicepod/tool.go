@@ -14,7 +14,7 @@ type Embedding struct {
 	Metadata    map[string]any `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	DependsOn   []string       `yaml:"dependsOn" doc:"Components that must be loaded first."`
 	Files       []any          `yaml:"files" served:"no" instead:"'from: file:FOLDER' of a sentence encoder" doc:"Files of a local model."`
-	Datasets    []string       `yaml:"datasets" served:"no" instead:"nothing yet; the 'search' tool ranks by keywords" doc:"Datasets it embeds."`
+	Datasets    []string       `yaml:"datasets" served:"no" instead:"'columns[].embeddings' of the datasets" doc:"Datasets it embeds."`
 
 	// Key is the key of the provider in the environment, as ${secrets:openai_api_key} finds it; see
 	// [Entry.UseKey].

@@ -27,6 +27,6 @@ func TestStatementsAreIsolatedByDefault(t *testing.T) {
 		`[{"s":["UBIGINT"],"owner":"spice"}]`)
 	p.want(p.do("POST", "/v1/sql", crash+", pgcatalog.nothing() FROM pgcatalog.pg_class"), 400, `there is no function "nothing"`)
 	p.want(p.do("POST", "/v1/sql", crash+" FROM pgcatalog.pg_class LIMIT 1"), 400, "the statement ended its worker")
-	p.want(p.do("POST", "/v1/tools/search:invoke", `{"args": {"text": "red", "where": "note = 'red'"}}`), 200, `"note":"red"`)
+	p.want(p.do("POST", "/v1/tools/search:invoke", `{"args": {"text": "red", "where": "note = 'red'"}}`), 200, `"note":["red"]`)
 	p.want(p.do("POST", "/v1/tools/search:invoke", `{"args": {"text": "red", "where": "`+crashes+` IS NULL"}}`), 200, "the statement ended its worker")
 }
