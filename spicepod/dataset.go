@@ -39,7 +39,7 @@ type Dataset struct {
 	Metadata              map[string]any    `yaml:"metadata" doc:"Free-form notes; stored, never interpreted."`
 	Acceleration          *Acceleration     `yaml:"acceleration" doc:"Store a copy of the data in the engine."`
 	DependsOn             []string          `yaml:"dependsOn" doc:"Components that must be loaded first."`
-	ReadyState            ReadyState        `yaml:"ready_state" enum:"on_registration,on_load" default:"on_load" doc:"When the dataset counts as ready for /v1/ready: when its first load has ended, also with an error (on_load), or when it is declared (on_registration)."`
+	ReadyState            ReadyState        `yaml:"ready_state" enum:"on_registration,on_load" default:"on_load" doc:"When the dataset counts as ready for /v1/ready: when its first load has ended, also with an error, and its search index is built (on_load), or when it is declared (on_registration)."`
 	Mode                  string            `yaml:"mode" served:"no" enum:"read,read_write" instead:"'access'" doc:"Older form of access."`
 	UnsupportedTypeAction string            `yaml:"unsupported_type_action" served:"no" enum:"error,warn,ignore,string" instead:"a 'columns[].type', or a view that casts or leaves out the column" doc:"What happens to columns of a type that is not supported."`
 	CheckAvailability     string            `yaml:"check_availability" served:"no" enum:"auto,disabled" instead:"'spiced.datasets.state' and 'GET /v1/status'" doc:"Whether the source is checked while it is idle."`

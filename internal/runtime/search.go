@@ -14,6 +14,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/registry"
+	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
 	"github.com/spiced-sql/spiced/tools/builtin"
 )
@@ -99,6 +100,7 @@ func (g *Generation) searched(personal func(engine.Relation) bool) (specs []*row
 			continue
 		}
 		spec.Filtered = d.Declared.RowFilter != ""
+		spec.Optional = d.Declared.ReadyState == spicepod.ReadyOnRegistration
 		for column := range d.Declared.ColumnMask {
 			spec.Mask(column)
 		}

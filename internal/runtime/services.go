@@ -347,6 +347,7 @@ type serving struct {
 	keys     atomic.Pointer[auth.Keyring]
 	loaded   chan struct{} // closed by the first load that is accepted
 	ready    atomic.Bool   // a generation was published in which all that holds back readiness had been loaded
+	indexed  atomic.Bool   // since then, all search indexes had been built
 	draining atomic.Bool
 }
 
@@ -364,9 +365,17 @@ func (s *serving) Keys() *auth.Keyring { return s.keys.Load() }
 func (s *serving) Loaded() <-chan struct{} { return s.loaded }
 
 // Ready is the readiness probe: a generation is in service, every dataset that holds
-// back readiness was loaded or had an error once, and the runtime is not draining. Later
-// edits do not end readiness.
-func (s *serving) Ready() bool { return s.ready.Load() && !s.draining.Load() }
+// back readiness was loaded or had an error once, so was its search index, and the runtime is
+// not draining. Later edits do not end readiness.
+func (s *services) Ready() bool {
+	if !s.ready.Load() || s.draining.Load() {
+		return false
+	}
+	if !s.indexed.Load() && s.search.Settled() {
+		s.indexed.Store(true)
+	}
+	return s.indexed.Load()
+}
 
 // Drain ends readiness before a shutdown.
 func (s *serving) Drain() { s.draining.Store(true) }

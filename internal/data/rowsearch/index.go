@@ -174,6 +174,14 @@ func (ix *Index) close() {
 	}
 }
 
+// settled reports whether there is an index, or an update has failed.
+func (ix *Index) settled() bool {
+	ix.mu.Lock()
+	failed := ix.failure != nil || ix.spec.Personal || ix.spec.Unserved != "" || ix.spec.Table.Current().Unopened
+	ix.mu.Unlock()
+	return failed || ix.has()
+}
+
 // Status returns the state of the index.
 func (ix *Index) Status() Status {
 	ix.mu.Lock()

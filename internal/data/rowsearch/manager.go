@@ -101,6 +101,18 @@ func (m *Manager) of(r engine.Relation) *Index {
 	return m.tables[tables.Key(r)]
 }
 
+// Settled reports whether each index that holds back readiness was built, or failed once.
+func (m *Manager) Settled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, ix := range m.tables {
+		if !ix.spec.Optional && !ix.settled() {
+			return false
+		}
+	}
+	return true
+}
+
 // Status returns the state of each index, in the order of names.
 func (m *Manager) Status() []Status {
 	m.mu.Lock()

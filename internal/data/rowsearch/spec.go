@@ -23,6 +23,8 @@ type Spec struct {
 	Masked []int
 	// Filtered means that callers see different rows.
 	Filtered bool
+	// Optional means that the first build of the index does not hold back readiness.
+	Optional bool
 	// Personal means that all of a row may depend on the caller, as in a view that calls ctx: there is
 	// no index, and each search reads the rows.
 	Personal bool
