@@ -18,7 +18,7 @@ const metricTestTimeout = 10 * time.Second
 
 // written returns the table functions that the guard replaces by queries: those of searches, and
 // metric, of a Spicepod that has metrics.
-func (b *build) written(g *Generation) map[string]*engine.Written {
+func (b *build) written(g *Generation) map[string]engine.Written {
 	functions := b.s.search.Written()
 	if len(b.pod.Metrics) > 0 {
 		functions[engine.Metric] = semantic.Written(func() *semantic.Layer { return g.Metrics })

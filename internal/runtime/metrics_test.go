@@ -210,10 +210,9 @@ metrics:
 - { name: n, semantic_model: a, measure: count(*) }
 - { name: tested, semantic_model: a, measure: count(*), tests: [{ by: name, rows: [] }] }
 `})
-	const message = "a join of a metric finds several rows for one key"
+	const message = "semantic model b: b is declared as a key, and several rows have the same"
 	r.problems(r.LastReport(), `test "test 1" failed: `+message)
 	r.refused("FROM metric('n', by := 'name')", message)
-	r.want("FROM metric('n', by := 'name', where := 'id = 3')", "three,1")
 	r.want("FROM metric('n')", "3")
 }
 

@@ -45,11 +45,11 @@ func Macro() string {
 }
 
 // Written are the functions whose calls are written as queries.
-func (m *Manager) Written() map[string]*engine.Written {
-	return map[string]*engine.Written{
-		vectorSearch: {Write: func(c engine.WrittenCall) (string, error) { return m.writeSearch(vectorSearch, c) }},
-		textSearch:   {Write: func(c engine.WrittenCall) (string, error) { return m.writeSearch(textSearch, c) }},
-		rrf:          {Write: m.writeRRF},
+func (m *Manager) Written() map[string]engine.Written {
+	return map[string]engine.Written{
+		vectorSearch: func(c engine.WrittenCall) (string, error) { return m.writeSearch(vectorSearch, c) },
+		textSearch:   func(c engine.WrittenCall) (string, error) { return m.writeSearch(textSearch, c) },
+		rrf:          m.writeRRF,
 	}
 }
 

@@ -3,7 +3,6 @@ package semantic
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
@@ -15,8 +14,8 @@ var arguments = []string{"by", "grain", "where", "order_by", "limit"}
 
 // Written returns what writes the queries of calls of [engine.Metric]. layer returns the layer that is
 // in service.
-func Written(layer func() *Layer) *engine.Written {
-	return &engine.Written{Failed: failed, Write: func(c engine.WrittenCall) (string, error) {
+func Written(layer func() *Layer) engine.Written {
+	return func(c engine.WrittenCall) (string, error) {
 		q, err := queryOf(c.Args)
 		if err != nil {
 			return "", err
@@ -26,20 +25,7 @@ func Written(layer func() *Layer) *engine.Written {
 			return ok
 		}
 		return layer().SQL(q, c.Parse, visible)
-	}}
-}
-
-// failed explains DuckDB's error about a subquery of a join: see [group.rows].
-func failed(e *engine.Error) *engine.Error {
-	if !strings.HasPrefix(e.Message, "More than one row returned by a subquery") {
-		return e
 	}
-	out := *e
-	out.Message = "a join of a metric finds several rows for one key: a primary_key or unique_keys of a semantic model " +
-		"does not hold, and the metric would count rows twice"
-	out.Hint = "find the keys with SELECT key FROM table GROUP BY key HAVING count(*) > 1, and repair the data or the " +
-		"declaration"
-	return &out
 }
 
 // queryOf reads the arguments of a call. They decide which columns the result has, so that they

@@ -104,9 +104,6 @@ func (b *builder) run(ctx context.Context, m *Metric, t spicepod.MetricTest) err
 		return err
 	}
 	got, err := b.texts(ctx, columns, sql)
-	if e := (*engine.Error)(nil); errors.As(err, &e) {
-		return failed(e)
-	}
 	if err != nil {
 		return err
 	}

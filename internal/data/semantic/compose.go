@@ -245,101 +245,93 @@ func (l *Layer) filterFields(m *Metric) []*field {
 	return list
 }
 
-// Names of columns and tables in the SQL.
-const (
-	rowAlias   = "__spiced_row"
-	joinAlias  = "__spiced_join"
-	otherAlias = "__spiced_to"
-)
-
 func byColumn(i int) string { return "__by" + strconv.Itoa(i+1) }
 
-// rows writes FROM: the rows of the group's table, each with a struct for each join that is needed.
-// It returns the expressions of the fields over them.
-//
-// The struct is the value of a scalar subquery over the table that is joined, not the row of a
-// JOIN, so that a key that is not unique is an error of the statement.
-func (g *group) rows() (from string, expression func(*field) string) {
-	var order []string // prefixes of joins, each after those that it begins with
-	needs := map[string][]step{}
-	for _, f := range g.fields() {
-		for n := 1; f != nil && n <= len(f.steps); n++ {
-			if prefix := f.prefix(n); needs[prefix] == nil {
-				needs[prefix] = f.steps[:n]
-				order = append(order, prefix)
-			}
-		}
-	}
-	from = engine.Qualified(g.model.Relation.Schema, g.model.Relation.Name)
-	alias := func(prefix string) string { return joinAlias + strconv.Itoa(slices.Index(order, prefix)+1) }
-	for _, prefix := range order {
-		steps := needs[prefix]
-		last := steps[len(steps)-1]
-		parent := ""
-		if before := len(steps) - 1; before > 0 {
-			parent = alias((&field{steps: steps}).prefix(before))
-		}
-		from = fmt.Sprintf("(SELECT %s.*, (%s) AS %s FROM %s AS %s)", rowAlias, g.joined(prefix, last, parent), alias(prefix),
-			from, rowAlias)
-	}
-	return from + " AS " + engine.Identifier(g.model.Relation.Name), func(f *field) string {
-		if len(f.steps) == 0 {
-			return f.grained("(\n" + f.dimension.SQL + "\n)")
-		}
-		return f.grained(alias(f.prefix(len(f.steps))) + "." + dimensionColumn(f.dimension.Declared.Name))
-	}
-}
-
+// Columns of the tables that are joined have names that no expression of a Spicepod has by
+// accident: the names in a measure or a dimension are those of its own table.
 func dimensionColumn(name string) string { return engine.Identifier("d:" + sqltree.Fold(name)) }
 
 func keyColumn(name string) string { return engine.Identifier("k:" + sqltree.Fold(name)) }
 
-func outColumn(name string) string { return engine.Identifier("c:" + sqltree.Fold(name)) }
+func fromColumn(name string) string { return engine.Identifier("c:" + sqltree.Fold(name)) }
 
-// joined writes the subquery of a join: a struct of the dimensions of the other table that the
-// group needs, and of the columns that further joins begin with. parent is the struct that has the columns of
-// this join; "": they are columns of the row.
-func (g *group) joined(prefix string, s step, parent string) string {
-	var columns, members []string
-	add := func(expression, column string) {
-		member := column + ": " + otherAlias + "." + column
-		if !slices.Contains(members, member) {
-			columns, members = append(columns, expression+" AS "+column), append(members, member)
-		}
-	}
-	for _, f := range g.fields() {
-		switch n := len(prefixSteps(f, prefix)); {
-		case n == 0:
-		case n == len(f.steps):
-			add("(\n"+f.dimension.SQL+"\n)", dimensionColumn(f.dimension.Declared.Name))
-		default:
-			for _, c := range f.steps[n].join.from {
-				add(engine.Identifier(c), outColumn(c))
-			}
-		}
-	}
-	conditions := make([]string, len(s.join.on))
-	for i, on := range s.join.on {
-		columns = append(columns, engine.Identifier(on)+" AS "+keyColumn(on))
-		from := rowAlias + "." + engine.Identifier(s.join.from[i])
-		if parent != "" {
-			from = rowAlias + "." + parent + "." + outColumn(s.join.from[i])
-		}
-		conditions[i] = otherAlias + "." + keyColumn(on) + " = " + from
-	}
-	return fmt.Sprintf("SELECT {%s} FROM (SELECT %s FROM %s) AS %s WHERE %s", strings.Join(members, ", "),
-		strings.Join(columns, ", "), engine.Qualified(s.to.Relation.Schema, s.to.Relation.Name), otherAlias,
-		strings.Join(conditions, " AND "))
+// joined is a join that a query needs, and the columns that it needs of the other table.
+type joined struct {
+	step
+	parent  *joined  // whose table has the columns of the join; nil: that of the group
+	alias   string   // of the other table
+	columns []string // expression AS name
 }
 
-// prefixSteps returns the joins of f that a prefix names, or nil if f begins with others.
-func prefixSteps(f *field, prefix string) []step {
-	for n := 1; f != nil && n <= len(f.steps); n++ {
-		if f.prefix(n) == prefix {
-			return f.steps[:n]
+func (j *joined) add(expression, name string) {
+	if column := unique(j.to, j.join.on, expression) + " AS " + name; !slices.Contains(j.columns, column) {
+		j.columns = append(j.columns, column)
+	}
+}
+
+// unique writes the value of the one row with a key. Of several it is an error.
+func unique(m *Model, key []string, expression string) string {
+	message := fmt.Sprintf("semantic model %s: %s is declared as a key, and several rows have the same; the metric would "+
+		"count rows more than once", m.Declared.Name, strings.Join(key, ", "))
+	return fmt.Sprintf("CASE WHEN count(*) > 1 THEN error(%s) ELSE any_value(%s) END", engine.Literal(message), expression)
+}
+
+// rows writes FROM: the rows of the group's table with what they join to. It returns the
+// expressions of the fields over them.
+//
+// Each table that is joined is first grouped by the columns of the join. So a row finds at most
+// one, whatever the data is, and a key that does not hold is an error of the statement.
+func (g *group) rows() (from string, expression func(*field) string) {
+	var all []*joined
+	byPrefix := map[string]*joined{}
+	for _, f := range g.fields() {
+		var parent *joined
+		for n := 1; f != nil && n <= len(f.steps); n++ {
+			s, prefix := f.steps[n-1], f.prefix(n)
+			if byPrefix[prefix] == nil {
+				byPrefix[prefix] = &joined{step: s, parent: parent, alias: fmt.Sprintf("__spiced_join%d", len(all)+1)}
+				all = append(all, byPrefix[prefix])
+			}
+			for _, c := range s.join.from {
+				if parent != nil {
+					parent.add(engine.Identifier(c), fromColumn(c))
+				}
+			}
+			parent = byPrefix[prefix]
+		}
+		if parent != nil {
+			parent.add("(\n"+f.dimension.SQL+"\n)", dimensionColumn(f.dimension.Declared.Name))
 		}
 	}
-	return nil
+	table := engine.Identifier(g.model.Relation.Name)
+	from = engine.Qualified(g.model.Relation.Schema, g.model.Relation.Name) + " AS " + table
+	for _, j := range all {
+		from += " LEFT JOIN " + j.write(table)
+	}
+	return from, func(f *field) string {
+		if len(f.steps) == 0 {
+			return f.grained("(\n" + f.dimension.SQL + "\n)")
+		}
+		return f.grained(byPrefix[f.prefix(len(f.steps))].alias + "." + dimensionColumn(f.dimension.Declared.Name))
+	}
+}
+
+// write writes the table and the condition of a join. first is the alias of the group's table.
+func (j *joined) write(first string) string {
+	var keys, positions, there, conditions []string
+	for i, on := range j.join.on {
+		column := engine.Identifier(on)
+		keys, positions = append(keys, column+" AS "+keyColumn(on)), append(positions, strconv.Itoa(i+1))
+		there = append(there, column+" IS NOT NULL")
+		from := first + "." + engine.Identifier(j.join.from[i])
+		if j.parent != nil {
+			from = j.parent.alias + "." + fromColumn(j.join.from[i])
+		}
+		conditions = append(conditions, j.alias+"."+keyColumn(on)+" = "+from)
+	}
+	return fmt.Sprintf("(SELECT %s FROM %s WHERE %s GROUP BY %s) AS %s ON %s", strings.Join(append(keys, j.columns...), ", "),
+		engine.Qualified(j.to.Relation.Schema, j.to.Relation.Name), strings.Join(there, " AND "),
+		strings.Join(positions, ", "), j.alias, strings.Join(conditions, " AND "))
 }
 
 // grained writes an expression of the field in its grain: a DATE from day on, so that all facts have

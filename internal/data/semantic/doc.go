@@ -12,8 +12,8 @@
 //     apart, and their groups are then put together, so that rows of two tables never meet (the
 //     chasm trap).
 //   - A join leads only to a table with a declared key of exactly the joined columns: many to one.
-//   - A join is written as a scalar subquery, which DuckDB computes as a hash join that fails when a
-//     row finds two. A key that is declared and does not hold is an error, not a wrong number.
+//   - The table that is joined is first grouped by these columns, so that a row finds at most one,
+//     whatever the data is. A key that is declared and does not hold is an error of the statement.
 package semantic
 
 // Limits of a layer and of a query of metrics.

@@ -140,7 +140,7 @@ type Contents struct {
 
 	// Written are table functions in place of whose calls the guard writes queries, by folded
 	// name. Declared functions of the same name precede them.
-	Written map[string]*Written
+	Written map[string]Written
 
 	// Published runs at the moment when new statements begin to see the catalog,
 	// before any of them does. It must be quick and must not use the database.

@@ -166,9 +166,6 @@ func (c *Catalog) argRelation(a sqltree.Arg) (Relation, bool) {
 // of tables, columns and functions are not secret, and errors about them come
 // before the statement runs.
 func (p *producer) redact(e *Error) *Error {
-	if p.verdict != nil && p.verdict.wrote != nil && p.verdict.wrote.Failed != nil {
-		e = p.verdict.wrote.Failed(e)
-	}
 	if p.verdict != nil && p.verdict.failed != nil {
 		e = p.verdict.failed(e)
 	}

@@ -45,8 +45,6 @@ type verdict struct {
 	waits waits
 	// failed is [Contents.Failed] of a statement that reads files; else nil.
 	failed func(*Error) *Error
-	// wrote has written queries into it; nil: nothing has.
-	wrote *Written
 }
 
 // callSite is a call of a declared function, by its offset in the statement.
@@ -90,7 +88,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 		return nil, err
 	}
 	g := &judge{db, c, cat, req, cat.namesFor(req, hides), h}
-	text, relocate, wrote, err := db.prepareText(c, cat, g.names, req.SQL, tokens, start)
+	text, relocate, err := db.prepareText(c, cat, g.names, req.SQL, tokens, start)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +107,7 @@ func (db *DB) judgeText(ctx context.Context, c *conn, cat *Catalog, req Request,
 			tokens[0].Start)
 	}
 	v = v.moved(relocate)
-	v.input, v.wrote = req.Input != nil, wrote
+	v.input = req.Input != nil
 	if sharable && len(h.tables) == 0 && !v.hidden {
 		cat.cache(req.SQL, v)
 	}

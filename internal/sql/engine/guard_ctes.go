@@ -13,19 +13,19 @@ import (
 // function maps its offsets to those of sql.
 func (db *DB) prepareText(c *conn, cat *Catalog, names Names, sql string, tokens []sqltree.Token,
 	start int,
-) (string, func(int) int, *Written, error) {
+) (string, func(int) int, error) {
 	text, back := sqltree.Apply(plainText(sql, tokens)[start:], db.builtins.quoteNames(sql, tokens, start))
 	relocate := func(offset int) int { return back(offset) + start }
-	text, written, wrote, err := db.writeCalls(c, cat, names, text)
+	text, written, err := db.writeCalls(c, cat, names, text)
 	if err != nil {
-		return "", nil, nil, moveError(err, sql, relocate)
+		return "", nil, moveError(err, sql, relocate)
 	}
 	relocate = func(offset int) int { return back(written(offset)) + start }
 	if !nestsWith(sql, tokens) {
-		return text, relocate, wrote, nil
+		return text, relocate, nil
 	}
 	out, origin, err := db.inlined(c, names, text)
-	return out, func(offset int) int { return relocate(origin(offset)) }, wrote, moveError(err, sql, relocate)
+	return out, func(offset int) int { return relocate(origin(offset)) }, moveError(err, sql, relocate)
 }
 
 // nestsWith reports whether the text has a WITH clause in brackets. Only there can a CTE

@@ -10,12 +10,7 @@ import (
 // Written is a table function without a function: the guard writes a query in place of each call
 // ([Contents.Written]), before it judges the statement. The query is thus judged as if the caller
 // had written it, under the names, the row filters and the limits of the caller.
-type Written struct {
-	Write func(WrittenCall) (query string, err error)
-	// Failed returns what callers get instead of an error of a statement with such a query. It
-	// must be quick. Nil: they get the error.
-	Failed func(*Error) *Error
-}
+type Written func(WrittenCall) (query string, err error)
 
 // Metric is the table function of metrics, which is [Written] where metrics are declared.
 const Metric = "metric"
@@ -70,28 +65,25 @@ func valuesOf(text string, site sqltree.Site, call sqltree.Call) []string {
 
 // writeCalls returns the text with queries in place of the calls of [Contents.Written], and a
 // function that maps its offsets to those of text. What is inside such a call maps to the call.
-// It also returns what wrote the queries; nil: there are none.
-func (db *DB) writeCalls(c *conn, cat *Catalog, names Names, text string) (string, func(int) int, *Written, error) {
+func (db *DB) writeCalls(c *conn, cat *Catalog, names Names, text string) (string, func(int) int, error) {
 	if !cat.mayCallWritten(text) {
-		return text, unmoved, nil, nil
+		return text, unmoved, nil
 	}
 	numbered, back := sqltree.Apply(text, numberedParams(text, sqltree.Scan(text))) // a query may repeat a parameter
 	st, err := parse(c, numbered, names)
 	if err != nil {
-		return text, unmoved, nil, nil // it is refused when it is examined
+		return text, unmoved, nil // it is refused when it is examined
 	}
-	var wrote *Written
 	var edits []sqltree.Edit
 	tokens := sqltree.Scan(numbered)
 	for _, call := range st.Calls {
-		writer := cat.writer(call, names)
-		if writer == nil {
+		write := cat.writer(call, names)
+		if write == nil {
 			continue
 		}
-		wrote = writer
 		site, ok := sqltree.Locate(numbered, tokens, call)
 		if !ok || site.Dot != (sqltree.Span{}) {
-			return text, unmoved, nil, NewError(errcode.Refused, "write FROM "+call.Name+"(…)",
+			return text, unmoved, NewError(errcode.Refused, "write FROM "+call.Name+"(…)",
 				"this form of a call of %s is not supported", call.Name).at(text, back(call.Offset))
 		}
 		wc := WrittenCall{
@@ -104,10 +96,10 @@ func (db *DB) writeCalls(c *conn, cat *Catalog, names Names, text string) (strin
 				wc.Conditions = append(wc.Conditions, numbered[s.Start:s.End])
 			}
 		}
-		query, err := writer.Write(wc)
+		query, err := write(wc)
 		if err != nil {
 			e := *AsError(err)
-			return text, unmoved, nil, e.at(text, back(call.Offset))
+			return text, unmoved, e.at(text, back(call.Offset))
 		}
 		if query = "(" + query + ")"; !call.Alias {
 			query += " AS " + Identifier(call.Name)
@@ -115,14 +107,14 @@ func (db *DB) writeCalls(c *conn, cat *Catalog, names Names, text string) (strin
 		edits = append(edits, sqltree.Edit{Span: site.Whole(), New: query})
 	}
 	if len(edits) == 0 {
-		return text, unmoved, nil, nil
+		return text, unmoved, nil
 	}
 	out, second := sqltree.Apply(numbered, edits)
-	return out, func(offset int) int { return back(second(offset)) }, wrote, nil
+	return out, func(offset int) int { return back(second(offset)) }, nil
 }
 
 // writer returns what writes the query of a call; nil: the call is of another function.
-func (c *Catalog) writer(call sqltree.Call, names Names) *Written {
+func (c *Catalog) writer(call sqltree.Call, names Names) Written {
 	if !call.Table || call.Catalog != "" || foreignSchemas[sqltree.Fold(call.Schema)] || names.Function(call.Name) != nil {
 		return nil
 	}
