@@ -9,7 +9,7 @@ import (
 
 // Count is how many components of a kind are declared, and how many of them are served.
 type Count struct {
-	Kind             string // datasets, views, functions, or tools: what models may call
+	Kind             string // datasets, views, functions, metrics, or tools: what models may call
 	Declared, Served int
 }
 
@@ -48,6 +48,7 @@ func count(b *build) {
 		{"datasets", len(b.pod.Datasets), len(b.datasets)},
 		{"views", len(b.pod.Views), views},
 		{"functions", declared, len(b.set.Declared())},
+		{"metrics", len(b.pod.Metrics), r.metrics},
 		{"tools", r.tools, r.tools},
 	}
 }

@@ -33,6 +33,7 @@ type Report struct {
 	Counts      []Count                // nil if the Spicepod's files cannot be read
 
 	tools   int  // of the catalog
+	metrics int  // that are served
 	renewed bool // DuckDB was opened again, and has nothing of the old generation
 }
 

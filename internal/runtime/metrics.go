@@ -3,7 +3,6 @@ package runtime
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/spiced-sql/spiced/functions"
@@ -59,6 +58,7 @@ func (a *attempt) makeMetrics(ctx context.Context, g *Generation, names engine.N
 		return err
 	}
 	g.Metrics = result.Layer
+	a.report.metrics = len(result.Layer.Metrics())
 	if a.strict && a.report.Problems.HasErrors() {
 		return errStrict
 	}
@@ -122,14 +122,16 @@ func shownRelation(r engine.Relation) string {
 	return r.Schema + "." + r.Name
 }
 
-// toolMetrics returns the metrics in service that read only permitted relations.
-func (s *services) toolMetrics(permits func(engine.Relation) bool) (list []builtin.Metric) {
+// toolMetrics returns the metrics in service that read only permitted relations, and call no
+// function that is hidden.
+func (s *services) toolMetrics(permits func(engine.Relation) bool, hides func(string) bool) (list []builtin.Metric) {
 	g := s.Current()
 	if g == nil {
 		return nil
 	}
+	visible := semantic.Visible{Relation: permits, Function: func(name string) bool { return !hides(name) }}
 	for _, m := range g.Metrics.Metrics() {
-		if slices.ContainsFunc(g.Metrics.Relations(m), func(r engine.Relation) bool { return !permits(r) }) {
+		if !g.Metrics.Shows(m, visible) {
 			continue
 		}
 		d := m.Declared
@@ -137,7 +139,7 @@ func (s *services) toolMetrics(permits func(engine.Relation) bool) (list []built
 			Name: d.Name, Kind: string(m.Kind), Type: m.Type, Description: d.Description, Synonyms: d.Synonyms,
 			Certified: d.Certified, Definition: m.Definition(), Filter: d.Filter, Dimensions: []builtin.MetricDimension{},
 		}
-		for _, f := range g.Metrics.Fields(m, permits) {
+		for _, f := range g.Metrics.Fields(m, visible) {
 			t.Dimensions = append(t.Dimensions, builtin.MetricDimension{
 				Name: f.Name, Type: f.Type, Grains: f.Grains, Description: f.Description, Synonyms: f.Synonyms,
 			})

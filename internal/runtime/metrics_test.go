@@ -230,8 +230,13 @@ metrics:
 - { name: revenue, semantic_model: sales, measure: sum(amount) }
 - { name: in_ulm, semantic_model: sales, measure: sum(amount), filter: town = 'Ulm' }
 - { name: half, expr: in_ulm / 2 }
+- { name: doubled, semantic_model: sales, measure: sum(twice(amount)) }
+- { name: quarter, expr: twice(CAST(half AS BIGINT)) / 4 }
+functions:
+- { name: twice, from: sql, available: "ctx.user_id == 'ann'", signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: 2 * x }
 `,
 	})
+	r.problems(r.LastReport())
 	ask := func(who caller.Caller, sql string) string {
 		return answerTo(caller.With(t.Context(), who), r.Runtime, engine.Request{SQL: sql})
 	}
@@ -246,8 +251,11 @@ metrics:
 		{caller.Caller{UserID: "bob", SpaceID: "hr"}, "FROM metric('revenue', by := 'town')", `2: "Bonn" 40; "Ulm" 20`},
 		{caller.Caller{UserID: "bob"}, "FROM metric('revenue', where := 'town = ''Ulm''')", "1: null"},
 		{caller.Caller{UserID: "bob", SpaceID: "hr"}, "FROM metric('half')", "1: 10.0"},
+		{caller.Caller{UserID: "ann"}, "FROM metric('doubled')", "1: 20"},
+		{caller.Caller{UserID: "bob"}, "FROM metric('doubled')", `error: there is no metric "doubled" (line 1, column 6)`},
+		{caller.Caller{UserID: "bob"}, "FROM metric('quarter')", `error: there is no metric "quarter" (line 1, column 6)`},
 	} {
-		if got := ask(c.who, c.sql); got != c.want {
+		if got, _, _ := strings.Cut(ask(c.who, c.sql), "; spiced.metrics lists"); got != c.want {
 			t.Errorf("%+v: %s: got %q, want %q", c.who, c.sql, got, c.want)
 		}
 	}
@@ -508,7 +516,7 @@ func TestToolsOfMetrics(t *testing.T) {
 		return names
 	}
 	if all := names(); len(all) != 14 || !list[0].Certified || list[0].Synonyms[0] != "sales" ||
-		!slices.Contains(list[0].Dimensions, "customer__home__continent") {
+		!slices.Contains(list[0].Dimensions, "home__continent") {
 		t.Errorf("%d metrics: %+v", len(all), list[0])
 	}
 	if got := names("orders"); !slices.Equal(got, []string{"revenue", "order_count", "paid_orders", "buyers", "average_item", "average_order"}) ||

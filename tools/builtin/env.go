@@ -31,9 +31,9 @@ type Env struct {
 	Datasets  func() []Dataset
 	Functions func() *functions.Set
 	Readiness func() map[string]string // component → state, such as Ready
-	// Metrics returns the metrics in service, with the dimensions, that read only permitted relations.
-	// Nil: none are declared.
-	Metrics func(permits func(engine.Relation) bool) []Metric
+	// Metrics returns the metrics in service, with the dimensions, that read only permitted
+	// relations and call no function that is hidden. Nil: the Spicepod declares no metrics.
+	Metrics func(permits func(engine.Relation) bool, hides func(function string) bool) []Metric
 	// Unserved returns the error of a name that is declared and does not serve, because
 	// its data is loaded or it has a fault, or nil; see [engine.Contents.Unserved].
 	Unserved func(engine.Object, engine.Relation) *engine.Error

@@ -45,7 +45,7 @@ func newListMetrics(env Env, c custom) (tools.Tool, error) {
 		Tags: []string{"data", "metrics", "catalog"},
 	})
 	return tools.Typed(def, func(_ context.Context, a listMetricsArgs, in tools.Input) (rows, error) {
-		metrics := env.metrics(c.access(in.Scope))
+		metrics := env.metrics(c, in.Scope)
 		chosen := metrics
 		if len(a.Metrics) > 0 {
 			chosen = nil
@@ -87,11 +87,11 @@ func (m Metric) brief() briefMetric {
 }
 
 // metrics returns the metrics that a call may read.
-func (e Env) metrics(a access) []Metric {
+func (e Env) metrics(c custom, s tools.Scope) []Metric {
 	if e.Metrics == nil {
 		return nil
 	}
-	return e.Metrics(a.permits)
+	return e.Metrics(c.access(s).permits, e.Hidden(s))
 }
 
 func noMetric(name string, known []Metric) error {
@@ -158,7 +158,7 @@ func newQueryMetrics(env Env, c custom) (tools.Tool, error) {
 		Tags:    []string{"data", "metrics", "query"},
 	})
 	return tools.Typed(def, func(ctx context.Context, a queryMetricsArgs, in tools.Input) (output, error) {
-		known := env.metrics(c.access(in.Scope))
+		known := env.metrics(c, in.Scope)
 		for _, name := range a.Metrics {
 			if !slices.ContainsFunc(known, func(m Metric) bool { return sqltree.Fold(m.Name) == sqltree.Fold(name) }) {
 				return output{}, noMetric(name, known)

@@ -176,9 +176,8 @@ func (b *builder) columns(m *Model) {
 				continue
 			}
 		}
-		typ, f := b.expression(d.SQL, " FROM "+table, at, false)
-		if f == nil {
-			d.Type = typ
+		var f *fault.Fault
+		if d.Type, d.calls, f = b.expression(d.SQL, " FROM "+table, at, false); f == nil {
 			f = d.check(path)
 		}
 		if f != nil {
@@ -221,23 +220,35 @@ func (b *builder) checkTime(name, key string, m *Model, path, component string) 
 		"there is no time dimension %q", name), path, component)
 }
 
-// expression checks an expression over what follows it in a SELECT, and returns its type.
-func (b *builder) expression(text, rest, path string, aggregates bool) (string, *fault.Fault) {
+// expression checks an expression over what follows it in a SELECT, and returns its type and the
+// declared functions that it calls.
+func (b *builder) expression(text, rest, path string, aggregates bool) (string, []string, *fault.Fault) {
 	c, st, err := parseClause(text, b.parse)
 	switch {
 	case err != nil:
-		return "", fault.At(path, err.Offset, err.Hint, "%s", err.Message)
+		return "", nil, fault.At(path, err.Offset, err.Hint, "%s", err.Message)
 	case len(st.Params) > 0:
-		return "", fault.New(path, "write the value", "it takes no parameters")
+		return "", nil, fault.New(path, "write the value", "it takes no parameters")
 	}
 	aggregate := slices.ContainsFunc(st.Calls, func(c sqltree.Call) bool { return b.DB.Builtins().Aggregate(c.Name) })
 	switch {
 	case aggregates && !aggregate:
-		return "", fault.New(path, "such as sum("+text+")", "it aggregates nothing")
+		return "", nil, fault.New(path, "such as sum("+text+")", "it aggregates nothing")
 	case !aggregates && aggregate:
-		return "", fault.New(path, "declare it as the measure of a metric", "it aggregates rows")
+		return "", nil, fault.New(path, "declare it as the measure of a metric", "it aggregates rows")
 	}
-	return b.describe(clauseStart, c.text, "\n"+rest, path)
+	typ, f := b.describe(clauseStart, c.text, "\n"+rest, path)
+	return typ, b.calls(st), f
+}
+
+// calls returns the declared functions that a text calls.
+func (b *builder) calls(st *sqltree.Statement) (names []string) {
+	for _, c := range st.Calls {
+		if f := b.Names.Function(c.Name); f != nil && !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 func (b *builder) parse(text string) (*sqltree.Statement, error) { return b.Tx.Parse(text, b.Names) }

@@ -20,11 +20,13 @@ func Written(layer func() *Layer) engine.Written {
 		if err != nil {
 			return "", err
 		}
-		visible := func(r engine.Relation) bool {
-			_, ok := c.Names.Relation("", r.Schema, r.Name)
-			return ok
-		}
-		return layer().SQL(q, c.Parse, visible)
+		return layer().SQL(q, c.Parse, Visible{
+			Relation: func(r engine.Relation) bool {
+				_, ok := c.Names.Relation("", r.Schema, r.Name)
+				return ok
+			},
+			Function: func(name string) bool { return c.Names.Function(name) != nil },
+		})
 	}
 }
 

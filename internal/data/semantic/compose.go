@@ -96,7 +96,7 @@ func grainNames() (names []string) {
 func (w *writer) chooseMetrics(Parse) *engine.Error {
 	for _, name := range w.query.Metrics {
 		m := w.layer.metric(name)
-		if m == nil || !w.layer.shows(m, w.visible) {
+		if m == nil || !w.layer.Shows(m, w.visible) {
 			return w.layer.noMetric(name, w.visible)
 		}
 		if slices.Contains(w.metrics, m) {
@@ -329,7 +329,8 @@ func (j *joined) write(first string) string {
 		}
 		conditions = append(conditions, j.alias+"."+keyColumn(on)+" = "+from)
 	}
-	return fmt.Sprintf("(SELECT %s FROM %s WHERE %s GROUP BY %s) AS %s ON %s", strings.Join(append(keys, j.columns...), ", "),
+	return fmt.Sprintf("(SELECT %s FROM %s WHERE %s GROUP BY %s) AS %s ON %s",
+		strings.Join(append(keys, j.columns...), ", "),
 		engine.Qualified(j.to.Relation.Schema, j.to.Relation.Name), strings.Join(there, " AND "),
 		strings.Join(positions, ", "), j.alias, strings.Join(conditions, " AND "))
 }

@@ -35,6 +35,7 @@ type Dimension struct {
 	SQL      string // over the columns of the table
 	Type     string // DuckDB's
 	model    *Model
+	calls    []string // declared functions
 }
 
 // Time reports whether queries group by a grain of the dimension.
@@ -74,6 +75,7 @@ type Metric struct {
 
 	path   string
 	hash   string
+	calls  []string // declared functions
 	filter clause   // of a simple one
 	inputs []string // of others: names of metrics, folded
 }
@@ -100,24 +102,29 @@ func (l *Layer) model(name string) *Model {
 	return l.models[sqltree.Fold(name)]
 }
 
-// Visible reports whether a caller may name a relation.
-type Visible func(engine.Relation) bool
+// Visible is what a caller may name. The zero value is everything, which the runtime itself may.
+type Visible struct {
+	Relation func(engine.Relation) bool
+	Function func(name string) bool
+}
 
 // Everything is visible to the runtime itself.
-func Everything(engine.Relation) bool { return true }
+var Everything Visible
 
-// simple returns the simple metrics that m is computed of, each once.
-func (l *Layer) simple(m *Metric) (list []*Metric) {
-	seen := map[*Metric]bool{}
+func (v Visible) relation(r engine.Relation) bool { return v.Relation == nil || v.Relation(r) }
+
+func (v Visible) functions(names []string) bool {
+	return v.Function == nil || !slices.ContainsFunc(names, func(name string) bool { return !v.Function(name) })
+}
+
+// all returns m and the metrics that it is computed of, each once.
+func (l *Layer) all(m *Metric) (list []*Metric) {
 	var add func(m *Metric)
 	add = func(m *Metric) {
-		if m == nil || seen[m] {
+		if m == nil || slices.Contains(list, m) {
 			return
 		}
-		seen[m] = true
-		if m.Kind == Simple {
-			list = append(list, m)
-		}
+		list = append(list, m)
 		for _, input := range m.inputs {
 			add(l.metrics[input])
 		}
@@ -126,37 +133,55 @@ func (l *Layer) simple(m *Metric) (list []*Metric) {
 	return list
 }
 
+// simple returns the simple metrics that m is computed of, each once.
+func (l *Layer) simple(m *Metric) []*Metric {
+	return slices.DeleteFunc(l.all(m), func(m *Metric) bool { return m.Kind != Simple })
+}
+
 // Relations returns the relations that every query of m reads: those of its models, and those of
 // the joins that its filters need.
-func (l *Layer) Relations(m *Metric) (list []engine.Relation) {
+func (l *Layer) Relations(m *Metric) []engine.Relation {
+	relations, _ := l.uses(m)
+	return relations
+}
+
+// uses returns the relations that every query of m reads, and the declared functions that it calls.
+func (l *Layer) uses(m *Metric) (relations []engine.Relation, functions []string) {
 	add := func(r engine.Relation) {
-		if !slices.Contains(list, r) {
-			list = append(list, r)
+		if !slices.Contains(relations, r) {
+			relations = append(relations, r)
 		}
 	}
-	for _, s := range l.simple(m) {
-		model := l.model(s.Declared.SemanticModel)
-		add(model.Relation)
-		for _, c := range s.filter.columns {
-			if field, err := l.resolve(model, c.name, Everything); err == nil {
-				for _, step := range field.steps {
-					add(step.to.Relation)
-				}
+	for _, part := range l.all(m) {
+		functions = append(functions, part.calls...)
+		if part.Kind != Simple {
+			continue
+		}
+		add(l.model(part.Declared.SemanticModel).Relation)
+		for _, f := range l.filterFields(part) {
+			if f == nil {
+				continue
+			}
+			functions = append(functions, f.dimension.calls...)
+			for _, step := range f.steps {
+				add(step.to.Relation)
 			}
 		}
 	}
-	return list
+	return relations, functions
 }
 
-// shows reports whether a caller may query m.
-func (l *Layer) shows(m *Metric, visible Visible) bool {
-	return !slices.ContainsFunc(l.Relations(m), func(r engine.Relation) bool { return !visible(r) })
+// Shows reports whether a caller may query m.
+func (l *Layer) Shows(m *Metric, visible Visible) bool {
+	relations, functions := l.uses(m)
+	return visible.functions(functions) &&
+		!slices.ContainsFunc(relations, func(r engine.Relation) bool { return !visible.relation(r) })
 }
 
 // visible returns the names of the metrics that a caller may query.
 func (l *Layer) visible(v Visible) (names []string) {
 	for _, m := range l.Metrics() {
-		if l.shows(m, v) {
+		if l.Shows(m, v) {
 			names = append(names, m.Declared.Name)
 		}
 	}

@@ -166,7 +166,8 @@ func (b *builder) simple(m *Metric) *fault.Fault {
 	}
 	table := engine.Qualified(model.Relation.Schema, model.Relation.Name) + " AS " + engine.Identifier(model.Relation.Name)
 	var f *fault.Fault
-	if m.Type, f = b.expression(m.Declared.Measure, " FROM "+table+" GROUP BY ()", "measure", true); f != nil {
+	m.Type, m.calls, f = b.expression(m.Declared.Measure, " FROM "+table+" GROUP BY ()", "measure", true)
+	if f != nil {
 		return f
 	}
 	if fill := m.Declared.FillNullsWith; fill != nil && !numeric(m.Type) {
@@ -212,7 +213,7 @@ func (b *builder) filter(m *Metric, model *Model) *fault.Fault {
 			return fault.At("filter", col.span.Start, e.Hint, "%s", e.Message)
 		}
 	}
-	m.filter = c
+	m.filter, m.calls = c, append(m.calls, b.calls(st)...)
 	return nil
 }
 
@@ -354,6 +355,7 @@ func (b *builder) derived(m *Metric) *fault.Fault {
 	case len(c.columns) == 0:
 		return fault.New("expr", "such as revenue - cost", "it names no metric")
 	}
+	m.calls = b.calls(st)
 	for _, col := range c.columns {
 		if col.name == "" {
 			return fault.At("expr", col.span.Start, "name a metric", "there is no metric %q", strings.Join(col.parts, "."))

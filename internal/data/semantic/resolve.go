@@ -59,14 +59,11 @@ func (f *field) shortest(all []*field) string {
 	return f.name()
 }
 
-// named returns the fields that a folded name means: the one with that whole name, or else all
-// that it is the end of.
+// named returns the fields that a folded name means: the nearest of those that it is the end of.
+// all has the nearest first.
 func named(all []*field, name string) (found []*field) {
 	for _, f := range all {
-		if sqltree.Fold(f.name()) == name {
-			return []*field{f}
-		}
-		if f.answers(name) {
+		if f.answers(name) && (len(found) == 0 || len(f.steps) == len(found[0].steps)) {
 			found = append(found, f)
 		}
 	}
@@ -83,7 +80,9 @@ func (l *Layer) reachable(m *Model, visible Visible) (all []*field) {
 	for queue := []place{{model: m}}; len(queue) > 0 && len(all) < MaxReachable; queue = queue[1:] {
 		at := queue[0]
 		for _, d := range at.model.dimensions {
-			all = append(all, &field{steps: at.steps, dimension: d})
+			if visible.functions(d.calls) {
+				all = append(all, &field{steps: at.steps, dimension: d})
+			}
 		}
 		if len(at.steps) == MaxHops {
 			continue
@@ -91,7 +90,7 @@ func (l *Layer) reachable(m *Model, visible Visible) (all []*field) {
 		for _, j := range at.model.joins {
 			to := l.models[j.to]
 			taken := slices.ContainsFunc(at.steps, func(s step) bool { return s.join == j })
-			if to != nil && !taken && visible(to.Relation) {
+			if to != nil && !taken && visible.relation(to.Relation) {
 				queue = append(queue, place{to, append(slices.Clip(at.steps), step{j, to})})
 			}
 		}

@@ -24,7 +24,7 @@ var question = nsql.Request{Query: "How many orders are there?"}
 // it should do with them.
 func TestMetricsInThePrompt(t *testing.T) {
 	w := newWorld(t)
-	w.env.Metrics = func(permits func(engine.Relation) bool) (list []builtin.Metric) {
+	w.env.Metrics = func(permits func(engine.Relation) bool, _ func(string) bool) (list []builtin.Metric) {
 		for _, m := range []struct{ name, table string }{{"revenue", "orders"}, {"secrets", "secret"}} {
 			if permits(engine.Relation{Schema: "public", Name: m.table}) {
 				list = append(list, builtin.Metric{

@@ -181,7 +181,7 @@ func (s *source) metrics(allow func(engine.Relation) bool) (list []Metric) {
 	if allow == nil {
 		allow = func(engine.Relation) bool { return true }
 	}
-	for _, m := range s.env.Metrics(allow) {
+	for _, m := range s.env.Metrics(allow, s.env.Hidden(s.scope)) {
 		metric := Metric{Name: m.Name, Description: m.Description, Synonyms: m.Synonyms, Certified: m.Certified}
 		for _, d := range m.Dimensions {
 			name := d.Name
