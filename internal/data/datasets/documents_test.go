@@ -237,3 +237,31 @@ func TestDocumentPolicies(t *testing.T) {
 	w.reload("datasets:\n  - name: t\n    from: file:docs/\n    row_filter: folder = 'open'\n    column_mask: {content: \"'hidden'\"}\n")
 	w.want("SELECT id, content FROM t", "open/a.md|hidden")
 }
+
+// Objects are documents as files are, and are read again only when they have changed.
+func TestDocumentsInObjectStores(t *testing.T) {
+	w, s := newS3(t)
+	r := &readers{}
+	w.restart(func(o *Options) { o.Documents = r.open })
+	s.Put("lake", "docs/a.md", "# A")
+	s.Put("lake", "docs/b/c.HTML", "<p>C")
+	s.Put("lake", "docs/b/photo.png", "x")
+	pod := "datasets:\n- {name: docs, acceleration: {enabled: true}, from: 's3://lake/docs/', " + s3Params(s, "file_format", "document") + "}\n" +
+		"- {name: globbed, from: 's3://lake/docs/**/*.md', " + s3Params(s) + "}\n" +
+		"- {name: one, from: 's3://lake/docs/b/c.HTML', " + s3Params(s) + "}\n"
+	w.reload(pod)
+	w.want("SELECT id, folder, content, modified > '2020-01-01' FROM docs ORDER BY id", "a.md||# A|true, b/c.HTML|b|C|true")
+	w.want("SELECT id FROM globbed", "a.md")
+	w.want("SELECT id, folder FROM one", "c.HTML|")
+	if got := r.read(); got != "a.md a.md b/c.HTML c.HTML" {
+		t.Errorf("read %q", got)
+	}
+	s.Put("lake", "docs/a.md", "# A2")
+	if err := w.refresh("docs", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.read(); got != "a.md" {
+		t.Errorf("read again: %q", got)
+	}
+	w.want("SELECT content FROM docs WHERE id = 'a.md'", "# A2")
+}
