@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -86,11 +88,36 @@ func podFrom(dir, folder string) (text string, names, left []string, err error) 
 			return "", nil, nil, err
 		}
 	}
+	if len(taken) == 0 && slices.ContainsFunc(left, fileformat.IsDocument) {
+		return documentsPod(text, root, folder, left)
+	}
 	if len(taken) == 0 {
 		return "", nil, left, fmt.Errorf("there is no data file in %s (files of the formats %s become datasets)", folder,
 			fileformat.ServedFormats())
 	}
 	return withRoot(text, root, folder), names, left, nil
+}
+
+// documentsPod adds a dataset of the documents in a folder without tables.
+func documentsPod(text, root, folder string, files []string) (_ string, names, left []string, err error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	draft, err := datasets.NewDraft(runtime.Connectors, "file:"+filepath.ToSlash(path), "")
+	if err != nil {
+		return "", nil, nil, err
+	}
+	name := cmp.Or(draft.Name, "documents")
+	if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	d := spicepod.NewDataset{
+		From: "file:" + filepath.ToSlash(path) + "/", Name: name,
+		Params: []spicepod.NewParam{{Name: "file_format", Value: "document"}},
+	}
+	text, err = d.AddTo(text)
+	return withRoot(text, root, folder), []string{name}, slices.DeleteFunc(files, fileformat.IsDocument), err
 }
 
 // withRoot adds the folder to runtime.data_roots if it is outside of that of the Spicepod.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	gort "runtime"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -34,6 +35,7 @@ type documentWorkers struct {
 	function *sandbox.Function
 	schema   *arrow.Schema
 	free     chan *sandbox.Pool
+	bare     sync.Once // warns of workers without isolation
 }
 
 // openDocuments returns what opens the workers: this program, as a command of a sandbox.
@@ -75,6 +77,11 @@ func (w *documentWorkers) Read(ctx context.Context, name string, data []byte,
 	if pool == nil {
 		if pool, err = sandbox.New(w.options); err != nil {
 			return d, err
+		}
+		if i := pool.Isolation(); !i.Full {
+			w.bare.Do(func() {
+				w.options.Log.Warn("documents are read by processes that this system does not isolate fully", "missing", i.Missing)
+			})
 		}
 	}
 	text, err := w.call(ctx, pool, name, data, options)

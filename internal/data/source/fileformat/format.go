@@ -101,6 +101,12 @@ func FormatOf(name string) (format string, ok bool) {
 	return "", false
 }
 
+// IsDocument reports whether the extension of a file's name shows a format of documents.
+func IsDocument(name string) bool {
+	f := formatOf(name)
+	return f != nil && f.reader == readsDocuments
+}
+
 // ServedFormats lists the formats of tables for messages.
 func ServedFormats() string { return servedTables }
 
