@@ -41,7 +41,7 @@ func layer(t testing.TB) (*engine.DB, *semantic.Layer) {
 	var built semantic.Result
 	catalog := engine.NewCatalog(engine.Contents{
 		Generation: 1, Relations: relations,
-		Written: map[string]*engine.Written{engine.Metric: semantic.Written(func() *semantic.Layer { return built.Layer })},
+		Written: map[string]engine.Written{engine.Metric: semantic.Written(func() *semantic.Layer { return built.Layer })},
 	})
 	err = db.Publish(t.Context(), catalog, func(tx *engine.Tx) error {
 		for _, sql := range []string{
