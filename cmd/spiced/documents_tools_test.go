@@ -18,8 +18,8 @@ import (
 	"github.com/spiced-sql/spiced/tools/builtin/documents"
 )
 
-// documentsPod has the twelve tools over documents of two spaces, each with its members.
-const documentsPod = `version: v1
+// documentToolsPod has the twelve tools over documents of two spaces, each with its members.
+const documentToolsPod = `version: v1
 kind: Spicepod
 name: pod
 runtime:
@@ -90,7 +90,7 @@ func startDocuments(t *testing.T, spaces ...string) *documented {
 	}))
 	t.Cleanup(page.Close)
 	model := startModel(t)
-	text := strings.NewReplacer("MODEL_URL", model.URL, "PAGE_HOST", page.Listener.Addr().String()).Replace(documentsPod)
+	text := strings.NewReplacer("MODEL_URL", model.URL, "PAGE_HOST", page.Listener.Addr().String()).Replace(documentToolsPod)
 	p := start(t, folder(t, "spicepod.yaml", text, "docs.json", documentsOfSpaces(spaces...)))
 	c := &documented{chatting: &chatting{p, model}, page: page.URL}
 	model.Script(c.plays)
