@@ -63,6 +63,10 @@ functions:
   - {name: times, from: sql, signature: {args: [{name: x, type: int64}], returns: int64}, body: x * ` + factor + `}
   - {name: revenue, from: sql, description: Sums all orders, signature: {args: [], returns: int64}, body: "(SELECT sum(total)::BIGINT FROM orders)"}
   - {name: twice_revenue, from: sql, signature: {args: [], returns: int64}, body: 2 * revenue()}
+semantic_models: [{name: orders, dimensions: [{name: id}]}]
+metrics:
+  - {name: sales, semantic_model: orders, measure: sum(total), tests: [{value: 42}]}
+  - {name: half_sales, expr: sales / 2}
 `
 }
 
@@ -89,6 +93,8 @@ func TestLoadingIsAState(t *testing.T) {
 		"SELECT * FROM public.orders": `dataset \"orders\" is loading (`,
 		"SELECT * FROM big":           `view \"big\" waits for dataset \"orders\", which is loading (`,
 		"SELECT revenue()":            `function revenue waits for dataset \"orders\", which is loading (`,
+		"FROM metric('sales')":        `metric \"sales\" waits: dataset \"orders\" is loading (`,
+		"FROM metric('half_sales')":   `metric \"half_sales\" waits: dataset \"orders\" is loading (`,
 		"SELECT twice_revenue()":      `function twice_revenue waits for dataset \"orders\", which is loading (`,
 	} {
 		r := p.never(p.do("POST", "/v1/sql", statement, "Accept", "application/json"))
@@ -103,6 +109,7 @@ func TestLoadingIsAState(t *testing.T) {
 	p.want(p.do("GET", "/v1/tools", ""), 200, `"revenue"`, `"twice_revenue"`)
 	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 503, `"loading"`, `"retryable":true`)
 	p.want(p.do("POST", "/v1/tools/sql:invoke", `{"args":{"query":"SELECT * FROM orders"}}`), 503, `"loading"`, `"retryable":true`)
+	p.want(p.do("POST", "/v1/tools/query_metrics:invoke", `{"args":{"metrics":["half_sales"]}}`), 503, `"loading"`, `"retryable":true`)
 	p.want(p.do("POST", "/v1/tools/tool_search:invoke", `{"args":{"query":"sum of all orders"}}`), 200, `"revenue"`)
 	builtinToolsWhileLoading(p)
 	p.want(p.do("GET", "/v1/datasets?status=true", ""), 200, `"status":"Initializing"`)

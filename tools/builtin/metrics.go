@@ -158,12 +158,6 @@ func newQueryMetrics(env Env, c custom) (tools.Tool, error) {
 		Tags:    []string{"data", "metrics", "query"},
 	})
 	return tools.Typed(def, func(ctx context.Context, a queryMetricsArgs, in tools.Input) (output, error) {
-		known := env.metrics(c, in.Scope)
-		for _, name := range a.Metrics {
-			if !slices.ContainsFunc(known, func(m Metric) bool { return sqltree.Fold(m.Name) == sqltree.Fold(name) }) {
-				return output{}, noMetric(name, known)
-			}
-		}
 		most := DefaultRows
 		if in.Limits.MaxRows > 0 {
 			most = in.Limits.MaxRows

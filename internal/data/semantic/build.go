@@ -43,7 +43,8 @@ type Result struct {
 type builder struct {
 	Request
 	Result
-	loading map[string]*engine.Error // models and metrics that wait for data, by folded name
+	// loading has the models and metrics that wait for data, by folded name, with the error of now.
+	loading map[string]func() *engine.Error
 }
 
 // ErrAborted says that a test ended the transaction: the metric is in [Request.Failed] now, and
@@ -53,7 +54,7 @@ var ErrAborted = errors.New("a test of a metric ended the transaction")
 // Build checks the declarations. What has a fault is a problem, and its last good version serves,
 // if that still fits the tables; or nothing does. The error ends the transaction.
 func Build(ctx context.Context, r Request) (Result, error) {
-	b := &builder{Request: r, loading: map[string]*engine.Error{}}
+	b := &builder{Request: r, loading: map[string]func() *engine.Error{}}
 	b.Layer = &Layer{
 		models: map[string]*Model{}, metrics: map[string]*Metric{}, unserved: map[string]func() *engine.Error{},
 	}
@@ -108,8 +109,8 @@ func (b *builder) buildModels() {
 		schema, name := decl.Relation()
 		var served bool
 		if m.Relation, served = b.relation(schema, name, m.path, m.component()); !served {
-			if e := b.Waiting(m.Relation); e != nil {
-				b.loading[sqltree.Fold(decl.Name)] = e
+			if waiting, r := b.Waiting, m.Relation; waiting(r) != nil {
+				b.loading[sqltree.Fold(decl.Name)] = func() *engine.Error { return waiting(r) }
 			}
 			continue
 		}

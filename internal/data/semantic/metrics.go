@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/data/fault"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
@@ -96,7 +97,13 @@ func (b *builder) buildMetric(ctx context.Context, i int) error {
 	}
 	if waits := b.loading[name]; waits != nil {
 		b.Layer.unserved[name] = func() *engine.Error {
-			return engine.NewError(waits.Code, waits.Hint, "metric %q waits for data: %s", decl.Name, waits.Message)
+			found := waits()
+			if found == nil { // it has just been loaded
+				return engine.NewError(errcode.Loading, "try again in a moment", "metric %q is being loaded", decl.Name)
+			}
+			e := *found
+			e.Message = fmt.Sprintf("metric %q waits: %s", decl.Name, e.Message)
+			return &e
 		}
 		return nil
 	}
