@@ -89,6 +89,8 @@ func (a *attempt) checkDocuments(list []tools.Tool) []tools.Tool {
 	var left, hints []string
 	for _, m := range missing {
 		switch {
+		case m.Tool == documents.WebSearch && a.pod.Runtime.Tools.Settings[documents.WebSearch] != true:
+			// it is not available in any case
 		case m.Tool == "":
 			a.problem(*e.Problem(spicepod.ParamPath(m.Param), m.Hint, "%s", m.Message))
 		case !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, m.Tool+" ") }):

@@ -140,6 +140,9 @@ func datasetNames(pod *spicepod.Pod, name string) (known []string, found bool) {
 	return known, found || slices.ContainsFunc(known, func(n string) bool { return builtin.RelationOf(n) == want })
 }
 
+// WebSearch is the tool that searches the web, and the setting with which it is available.
+const WebSearch = "web_search"
+
 // Without returns the tools that the settings leave out, with the reason.
 func (c Config) Without() (list []Missing) {
 	for _, m := range []struct{ value, tool, param, message, hint string }{
@@ -152,7 +155,7 @@ func (c Config) Without() (list []Missing) {
 			"name a model: params: { model: MODEL }",
 		},
 		{
-			c.WebSearch, "web_search", "web_search", "it has no tool to call",
+			c.WebSearch, WebSearch, "web_search", "it has no tool to call",
 			"name a tool, such as that of an MCP server: params: { web_search: brave__search }",
 		},
 	} {
