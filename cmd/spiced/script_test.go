@@ -20,7 +20,7 @@ import (
 // TestMain lets scripts run this program as spiced.
 func TestMain(m *testing.M) {
 	workers := []string{workerCommand, sandboxCommand, documentCommand} // of a runtime in this process
-	if len(os.Args) == 2 && slices.Contains(workers, os.Args[1]) {
+	if len(os.Args) >= 2 && slices.Contains(workers, os.Args[1]) {
 		main()
 		return
 	}

@@ -42,11 +42,16 @@ func newSandboxWorker() *cobra.Command {
 // newDocumentWorker is the command of the processes that read documents, in a sandbox.
 func newDocumentWorker() *cobra.Command {
 	return &cobra.Command{
-		Use:    documentCommand,
-		Short:  "Read documents for a parent process",
+		Use:    documentCommand + " FOLDER [compile]",
+		Short:  "Read documents for a parent process, or compile what reads PDFs to a folder",
 		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return documents.Main(os.Stdin, os.Stdout) },
+		Args:   cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return documents.Compile(args[0])
+			}
+			return documents.Main(os.Stdin, os.Stdout, args[0])
+		},
 	}
 }
 

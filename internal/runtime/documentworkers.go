@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/exec"
 	gort "runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,17 +39,29 @@ type documentWorkers struct {
 	schema   *arrow.Schema
 	free     chan *sandbox.Pool
 	bare     sync.Once // warns of workers without isolation
+	compile  func()    // before the first PDF
 }
 
-// openDocuments returns what opens the workers: this program, as a command of a sandbox.
-func openDocuments(command, shim []string, log *slog.Logger) documents.Open {
+// openDocuments returns what opens the workers: this program, as a command of a sandbox. The
+// folder has what they read PDFs with. It is compiled once, by a process that reads no document.
+func openDocuments(command, shim []string, folder string, log *slog.Logger) documents.Open {
 	if len(command) == 0 {
 		return nil
 	}
+	command = append(slices.Clone(command), folder)
+	compile := sync.OnceFunc(func() {
+		if _, err := exec.Command(command[0], append(slices.Clone(command[1:]), "compile")...).Output(); err != nil {
+			log.Warn("each process that reads PDFs compiles its reader, which takes 3 seconds", "error", err)
+		}
+	})
 	return func(cpu time.Duration) (documents.Workers, error) {
+		if err := os.MkdirAll(folder, 0o700); err != nil { // before a worker, which may only see what is there
+			return nil, err
+		}
 		w := &documentWorkers{
+			compile: compile,
 			options: sandbox.Options{
-				Name: "documents", Command: command, ReadOnly: command[:1], Lines: true, Arrow: true, Workers: 1,
+				Name: "documents", Command: command, ReadOnly: []string{command[0], folder}, Lines: true, Arrow: true, Workers: 1,
 				Memory: documents.Memory, CPU: cpu, Processes: documentThreads, Output: documents.MaxAnswer, Shim: shim, Log: log,
 			},
 			schema: arrow.NewSchema(documents.Fields, nil),
@@ -67,6 +82,9 @@ func openDocuments(command, shim []string, log *slog.Logger) documents.Open {
 func (w *documentWorkers) Read(ctx context.Context, name string, data []byte,
 	options documents.Options,
 ) (d documents.Document, err error) {
+	if documents.LooksLikePDF(data) {
+		w.compile()
+	}
 	var pool *sandbox.Pool
 	select {
 	case pool = <-w.free:

@@ -16,7 +16,7 @@ import (
 // startReaders starts workers that read documents.
 func startReaders(t *testing.T, cpu time.Duration) documents.Workers {
 	t.Helper()
-	open := openDocuments([]string{os.Args[0], documentCommand}, []string{os.Args[0]}, slog.New(slog.DiscardHandler))
+	open := openDocuments([]string{os.Args[0], documentCommand}, []string{os.Args[0]}, t.TempDir(), slog.New(slog.DiscardHandler))
 	w, err := open(cpu)
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 		DB: s.db.DB, Connectors: Connectors, Proxies: s.db.proxies, Roots: s.db.roots, StateDir: s.state.dir, Log: s.log,
 		Files:     s.db.workers != nil,
 		InPlace:   opts.InPlace,
-		Documents: openDocuments(opts.Reader, opts.Sandbox, s.log),
+		Documents: openDocuments(opts.Reader, opts.Sandbox, filepath.Join(s.state.dir, "pdfium"), s.log),
 		Progress:  opts.Progress,
 		Publish:   s.publishRefresh,
 		Ended: func(ctx context.Context, t *tables.Table, failed error) {

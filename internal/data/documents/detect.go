@@ -60,6 +60,9 @@ func detect(name, otherwise string, data []byte) (*Format, error) {
 	return named("txt"), nil
 }
 
+// LooksLikePDF reports whether a file begins as a PDF does.
+func LooksLikePDF(data []byte) bool { return bytes.Contains(data[:min(len(data), pdfLead)], pdfMagic) }
+
 func looksLikeHTML(lead []byte) bool {
 	text := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(string(lead), "\uFEFF")))
 	return strings.HasPrefix(text, "<!doctype html") || strings.HasPrefix(text, "<html")

@@ -53,8 +53,9 @@ type Workers interface {
 // Open starts workers that may take so much processor time for a document.
 type Open func(cpu time.Duration) (Workers, error)
 
-// Main is the body of a worker.
-func Main(in io.Reader, out io.Writer) error {
+// Main is the body of a worker. The folder is that of [Compile], or "".
+func Main(in io.Reader, out io.Writer, folder string) error {
+	compiled = folder
 	debug.SetMemoryLimit(heap)
 	debug.SetGCPercent(50)
 	r := bufio.NewReaderSize(in, 1<<20)
