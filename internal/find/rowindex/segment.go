@@ -96,7 +96,7 @@ func (f *field) each(term uint32, do func(chunk, count int)) {
 			v, n = uvarint(b)
 			b, count = b[n:], int(v)
 		}
-		if chunk >= len(f.rows) {
+		if chunk < 0 || chunk >= len(f.rows) {
 			return // a damaged file
 		}
 		do(chunk, count)
@@ -119,7 +119,7 @@ func (f *field) frequency(term uint32, bits []uint64) (n int) {
 			_, size = uvarint(b)
 			b = b[size:]
 		}
-		if chunk/64 >= len(bits) {
+		if chunk < 0 || chunk/64 >= len(bits) {
 			return n // a damaged file
 		}
 		n += int(bits[chunk/64] >> (chunk % 64) & 1)
@@ -157,9 +157,10 @@ func (f *field) vector(chunk int) []int8 {
 	return f.vectors[chunk*f.dimensions : (chunk+1)*f.dimensions]
 }
 
-// uvarint is binary.Uvarint of what is known not to overflow; a short text has length 1.
+// uvarint is binary.Uvarint with a short way for small numbers. Of a damaged file, it is 0, and the
+// length ends what is read.
 func uvarint(b []byte) (uint64, int) {
-	if b[0] < 0x80 {
+	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
 	}
 	v, n := binary.Uvarint(b)
@@ -476,9 +477,9 @@ func decode(file string, data []byte, columns []Column) (*segment, error) {
 			section(fmt.Sprintf("%d.%s", i, p.name), p.set)
 		}
 		f.sum()
-		ok = ok && f.whole(h.Fields[i].Chunks) && len(s.hashes[i]) == h.Rows && f.dimensions == columns[i].Dimensions
+		ok = ok && f.dimensions == columns[i].Dimensions && f.whole(h.Fields[i].Chunks, h.Rows) && len(s.hashes[i]) == h.Rows
 	}
-	if !ok || len(s.keys) != h.Rows || len(s.names) != h.Rows+1 || !ascends(s.names, len(s.name)) {
+	if !ok || len(s.keys) != h.Rows || h.Rows > MaxSegmentChunks || len(s.names) != h.Rows+1 || !ascends(s.names, len(s.name)) {
 		return bad("its parts do not fit together")
 	}
 	return s, nil
@@ -490,9 +491,10 @@ func (f *field) sum() {
 	}
 }
 
-// whole reports whether the lists of a field have the lengths that they must have, so that reads
-// stay inside of them. The checksum tells that the rest is as it was written.
-func (f *field) whole(chunks int) bool {
+// whole reports whether the lists of a field have the lengths that they must have, and numbers are
+// those of what there is, so that reads stay inside of them. Postings and words are checked where
+// they are read, and the checksum tells that the rest is as it was written.
+func (f *field) whole(chunks, rows int) bool {
 	terms := len(f.hashes)
 	vectors := 0
 	if f.dimensions > 0 {
@@ -501,7 +503,19 @@ func (f *field) whole(chunks int) bool {
 	return len(f.rows) == chunks && len(f.starts) == chunks && len(f.ends) == chunks && len(f.length) == chunks &&
 		len(f.ids) == terms && len(f.of) == terms && len(f.df) == terms && len(f.postings) == terms+1 &&
 		len(f.forwards) == chunks+1 && ascends(f.postings, len(f.posting)) && ascends(f.forwards, len(f.forward)) &&
-		len(f.vectors) == vectors*f.dimensions && len(f.scales) == vectors
+		len(f.vectors) == vectors*f.dimensions && len(f.scales) == vectors &&
+		chunks <= MaxSegmentChunks && slices.IsSorted(f.rows) && (chunks == 0 || int(f.rows[chunks-1]) < rows) &&
+		!slices.ContainsFunc(f.ids, func(id uint32) bool { return int(id) >= terms }) && f.placed()
+}
+
+// placed reports whether each chunk ends after it begins.
+func (f *field) placed() bool {
+	for i, start := range f.starts {
+		if f.ends[i] < start {
+			return false
+		}
+	}
+	return true
 }
 
 // ascends reports whether offsets ascend to end.
