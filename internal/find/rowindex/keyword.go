@@ -182,7 +182,8 @@ func (c *columnScorer) gain(count, length float64) float64 {
 
 // candidate is a row that may be in the answer.
 type candidate struct {
-	row    int // in the index
+	row    int    // in the index
+	key    uint64 // of the row
 	score  float64
 	chunks []int32 // of each column of the scorer: the best chunk, -1: none
 }
@@ -213,8 +214,10 @@ func (s *scorer) search(q keywordQuery, depth, rescored int) []candidate {
 	return all
 }
 
+// byScore sorts the best first. Of equal ones, keys decide, and not where an update put the rows: the
+// first rows change the scores of the others, see [scorer.feedback] and [Index.agree].
 func byScore(a, b candidate) int {
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.row, b.row))
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.key, b.key), cmp.Compare(a.row, b.row))
 }
 
 // best sorts candidates and cuts them to depth.
@@ -239,7 +242,7 @@ func (s *scorer) segment(number int, q keywordQuery, depth int) []candidate {
 		if score <= 0 || score < least {
 			continue
 		}
-		c := candidate{row: s.ix.bases[number] + row, score: float64(score), chunks: make([]int32, len(s.columns))}
+		c := candidate{s.ix.bases[number] + row, seg.keys[row], float64(score), make([]int32, len(s.columns))}
 		for i := range chunks {
 			c.chunks[i] = -1
 			if chunks[i] != nil {
@@ -391,11 +394,9 @@ func (s *scorer) feedback(rows []candidate, q keywordQuery) {
 			continue
 		}
 		f, chunk := s.fieldOf(rows[i], c, at)
-		counts := map[uint32]int{}
-		f.words(chunk, func(term uint32, _ bool) { counts[term]++ })
-		for term, n := range counts {
-			if w := weights[f.of[term]]; w > 0 {
-				rows[i].score += w * c.gain(float64(n), float64(f.length[chunk]))
+		for _, t := range f.counts(chunk) {
+			if w := weights[f.of[t.term]]; w > 0 {
+				rows[i].score += w * c.gain(float64(t.count), float64(f.length[chunk]))
 			}
 		}
 	}
@@ -419,10 +420,8 @@ func (s *scorer) shared(c *columnScorer, rows []candidate, at int) []wanted {
 			continue
 		}
 		f, chunk := s.fieldOf(r, c, at)
-		counts := map[uint32]int{}
-		f.words(chunk, func(term uint32, _ bool) { counts[term]++ })
-		for term, n := range counts {
-			weights[f.of[term]] += r.score / sum * c.gain(float64(n), float64(f.length[chunk])) / (k1 + 1)
+		for _, t := range f.counts(chunk) {
+			weights[f.of[t.term]] += r.score / sum * c.gain(float64(t.count), float64(f.length[chunk])) / (k1 + 1)
 		}
 	}
 	list := make([]wanted, 0, len(weights))

@@ -144,6 +144,25 @@ func (f *field) words(chunk int, do func(term uint32, gap bool)) {
 	}
 }
 
+// termCount is how often a chunk has a term.
+type termCount struct{ term, count uint32 }
+
+// counts returns the terms of a chunk in the order in which they are first there, so that sums over
+// them are the same in each run.
+func (f *field) counts(chunk int) (list []termCount) {
+	at := map[uint32]int{}
+	f.words(chunk, func(term uint32, _ bool) {
+		i, known := at[term]
+		if !known {
+			i = len(list)
+			at[term] = i
+			list = append(list, termCount{term: term})
+		}
+		list[i].count++
+	})
+	return list
+}
+
 // chunksOf returns the chunks of a row.
 func (f *field) chunksOf(row int) (from, to int) {
 	from, _ = slices.BinarySearch(f.rows, uint16(row))

@@ -34,7 +34,7 @@ func (ix *Index) nearest(counts *bitmap.Bitmap, column int, vector []float32, de
 		var out []candidate
 		for row, v := range scores {
 			if v > 0 && v >= least {
-				out = append(out, candidate{ix.bases[i] + row, float64(v), []int32{chunks[row]}})
+				out = append(out, candidate{ix.bases[i] + row, ix.segments[i].keys[row], float64(v), []int32{chunks[row]}})
 			}
 		}
 		found[i] = best(out, depth)
