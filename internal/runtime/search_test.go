@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -268,6 +269,68 @@ views:
 			}
 		}
 	}
+}
+
+// TestRowSearchNeedsKeys searches tables whose row_id is that of several rows, or NULL.
+func TestRowSearchNeedsKeys(t *testing.T) {
+	r := start(t, files{"spicepod.yaml": `datasets:
+- {from: file:n.csv, name: open, columns: [{name: word, full_text_search: {row_id: id}}]}
+- {from: file:n.csv, name: filtered, row_filter: space = ctx('space_id'), columns: [{name: word, full_text_search: {row_id: id}}]}
+- {from: file:n.csv, name: keyed, row_filter: space = ctx('space_id'), columns: [{name: word, full_text_search: {row_id: [space, id]}}]}
+`, "n.csv": "space,id,word\na,1,wing of a\nb,1,secret of b\na,2,wing\na,,nothing\n"})
+	scope := tools.Scope{Caller: caller.Caller{SpaceID: "a"}}
+	// By the key alone, the secret would be one that a may find.
+	if got := answer(t.Context(), r.Runtime, scope, "SELECT id FROM text_search(filtered, 'secret')"); !strings.HasPrefix(got, "error") {
+		t.Errorf("an index of rows that share a key: %s", got)
+	}
+	for _, c := range []struct{ sql, want string }{
+		{"SELECT id, word FROM text_search(keyed, 'wing') ORDER BY id", `2: 1 "wing of a"; 2 "wing"`},
+		{"SELECT id FROM text_search(keyed, 'secret')", "0:"},
+		{"SELECT count(*) FROM text_search(open, 'nothing')", "1: 0"},
+		{
+			`SELECT message FROM spiced.search_indexes WHERE "table" = 'open'`,
+			`1: "1 rows have the row_id of another row and are not found; 1 rows have a NULL in row_id and are not found"`,
+		},
+		{`SELECT message FROM spiced.search_indexes WHERE "table" = 'keyed'`, `1: "some rows have a NULL in row_id and are not found"`},
+		{
+			`SELECT state, message FROM spiced.search_indexes WHERE "table" = 'filtered'`,
+			`1: "failed" "several rows have one row_id, so that it does not tell which of them a caller may see; ` +
+				`declare columns that identify a row, such as row_id: [space, id]"`,
+		},
+	} {
+		if got := answer(t.Context(), r.Runtime, scope, c.sql); strings.TrimSpace(got) != c.want {
+			t.Errorf("%s: got %s, want %s", c.sql, got, c.want)
+		}
+	}
+}
+
+// TestRowSearchCannotWrite has a file where the index is to be written, as a full disk does: the
+// state tells, the rows from before are found, and later the new ones.
+func TestRowSearchCannotWrite(t *testing.T) {
+	state := t.TempDir()
+	r := start(t, shop, func(o *Options) { o.StateDir = state })
+	r.untilAnswer("SELECT id FROM text_search(docs, 'parcels')", "2")
+	folders, err := filepath.Glob(filepath.Join(state, "search", "*"))
+	if err != nil || len(folders) == 0 {
+		t.Fatal(folders, err)
+	}
+	for _, folder := range folders {
+		if err := errors.Join(os.RemoveAll(folder), os.WriteFile(folder, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write(files{"docs.csv": shop["docs.csv"] + "4,Umbrella,It rains.,2026,site\n"})
+	if err := r.Data().Refreshes().Refresh(t.Context(), "docs", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	r.untilAnswer(`SELECT message LIKE 'write the search index: %not a directory' FROM spiced.search_indexes WHERE "table" = 'docs'`, "true")
+	r.want("SELECT id FROM text_search(docs, 'parcels')", "2")
+	for _, folder := range folders {
+		if err := errors.Join(os.Remove(folder), os.Mkdir(folder, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.untilAnswer("SELECT id FROM text_search(docs, 'umbrella')", "4")
 }
 
 // TestRowSearchWhileRowsChange searches a table that is refreshed all the time: each answer is that

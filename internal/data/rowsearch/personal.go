@@ -27,7 +27,7 @@ func (ix *Index) index(ctx context.Context, db Querier, r Request) (*rowindex.In
 	columns := ix.spec.indexColumns(models, dimensions)
 	memory := rowindex.NewMemory(columns)
 	u := &updating{
-		ix: ix, columns: columns, add: memory.Add, seen: map[uint64]bool{},
+		ix: ix, columns: columns, add: memory.Add, seen: map[uint64]struct{}{},
 		known: func(uint64, []uint64) bool { return false },
 	}
 	rows := 0

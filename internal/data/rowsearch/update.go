@@ -105,7 +105,7 @@ func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) erro
 		}
 	}
 	update, at := store.Update(), ix.m.opts.Clock.Now()
-	u := &updating{ix: ix, columns: columns, known: update.Known, add: update.Add, seen: map[uint64]bool{}}
+	u := &updating{ix: ix, columns: columns, known: update.Known, add: update.Add, seen: map[uint64]struct{}{}}
 	err = u.run(ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
 		return tables.Query(ctx, ix.m.opts.DB, ix.spec.read("("+version.Source()+"\n) AS t"), func(c *engine.Chunk) {
 			each(c)
@@ -179,8 +179,10 @@ type updating struct {
 	chunks int
 	cut    int // texts that are longer than MaxText
 	keys   int // rows whose key is NULL
-	// seen are the keys of rows without row_id: of rows with the same texts, one is indexed.
-	seen map[uint64]bool
+	// seen are the keys that were read. Of rows with one key, the first is indexed; repeated counts the
+	// others, unless their texts are the key.
+	seen     map[uint64]struct{}
+	repeated int
 }
 
 // read is a row that must be analysed.
@@ -256,6 +258,10 @@ func (u *updating) read(ctx context.Context, scan func(context.Context, func(*en
 		}
 	})
 	send()
+	if s := u.ix.spec; err == nil && u.repeated > 0 && !s.Personal && (s.Filtered || len(s.Masked) > 0) {
+		return errors.New("several rows have one row_id, so that it does not tell which of them a caller may see; " +
+			"declare columns that identify a row, such as row_id: [space, id]")
+	}
 	return err
 }
 
@@ -267,12 +273,19 @@ func (u *updating) row(c *engine.Chunk, i int) *read {
 	for k := range s.Columns {
 		r.row.Hashes = append(r.row.Hashes, engine.Value[uint64](c.Column(first+2*k), i))
 	}
-	if len(s.Key) == 0 {
-		if u.seen[r.row.Key] {
+	for k := range s.Key {
+		if !c.Column(1 + k).Valid(i) {
+			u.keys++
 			return nil
 		}
-		u.seen[r.row.Key] = true
 	}
+	if _, known := u.seen[r.row.Key]; known {
+		if len(s.Key) > 0 {
+			u.repeated++
+		}
+		return nil
+	}
+	u.seen[r.row.Key] = struct{}{}
 	u.mu.Lock()
 	known := u.known(r.row.Key, r.row.Hashes)
 	u.mu.Unlock()
@@ -284,14 +297,7 @@ func (u *updating) row(c *engine.Chunk, i int) *read {
 		if k > 0 {
 			name = append(name, ',')
 		}
-		if v := c.Column(1 + k); v.Valid(i) {
-			name = format.AppendString(name, string(v.Bytes(i)))
-		} else {
-			name = append(name, "null"...)
-			u.mu.Lock()
-			u.keys++
-			u.mu.Unlock()
-		}
+		name = format.AppendString(name, string(c.Column(1+k).Bytes(i)))
 	}
 	r.row.Name = string(append(name, ']'))
 	for k := range s.Columns {
@@ -402,12 +408,18 @@ func embed(ctx context.Context, model embeddings.Model, texts []string) ([][]flo
 // remark tells what of the table is not searched.
 func (u *updating) remark() string {
 	var parts []string
-	if u.cut > 0 {
-		parts = append(parts, fmt.Sprintf("of %d texts only the beginning is searched: they are longer than %d bytes or "+
-			"have more than %d chunks", u.cut, MaxText, rowindex.MaxRowChunks))
+	add := func(n int, what string) {
+		count := fmt.Sprint(n)
+		if u.ix.spec.Table.Protected { // it would tell how many rows are hidden
+			count = "some"
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(what, count))
+		}
 	}
-	if u.keys > 0 {
-		parts = append(parts, fmt.Sprintf("%d rows have a NULL in row_id and are not found", u.keys))
-	}
+	add(u.cut, fmt.Sprintf("of %%s texts only the beginning is searched: they are longer than %d bytes or have more than "+
+		"%d chunks", MaxText, rowindex.MaxRowChunks))
+	add(u.repeated, "%s rows have the row_id of another row and are not found")
+	add(u.keys, "%s rows have a NULL in row_id and are not found")
 	return strings.Join(parts, "; ")
 }

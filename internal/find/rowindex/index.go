@@ -14,6 +14,7 @@ type Index struct {
 	segments []*segment
 	bases    []int          // of each segment: the number of its first row
 	live     *bitmap.Bitmap // rows that are in the table
+	rows     int            // of live
 	table    table
 	chunks   int // of live rows
 	version  string
@@ -24,7 +25,7 @@ type Index struct {
 }
 
 // Rows returns how many rows there are.
-func (ix *Index) Rows() int { return ix.live.Count() }
+func (ix *Index) Rows() int { return ix.rows }
 
 // Chunks returns how many chunks they have.
 func (ix *Index) Chunks() int { return ix.chunks }
@@ -121,13 +122,13 @@ func (t table) each(key uint64, do func(row int)) {
 
 // newIndex returns an index of segments. live has the rows that are in the table.
 func newIndex(columns []Column, segments []*segment, live *bitmap.Bitmap, f *files) *Index {
-	ix := &Index{columns: columns, segments: segments, live: live, files: f}
+	ix := &Index{columns: columns, segments: segments, live: live, rows: live.Count(), files: f}
 	n := 0
 	for _, s := range segments {
 		ix.bases = append(ix.bases, n)
 		n += s.rowCount()
 	}
-	ix.table = newTable(live.Count())
+	ix.table = newTable(ix.rows)
 	for i, s := range segments {
 		for row, key := range s.keys {
 			if live.Has(ix.bases[i] + row) {

@@ -116,7 +116,7 @@ type channel struct {
 // counted returns the rows that count in a column; nil if these are all rows of the segments.
 func (ix *Index) counted(q Query, column int) *bitmap.Bitmap {
 	counts := ix.live
-	if ix.live.Count() == ix.live.Size() {
+	if ix.rows == ix.live.Size() {
 		counts = nil
 	}
 	for _, visible := range []*Rowset{q.Visible, q.Within[column]} {
