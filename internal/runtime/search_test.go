@@ -304,8 +304,8 @@ func TestRowSearchNeedsKeys(t *testing.T) {
 	}
 }
 
-// TestRowSearchCannotWrite has a file where the index is to be written, as a full disk does: the
-// state tells, the rows from before are found, and later the new ones.
+// TestRowSearchCannotWrite has a file in place of the folder that an update writes into,
+// as a full disk has no room: the state tells, the rows from before are found, and later the new ones.
 func TestRowSearchCannotWrite(t *testing.T) {
 	state := t.TempDir()
 	r := start(t, shop, func(o *Options) { o.StateDir = state })

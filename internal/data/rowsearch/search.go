@@ -362,32 +362,37 @@ func excerpt(text string, p rowindex.Place, hash uint64) string {
 	return text[p.Start:p.End]
 }
 
-// rows is the condition of the rows of hits.
+// rows is the condition of the rows of hits. DuckDB looks up a list of values of the first column of
+// the key in an index or in the statistics of row groups; of conditions with OR, it reads all rows.
 func (s *Spec) rows(found []rowindex.Hit) (string, error) {
-	var list []string
+	var keys, firsts []string
 	for _, h := range found {
 		if len(s.Key) == 0 {
-			list = append(list, fmt.Sprint(h.Key))
+			keys = append(keys, fmt.Sprint(h.Key))
 			continue
 		}
-		var values []*string
+		var values []string
 		if err := json.Unmarshal([]byte(h.Name), &values); err != nil || len(values) != len(s.Key) {
 			return "", errors.Join(fmt.Errorf("the key of a row of table %s cannot be read", s.Table.Name), err)
 		}
 		parts := make([]string, len(values))
 		for i, v := range values {
-			if v == nil {
-				parts[i] = engine.Identifier(s.Key[i].Name) + " IS NULL"
-				continue
+			value := "CAST(" + engine.Literal(v) + " AS " + s.Key[i].Type + ")"
+			parts[i] = engine.Identifier(s.Key[i].Name) + " = " + value
+			if i == 0 {
+				firsts = append(firsts, value)
 			}
-			parts[i] = engine.Identifier(s.Key[i].Name) + " = CAST(" + engine.Literal(*v) + " AS " + s.Key[i].Type + ")"
 		}
-		list = append(list, "("+strings.Join(parts, " AND ")+")")
+		keys = append(keys, "("+strings.Join(parts, " AND ")+")")
 	}
 	if len(s.Key) == 0 {
-		return s.keyHash("") + " IN (" + strings.Join(list, ", ") + ")", nil
+		return s.keyHash("") + " IN (" + strings.Join(keys, ", ") + ")", nil
 	}
-	return strings.Join(list, " OR "), nil
+	where := engine.Identifier(s.Key[0].Name) + " IN (" + strings.Join(firsts, ", ") + ")"
+	if len(s.Key) > 1 {
+		where += " AND (" + strings.Join(keys, " OR ") + ")"
+	}
+	return where, nil
 }
 
 // object is the SQL of a STRUCT with the columns as members.

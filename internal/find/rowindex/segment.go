@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	mathbits "math/bits"
 	"slices"
+	"sync"
 	"unsafe"
 )
 
@@ -63,6 +65,8 @@ type field struct {
 	df       []uint32 // of each term: chunks
 	postings []uint32 // of each term: where its postings begin; and the end
 	posting  []byte   // see [field.each]
+	once     sync.Once
+	bits     [][]uint64 // see [field.dense]
 	forwards []uint32 // of each chunk: where its words begin; and the end
 	forward  []byte   // of each word in order: varint of its term + 1; 0 where words are left out
 
@@ -103,9 +107,35 @@ func (f *field) each(term uint32, do func(chunk, count int)) {
 	}
 }
 
+// Terms that at least one in denseShare chunks has take as many bytes as postings as they do as bits.
+// At most maxDense are kept as bits, 8 KB each.
+const (
+	denseShare = 16
+	maxDense   = 1024
+)
+
+// dense returns the chunks of each of the most frequent terms as bits. They are made when they are
+// first needed.
+func (f *field) dense() [][]uint64 {
+	f.once.Do(func() {
+		for id := 0; id < min(len(f.df), maxDense) && int(f.df[id])*denseShare >= len(f.rows); id++ {
+			bits := make([]uint64, (len(f.rows)+63)/64)
+			f.each(uint32(id), func(chunk, _ int) { bits[chunk/64] |= 1 << (chunk % 64) })
+			f.bits = append(f.bits, bits)
+		}
+	})
+	return f.bits
+}
+
 // frequency is how many of the chunks with a bit have a term. It is [field.each] without a call for
 // each chunk: a search counts more than it scores.
 func (f *field) frequency(term uint32, bits []uint64) (n int) {
+	if dense := f.dense(); int(term) < len(dense) {
+		for i, word := range dense[term] {
+			n += mathbits.OnesCount64(word & bits[i])
+		}
+		return n
+	}
 	b := f.posting[f.postings[term]:f.postings[term+1]]
 	chunk := -1
 	for len(b) > 0 {
@@ -496,9 +526,11 @@ func decode(file string, data []byte, columns []Column) (*segment, error) {
 			section(fmt.Sprintf("%d.%s", i, p.name), p.set)
 		}
 		f.sum()
-		ok = ok && f.dimensions == columns[i].Dimensions && f.whole(h.Fields[i].Chunks, h.Rows) && len(s.hashes[i]) == h.Rows
+		ok = ok && f.dimensions == columns[i].Dimensions && f.whole(h.Fields[i].Chunks, h.Rows) &&
+			len(s.hashes[i]) == h.Rows
 	}
-	if !ok || len(s.keys) != h.Rows || h.Rows > MaxSegmentChunks || len(s.names) != h.Rows+1 || !ascends(s.names, len(s.name)) {
+	if !ok || len(s.keys) != h.Rows || h.Rows > MaxSegmentChunks || len(s.names) != h.Rows+1 ||
+		!ascends(s.names, len(s.name)) {
 		return bad("its parts do not fit together")
 	}
 	return s, nil

@@ -33,6 +33,7 @@ type env struct {
 	binary string // spiced, built for this run
 	dir    string // temporary folder
 	tables string // folder with a table of builtin:semantic for each development set; "": none
+	rows   int    // of the table of benchRows
 }
 
 // benchmarks are listed in the order of the table.
@@ -48,6 +49,7 @@ var benchmarks = []benchmark{
 	{"retrieval", benchRetrieval},
 	{"search", benchSearch},
 	{"semantic", benchSemantic},
+	{"rows", benchRows},
 	{"availability", benchAvailability},
 	{"invoke", benchInvoke},
 	{"lookup", benchLookup},
@@ -79,6 +81,7 @@ var benchmarks = []benchmark{
 func main() {
 	only := flag.String("only", "", "names of benchmarks, separated by commas")
 	tables := flag.String("tables", "", "folder with a table of builtin:semantic for each development set, <set>.bin, that was made without it")
+	rows := flag.Int("rows", 1_000_000, "of the table that the benchmark rows searches")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -88,7 +91,14 @@ func main() {
 		}
 		return
 	}
-	if err := run(ctx, *only, *tables); err != nil {
+	if folder := os.Getenv(rowFolderVariable); folder != "" {
+		if err := openRows(folder, *rows); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(ctx, *only, *tables, *rows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -114,7 +124,7 @@ func chosen(only string) ([]benchmark, error) {
 	return some, nil
 }
 
-func run(ctx context.Context, only, tables string) error {
+func run(ctx context.Context, only, tables string, rows int) error {
 	list, err := chosen(only)
 	if err != nil {
 		return err
@@ -124,7 +134,7 @@ func run(ctx context.Context, only, tables string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	e := &env{binary: filepath.Join(dir, "spiced"), dir: dir, tables: tables}
+	e := &env{binary: filepath.Join(dir, "spiced"), dir: dir, tables: tables, rows: rows}
 	build := exec.CommandContext(ctx, "go", "build", "-o", e.binary, "./cmd/spiced")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
