@@ -67,8 +67,8 @@ type field struct {
 	posting  []byte   // see [field.each]
 	once     sync.Once
 	bits     [][]uint64 // see [field.dense]
-	forwards []uint32 // of each chunk: where its words begin; and the end
-	forward  []byte   // of each word in order: varint of its term + 1; 0 where words are left out
+	forwards []uint32   // of each chunk: where its words begin; and the end
+	forward  []byte     // of each word in order: varint of its term + 1; 0 where words are left out
 
 	dimensions int
 	vectors    []int8    // of each chunk
