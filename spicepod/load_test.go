@@ -265,7 +265,7 @@ datasets:
 		"6:31 runtime.query.spill_compression is not served yet, and has no effect (instead: the choice of DuckDB; max_spill bounds the size)",
 		"7:27 runtime.caching.sql_results.eviction_policy: tiny_lfu is not served yet, and has no effect (instead: lru)",
 		"9:6 secrets[0].from: kubernetes:x is not served yet, and has no effect (instead: the store env, with references such as ${env:NAME})",
-		"10:1 rerankers is not served yet, and has no effect (instead: nothing yet)",
+		"10:1 rerankers is not served yet, and has no effect (instead: rerank in SQL with a model of models)",
 		"17:61 datasets[0].acceleration.storage_profile is not served yet, and has no effect (DuckDB adapts to the disk)",
 	}
 	var got []string

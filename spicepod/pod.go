@@ -29,7 +29,7 @@ type Pod struct {
 	Agents      []Agent      `yaml:"agents" component:"agent" doc:"Agents: models with their own instructions, tools and agents."`
 	SearchTests []SearchTest `yaml:"search_tests" doc:"Searches for tools with their expected results; run at load."`
 
-	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" instead:"nothing yet" doc:"Reranking models."`
+	Rerankers []Reranker `yaml:"rerankers" component:"reranker" served:"no" instead:"'rerank' in SQL with a model of 'models'" doc:"Reranking models."`
 	Workers   []Worker   `yaml:"workers" component:"worker" served:"no" instead:"'models'; a router in front of them" doc:"Workers that route between models."`
 	Evals     []Eval     `yaml:"evals" component:"eval" served:"no" instead:"'search_tests' and the 'tests' of functions" doc:"Evaluations of models."`
 

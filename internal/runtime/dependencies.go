@@ -27,7 +27,7 @@ func workerSetup(clients *engine.ClientCatalog) (list []string) {
 	for _, m := range prelude.Macros {
 		list = append(list, m.SQL())
 	}
-	return append(append(list, registry.Macros()...), rowsearch.Macro())
+	return slices.Concat(list, registry.Macros(), rowsearch.Macros())
 }
 
 // dependencies returns what a worker needs for a statement that names the relations

@@ -41,10 +41,9 @@ func (s *services) ToolEnv() builtin.Env {
 			}
 			return nil
 		},
-		Hides:      s.tools.registry.Hides,
-		Generation: func() uint64 { return s.db.Current().Generation },
-		Used:       s.tools.registry.Statement,
-		Metrics:    s.toolMetrics,
+		Hides:   s.tools.registry.Hides,
+		Used:    s.tools.registry.Statement,
+		Metrics: s.toolMetrics,
 	}
 }
 

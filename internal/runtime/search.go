@@ -4,13 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/data/load"
 	"github.com/spiced-sql/spiced/internal/data/rowsearch"
 	"github.com/spiced-sql/spiced/internal/find/rowindex"
+	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/llm/chat"
+	"github.com/spiced-sql/spiced/internal/llm/models"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/query"
 	"github.com/spiced-sql/spiced/registry"
@@ -54,6 +59,7 @@ func (s *services) openSearch() {
 	timeout := func() time.Duration { return s.Settings().Query.Timeout }
 	embedding := func() time.Duration { return s.Settings().Tools.Search.EmbeddingTimeout }
 	s.db.Handle(rowsearch.RowSearch, s.search.Handler(query.ToolDB{DB: s.db.DB}, timeout, embedding))
+	s.db.Handle(rowsearch.RerankRows, rowsearch.RerankHandler(s.rerank))
 	s.db.Handle("spiced."+tableIndexes, func(context.Context, string) (string, error) {
 		text, err := json.Marshal(append([]indexRow{}, s.indexRows()...))
 		return string(text), err
@@ -147,4 +153,56 @@ func (s *services) searchRows(ctx context.Context, q builtin.RowQuery) (builtin.
 func (s *services) SearchRows(ctx context.Context, a builtin.SearchArgs, who caller.Caller) (builtin.RowAnswer, error) {
 	scope := tools.Scope{Caller: who}
 	return builtin.SearchRows(registry.WithScope(ctx, scope), s.ToolEnv(), a, scope)
+}
+
+// rerank is the [rowsearch.Reranker] of the caller of a statement.
+func (s *services) rerank(ctx context.Context, model, question string, texts []string) ([]float64, error) {
+	g := s.Current()
+	if g == nil {
+		return nil, errNotLoaded
+	}
+	scope := tools.Scope{Caller: caller.From(ctx)}
+	served := g.Models.Seen(scope)
+	if model == "" {
+		var names []string
+		for _, i := range served.Infos() {
+			if i.Status == models.StatusReady && !i.Agent {
+				names = append(names, i.Name)
+			}
+		}
+		if len(names) != 1 {
+			return nil, engine.NewError(errcode.Argument, "write model := 'name'; served: "+strings.Join(names, ", "),
+				"rerank needs the argument \"model\" unless exactly one model is served")
+		}
+		model = names[0]
+	}
+	m, err := served.Model(model)
+	if err != nil {
+		return nil, rerankError(model, err)
+	}
+	user, err := rowsearch.RerankQuestion(question, texts)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := m.Ask(ctx, &chat.Request{Messages: []chat.Message{
+		chat.Text(chat.RoleSystem, rowsearch.RerankPrompt), chat.Text(chat.RoleUser, user),
+	}}, scope)
+	if err != nil {
+		return nil, rerankError(model, err)
+	}
+	scores, err := rowsearch.RerankScores(answer.Message().Text(), len(texts))
+	if err != nil {
+		return nil, engine.NewError(errcode.ProviderError, "try again, or another model",
+			"model %q did not rank the documents: %s", model, err)
+	}
+	return scores, nil
+}
+
+// rerankError is the error of a model as that of a statement.
+func rerankError(model string, err error) error {
+	var failed *chat.Error
+	if errors.As(err, &failed) {
+		return engine.NewError(failed.Code, "", "rerank with model %q: %s", model, failed.Message)
+	}
+	return err
 }

@@ -391,3 +391,50 @@ func TestRowSearchWhileRowsChange(t *testing.T) {
 		t.Errorf("rows of earlier states are found: %s", counts)
 	}
 }
+
+// TestRerank has a scripted model score what a search found.
+func TestRerank(t *testing.T) {
+	f := files{"docs.csv": shop["docs.csv"], "notes.csv": shop["notes.csv"]}
+	f["spicepod.yaml"] = shop["spicepod.yaml"] + `models:
+- name: judge
+  from: scripted:judge
+  params: {tools: disabled}
+  script:
+  - {user: 'query":"within', say: "<think>[1]</think> Here: [{\"n\":1,\"score\":0.2},{\"n\":2,\"score\":7}]"}
+  - {user: 'query":"twice', say: "[{\"n\":1,\"score\":1},{\"n\":1,\"score\":1}]"}
+  - {user: 'query":"some', say: "[{\"n\":1,\"score\":1}]"}
+  - {user: 'query":"overloaded', error: {code: rate_limited, message: too many}}
+  - {say: "I would rather not."}
+`
+	r := start(t, f)
+	const found = "text_search(docs, 'within shop parcels goods', limit := 2)"
+	before, err := r.ask("SELECT string_agg(id, '-') FROM " + found)
+	if err != nil || len(before) != 3 {
+		t.Fatal(before, err)
+	}
+	after := before[2:] + "-" + before[:1]
+	r.want("SELECT string_agg(id, '-'), string_agg(rerank_score, '-') FROM rerank("+found+", document := 'body')", after+",1.0-0.2")
+	r.want("SELECT id FROM rerank("+found+", document := body, model := 'judge', limit := 1)", after[:1])
+	r.want("SELECT count(*) FROM rerank(rrf("+found+", "+found+", limit := 2), document := 'body')", "2")
+	r.want("SELECT note, rerank_score FROM rerank(plain, query := 'shop', document := 'note', limit := 0)", "")
+	r.want("SELECT count(*) FROM rerank(text_search(docs, 'umbrella'), document := 'body')", "0") // asks no model
+	for sql, want := range map[string]string{
+		"SELECT * FROM rerank()":                                                          "rerank needs an input",
+		"SELECT * FROM rerank(" + found + ")":                                             `needs the argument "document"`,
+		"SELECT * FROM rerank(plain, document := 'note')":                                 `rerank of a table needs the argument "query"`,
+		"SELECT * FROM rerank(plain, plain, document := 'note')":                          "argument 2 is another",
+		"SELECT * FROM rerank(nothing, query := 'x', document := 'note')":                 "nothing",
+		"SELECT * FROM rerank(" + found + ", document := 'nope')":                         "nope",
+		"SELECT * FROM rerank(" + found + ", document := 'body', model := 'jugde')":       "judge",
+		"SELECT * FROM rerank(" + found + ", document := 'body', strategy := 'listwise')": "strategy of rerank is not supported",
+		"SELECT * FROM rerank(" + found + ", document := 'body', prompt_template := 'x')": "prompt_template of rerank is not supported",
+		"SELECT * FROM rerank(" + found + ", documnt := 'body')":                          `did you mean "document"?`,
+		"SELECT * FROM rerank(" + found + ", document := 'body', query := 'twice')":       "two of one",
+		"SELECT * FROM rerank(" + found + ", document := 'body', query := 'some')":        "no score of document 2 of 2",
+		"SELECT * FROM rerank(" + found + ", document := 'body', query := 'x')":           "its answer is not a list of scores",
+		"SELECT * FROM rerank(" + found + ", document := 'body', query := 'overloaded')":  "too many",
+		"SELECT * FROM rerank(" + "range(200)" + ", document := 'range', query := 'x')":   "the input of rerank is not a search",
+	} {
+		r.refused(sql, want)
+	}
+}

@@ -40,11 +40,6 @@ func (a access) filter() func(engine.Relation) bool {
 	return a.permits
 }
 
-// key identifies an access.
-func (a access) key() string {
-	return fmt.Sprintf("%q", [][]string(a))
-}
-
 func within(patterns []string, r engine.Relation) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, r) })
 }

@@ -5,7 +5,7 @@
 //
 //	env := builtin.Env{
 //		SQL: db, Datasets: datasets, Functions: set, Readiness: readiness, Now: time.Now,
-//		Generation: generation, Search: search,
+//		Search: search,
 //	}
 //	domains, err := builtin.Domains(pod.Runtime.Tools.Domains, os.Getenv(builtin.DomainsVariable))
 //	all, err := builtin.Load(env, domains)

@@ -43,8 +43,6 @@ type Env struct {
 	// Loading returns the error of what needs a dataset that is loaded, or nil.
 	Loading func() *engine.Error
 	Now     func() time.Time // nil: time.Now
-	// Generation is the engine's generation; nil means that it never changes.
-	Generation func() uint64
 	// Search finds rows by their texts, as the caller that ctx has. Errors may be [*tools.Error]s.
 	Search func(ctx context.Context, q RowQuery) (RowAnswer, error)
 	// Results stores results of models' statements that are too large; nil:
@@ -95,13 +93,6 @@ func callError(e *engine.Error) error {
 		return nil
 	}
 	return tools.NewError(e.Code, e.Message, e.Hint)
-}
-
-func (e Env) generation() uint64 {
-	if e.Generation == nil {
-		return 0
-	}
-	return e.Generation()
 }
 
 // Dataset is a published dataset or view.

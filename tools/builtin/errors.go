@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -24,11 +23,4 @@ func SQLError(err error) *tools.Error {
 
 func unknownColumn(message, name string, known []string) *tools.Error {
 	return tools.NewError(errcode.InvalidArguments, message, "the columns are "+listed(known)).Suggest(name, known)
-}
-
-// engineError is the engine's error in err, or nil.
-func engineError(err error) *engine.Error {
-	var e *engine.Error
-	errors.As(err, &e)
-	return e
 }

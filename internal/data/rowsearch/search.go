@@ -69,9 +69,6 @@ type Hit struct {
 	// Column and Text are the part of a text that the row was found by, as its caller sees it.
 	Column, Text string
 	Sources      []search.Source
-
-	hash uint64
-	best rowindex.Place
 }
 
 // Search returns the rows that fit best.

@@ -29,15 +29,23 @@ const (
 
 // Functions are the table functions that the guard knows.
 func Functions() []*engine.Function {
-	return []*engine.Function{{
-		Name: RowSearch, Table: true, Random: true,
-		Signature: "row_search(request json) → table(rank, key, hash, score)",
-		Args:      []engine.FunctionArg{{Name: "request", Type: "VARCHAR"}},
-	}}
+	request := []engine.FunctionArg{{Name: "request", Type: "VARCHAR"}}
+	return []*engine.Function{
+		{
+			Name: RowSearch, Table: true, Random: true, Args: request,
+			Signature: "row_search(request json) → table(rank, key, hash, score)",
+		},
+		{
+			Name: RerankRows, Table: true, Random: true, Args: request,
+			Signature: "rerank_rows(request json) → table(n, score)",
+		},
+	}
 }
 
-// Macro is the statement that creates RowSearch.
-func Macro() string {
+// Macros are the statements that create RowSearch and RerankRows.
+func Macros() []string { return []string{searchMacro(), rerankMacro()} }
+
+func searchMacro() string {
 	return "CREATE MACRO " + engine.Qualified(engine.Prelude, RowSearch) + `("request") AS TABLE
 		SELECT r.rank, r.key, r.hash, r.score FROM (SELECT unnest(from_json(` + engine.Native + "(" +
 		engine.Literal(RowSearch) + `, "request"),
@@ -50,6 +58,7 @@ func (m *Manager) Written() map[string]engine.Written {
 		vectorSearch: func(c engine.WrittenCall) (string, error) { return m.writeSearch(vectorSearch, c) },
 		textSearch:   func(c engine.WrittenCall) (string, error) { return m.writeSearch(textSearch, c) },
 		rrf:          m.writeRRF,
+		rerank:       m.writeRerank,
 	}
 }
 

@@ -157,7 +157,6 @@ type Update struct {
 	build *builder
 	added []*segment
 	names []string
-	rows  int
 	total int
 }
 
