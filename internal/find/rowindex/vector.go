@@ -17,24 +17,27 @@ func (ix *Index) nearest(counts *bitmap.Bitmap, column int, vector []float32, de
 	}
 	found := make([][]candidate, len(ix.segments))
 	parallel(len(ix.segments), func(i int) {
-		f := &ix.segments[i].fields[column]
+		seg := ix.segments[i]
+		f := &seg.fields[column]
 		cosines := make([]float32, len(f.rows))
 		products(cosines, query, f.vectors)
-		scores := make([]float32, ix.segments[i].rowCount())
-		chunks := make([]int32, len(scores))
-		for chunk, v := range cosines {
-			row := f.rows[chunk]
-			if v *= scale * f.scales[chunk]; v > scores[row] {
-				if counts == nil || counts.Has(ix.bases[i]+int(row)) {
-					scores[row], chunks[row] = v, int32(chunk)
+		// The best rows by now; what is below least is not among them.
+		var out []candidate
+		least := float32(math.SmallestNonzeroFloat32)
+		for chunk := 0; chunk < len(cosines); {
+			row, at, top := f.rows[chunk], -1, least
+			for ; chunk < len(cosines) && f.rows[chunk] == row; chunk++ {
+				if v := cosines[chunk] * scale * f.scales[chunk]; v > top || v == top && at < 0 {
+					at, top = chunk, v
 				}
 			}
-		}
-		least := kthLargest(scores, depth)
-		var out []candidate
-		for row, v := range scores {
-			if v > 0 && v >= least {
-				out = append(out, candidate{ix.bases[i] + row, ix.segments[i].keys[row], float64(v), []int32{chunks[row]}})
+			if at < 0 || counts != nil && !counts.Has(ix.bases[i]+int(row)) {
+				continue
+			}
+			out = append(out, candidate{ix.bases[i] + int(row), seg.keys[row], float64(top), []int32{int32(at)}})
+			if len(out) == 2*depth {
+				out = best(out, depth)
+				least = float32(out[depth-1].score)
 			}
 		}
 		found[i] = best(out, depth)
