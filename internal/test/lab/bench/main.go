@@ -81,7 +81,7 @@ var benchmarks = []benchmark{
 func main() {
 	only := flag.String("only", "", "names of benchmarks, separated by commas")
 	tables := flag.String("tables", "", "folder with a table of builtin:semantic for each development set, <set>.bin, that was made without it")
-	rows := flag.Int("rows", 1_000_000, "of the table that the benchmark rows searches")
+	rows := flag.Int("rows", 100_000, "of the table that the benchmark rows searches")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
