@@ -304,6 +304,35 @@ func TestRowSearchNeedsKeys(t *testing.T) {
 	}
 }
 
+// TestRowSearchLosesKeys checks that an index ends when its keys become those of several rows.
+func TestRowSearchLosesKeys(t *testing.T) {
+	f := files{"spicepod.yaml": `datasets:
+- {from: file:n.csv, name: n, row_filter: space = ctx('space_id'), acceleration: {},
+  columns: [{name: word, full_text_search: {row_id: id}}]}
+`, "n.csv": "space,id,word\na,1,apple\nb,2,secret\n"}
+	r := start(t, f)
+	a := tools.Scope{Caller: caller.Caller{SpaceID: "a"}}
+	const sql = "SELECT count(*) FROM text_search(n, 'apple secret')"
+	if got := answer(t.Context(), r.Runtime, a, sql); got != "1: 1" {
+		t.Fatal(got)
+	}
+	r.write(files{"n.csv": "space,id,word\na,1,apple\nb,2,secret\na,2,pear\n"})
+	if err := r.Data().Refreshes().Refresh(t.Context(), "n", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the index to end", func() bool {
+		return strings.Contains(answer(t.Context(), r.Runtime, a, "SELECT message FROM spiced.search_indexes"), "one row_id")
+	})
+	if got := answer(t.Context(), r.Runtime, a, sql); !strings.HasPrefix(got, "error") {
+		t.Errorf("it still answers: %s", got)
+	}
+	r.write(files{"n.csv": "space,id,word\na,1,apple\nb,2,secret\na,3,pear\n"})
+	if err := r.Data().Refreshes().Refresh(t.Context(), "n", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the index to be back", func() bool { return answer(t.Context(), r.Runtime, a, sql) == "1: 1" })
+}
+
 // TestRowSearchCannotWrite has a file in place of the folder that an update writes into,
 // as a full disk has no room: the state tells, the rows from before are found, and later the new ones.
 func TestRowSearchCannotWrite(t *testing.T) {

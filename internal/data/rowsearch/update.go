@@ -32,6 +32,11 @@ const (
 // errVectors is the cause of errors of an embedding model.
 var errVectors = errors.New("texts could not be embedded")
 
+// errShared is the error of a table with a row filter or masks in which a key is that of several
+// rows: who sees one of them would find it by the words of the others.
+var errShared = errors.New("several rows have one row_id, so that it does not tell which of them a caller may see; " +
+	"declare columns that identify a row, such as row_id: [space, id]")
+
 // update makes the index that of the table's rows, if it is not. If a model cannot embed the texts,
 // a table without an index gets one only by words.
 func (ix *Index) update(ctx context.Context) error {
@@ -116,6 +121,11 @@ func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) erro
 	})
 	if err != nil {
 		update.Abort()
+	}
+	if errors.Is(err, errShared) { // the older index cannot answer either: it has the keys that are shared now
+		return errors.Join(err, store.Clear())
+	}
+	if err != nil {
 		return err
 	}
 	if err := update.Commit(name, at); err != nil {
@@ -259,8 +269,7 @@ func (u *updating) read(ctx context.Context, scan func(context.Context, func(*en
 	})
 	send()
 	if s := u.ix.spec; err == nil && u.repeated > 0 && !s.Personal && (s.Filtered || len(s.Masked) > 0) {
-		return errors.New("several rows have one row_id, so that it does not tell which of them a caller may see; " +
-			"declare columns that identify a row, such as row_id: [space, id]")
+		return errShared
 	}
 	return err
 }

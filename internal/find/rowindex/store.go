@@ -138,6 +138,17 @@ func (s *Store) Current() *Index {
 	return s.current
 }
 
+// Clear removes the index. Searches that hold it end as they began.
+func (s *Store) Clear() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil {
+		s.current.Release()
+		s.current = nil
+	}
+	return s.files.keep(nil)
+}
+
 // Close releases the files.
 func (s *Store) Close() {
 	s.mu.Lock()
