@@ -1,7 +1,6 @@
 package rowindex
 
 import (
-	"math"
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/find/words"
@@ -118,25 +117,3 @@ func (a *Analyser) stem(text string) uint64 {
 
 // stemHash is never 0, which means a gap.
 func stemHash(text string) uint64 { return max(words.Hash(words.Stem(text)), 1) }
-
-// quantize returns a vector of length 1 in the direction of v as 8-bit integers with a scale. A
-// vector that cannot be compared, with another length or infinite numbers, is similar to nothing.
-func quantize(v []float32, dimensions int) ([]int8, float32) {
-	out := make([]int8, dimensions)
-	if len(v) != dimensions {
-		return out, 0
-	}
-	var squares, most float64
-	for _, x := range v {
-		squares += float64(x) * float64(x)
-		most = max(most, math.Abs(float64(x)))
-	}
-	if squares == 0 || math.IsNaN(squares) || math.IsInf(squares, 0) {
-		return out, 0
-	}
-	step := most / 127
-	for i, x := range v {
-		out[i] = int8(math.Round(float64(x) / step))
-	}
-	return out, float32(step / math.Sqrt(squares))
-}

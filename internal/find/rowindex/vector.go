@@ -131,11 +131,24 @@ func (ix *Index) vectorOf(r candidate, counts *bitmap.Bitmap, near Near) []float
 	return out
 }
 
-// widen returns a vector as 16-bit integers, so that the sum of its products with 8-bit integers
-// fits in 32 bits, and the scale that makes its length 1; 0 if it has none.
+// quantize returns a vector as 8-bit integers, and the scale that makes its length 1. A vector that
+// cannot be compared, with another length or infinite numbers, is similar to nothing: its scale is 0.
+func quantize(v []float32, dimensions int) ([]int8, float32) {
+	return integers[int8](v, dimensions, math.MaxInt8)
+}
+
+// widen is quantize for 16-bit integers, so that the sum of the products with 8-bit integers fits in
+// 32 bits.
 func widen(v []float32, dimensions int) ([]int16, float32) {
+	largest := min(math.MaxInt16, math.MaxInt32/(math.MaxInt8*float64(dimensions)))
+	return integers[int16](v, dimensions, math.Floor(largest))
+}
+
+// integers returns a vector as integers up to largest.
+func integers[T int8 | int16](v []float32, dimensions int, largest float64) ([]T, float32) {
+	out := make([]T, dimensions)
 	if len(v) != dimensions {
-		return nil, 0
+		return out, 0
 	}
 	var squares, most float64
 	for _, x := range v {
@@ -143,13 +156,11 @@ func widen(v []float32, dimensions int) ([]int16, float32) {
 		most = max(most, math.Abs(float64(x)))
 	}
 	if squares == 0 || math.IsNaN(squares) || math.IsInf(squares, 0) {
-		return nil, 0
+		return out, 0
 	}
-	largest := min(math.MaxInt16, math.MaxInt32/(127*float64(dimensions)))
-	step := most / math.Floor(largest)
-	out := make([]int16, dimensions)
+	step := most / largest
 	for i, x := range v {
-		out[i] = int16(math.Round(float64(x) / step))
+		out[i] = T(math.Round(float64(x) / step))
 	}
 	return out, float32(step / math.Sqrt(squares))
 }
