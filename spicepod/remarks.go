@@ -80,7 +80,7 @@ func (r remarks) use(f *Function) {
 	}
 }
 
-// embeddings warns about models that are not declared.
+// embeddings warns about models that are not declared, and about what has no effect.
 func (r remarks) embeddings(columns []DatasetColumn) {
 	names := make([]string, len(r.pod.Embeddings))
 	for i, e := range r.pod.Embeddings {
@@ -88,11 +88,29 @@ func (r remarks) embeddings(columns []DatasetColumn) {
 	}
 	for i, c := range columns {
 		for j, e := range c.Embeddings {
+			at := fmt.Sprintf("%s.columns[%d].embeddings[%d]", r.path, i, j)
 			if e.From != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, e.From) }) {
-				r.add(r.pod.Problem(fmt.Sprintf("%s.columns[%d].embeddings[%d].from", r.path, i, j),
+				r.add(r.pod.Problem(at+".from",
 					fmt.Sprintf("the embedding model %q is not declared; the column is searched only by words", e.From),
 					nearest.Hint(e.From, names, "declare it under embeddings:")))
 			}
+			if j > 0 {
+				r.add(r.pod.Problem(at, "a column has one embedding model; this one has no effect",
+					"embed a second column with it, such as one of a view"))
+			}
+			r.chunking(at+".chunking", e.Chunking)
 		}
+	}
+}
+
+// chunking warns about settings that have no effect.
+func (r remarks) chunking(at string, c Chunking) {
+	unset := Defaults[Chunking]()
+	switch {
+	case !c.Enabled && (c.Target != 0 && c.Target != unset.Target || c.Overlap != 0):
+		r.add(r.pod.Problem(at, "chunking has no effect without enabled: true", "write enabled: true"))
+	case c.Enabled && c.Overlap > c.Target/2:
+		r.add(r.pod.Problem(at+".overlap_size",
+			fmt.Sprintf("chunks repeat at most half of target_chunk_size, %d tokens", c.Target/2), "write a smaller overlap_size"))
 	}
 }

@@ -18,7 +18,8 @@ datasets:
 - name: a
   from: file:a.csv
   acceleration: {mode: file, retention_sql: DELETE FROM a WHERE x, params: {duckdb_file: x, caching_ttl: 1s}}
-  columns: [{name: t, embeddings: [{from: minilm}, {from: minillm}, {from: MINILM}]}]
+  columns: [{name: t, embeddings: [{from: minilm, chunking: {target_chunk_size: 64}}, {from: minilm}]}, {name: x, embeddings: [{from: MINILM}]},
+    {name: u, embeddings: [{from: minillm, chunking: {enabled: true, target_chunk_size: 100, overlap_size: 80}}]}]
 views:
 - {name: v, sql: SELECT 1, columns: [{name: t, embeddings: [{from: other}]}], acceleration: {params: {nonsense: 1}}}
 - {name: w, sql: SELECT 1, acceleration: {enabled: false, params: {nonsense: 1}}}
@@ -37,14 +38,17 @@ functions:
 			"and retention_check_interval, or leave it out)",
 		"spicepod.yaml:11:77: warning: dataset a: acceleration.params.duckdb_file has no effect: the copy is in the DuckDB of the process (leave it out; " +
 			"runtime.query has the limits of the database)",
-		`spicepod.yaml:12:59: warning: dataset a: the embedding model "minillm" is not declared; the column is searched only by words (did you mean "minilm"?)`,
-		"spicepod.yaml:14:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query " +
+		"spicepod.yaml:12:61: warning: dataset a: chunking has no effect without enabled: true (write enabled: true)",
+		"spicepod.yaml:12:87: warning: dataset a: a column has one embedding model; this one has no effect (embed a second column with it, such as one of a view)",
+		`spicepod.yaml:13:35: warning: dataset a: the embedding model "minillm" is not declared; the column is searched only by words (did you mean "minilm"?)`,
+		"spicepod.yaml:13:108: warning: dataset a: chunks repeat at most half of target_chunk_size, 50 tokens (write a smaller overlap_size)",
+		"spicepod.yaml:15:103: warning: view v: acceleration.params.nonsense has no effect: the copy is in the DuckDB of the process (leave it out; runtime.query " +
 			"has the limits of the database)",
-		`spicepod.yaml:14:68: warning: view v: the embedding model "other" is not declared; the column is searched only by words (declare it under embeddings:)`,
-		"spicepod.yaml:17:40: warning: function f: when_to_use has no effect with as_tool: false (leave it out, or set as_tool: true)",
-		"spicepod.yaml:17:56: warning: function f: not_for has no effect with as_tool: false (leave it out, or set as_tool: true)",
-		"spicepod.yaml:17:68: warning: function f: examples has no effect with as_tool: false (leave it out, or set as_tool: true)",
-		"spicepod.yaml:18:37: warning: function g: when_to_use has no effect as a table function is offered to models only with as_tool: true " +
+		`spicepod.yaml:15:68: warning: view v: the embedding model "other" is not declared; the column is searched only by words (declare it under embeddings:)`,
+		"spicepod.yaml:18:40: warning: function f: when_to_use has no effect with as_tool: false (leave it out, or set as_tool: true)",
+		"spicepod.yaml:18:56: warning: function f: not_for has no effect with as_tool: false (leave it out, or set as_tool: true)",
+		"spicepod.yaml:18:68: warning: function f: examples has no effect with as_tool: false (leave it out, or set as_tool: true)",
+		"spicepod.yaml:19:37: warning: function g: when_to_use has no effect as a table function is offered to models only with as_tool: true " +
 			"(set as_tool: true, or leave it out)",
 	}
 	got := append(pod.NotServed(), pod.Faults()...)

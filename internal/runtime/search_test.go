@@ -421,6 +421,22 @@ func TestRowSearchWhileRowsChange(t *testing.T) {
 	}
 }
 
+// TestRowSearchWithoutModel searches a column whose model cannot be loaded, by words.
+func TestRowSearchWithoutModel(t *testing.T) {
+	f := files{"docs.csv": shop["docs.csv"], "spicepod.yaml": `embeddings: [{name: broken, from: "file:nowhere"}]
+datasets:
+- {from: file:docs.csv, name: docs, acceleration: {primary_key: id}, columns: [{name: body, embeddings: [{from: broken}]}]}
+`}
+	r := start(t, f)
+	r.want("SELECT id FROM text_search(docs, 'parcels')", "2")
+	const message = `embedding model "broken" was not loaded, so that column body is searched only by words`
+	r.want("SELECT message FROM spiced.search_indexes", message)
+	if got := r.hits(tools.Scope{}, `{"text": "parcels"}`); got != `docs{"id":2}body table docs: `+message {
+		t.Errorf("finds %s", got)
+	}
+	r.refused("SELECT id FROM vector_search(docs, 'parcels')", message)
+}
+
 // TestRerank has a scripted model score what a search found.
 func TestRerank(t *testing.T) {
 	f := files{"docs.csv": shop["docs.csv"], "notes.csv": shop["notes.csv"]}

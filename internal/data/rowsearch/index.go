@@ -3,6 +3,7 @@ package rowsearch
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +50,7 @@ type run struct{ done chan struct{} }
 func newIndex(m *Manager, s *Spec, models *embeddings.Set) *Index {
 	ix := &Index{m: m, spec: s, models: map[string]embeddings.Model{}, gone: make(chan struct{})}
 	for _, c := range s.Columns {
-		if model, err := models.Model(c.Model); c.Model != "" && err == nil {
+		if model := modelOf(models, c.Model); model != nil {
 			ix.models[c.Model] = model
 		}
 	}
@@ -60,15 +61,22 @@ func newIndex(m *Manager, s *Spec, models *embeddings.Set) *Index {
 // uses reports whether the models of a set are those of the index.
 func (ix *Index) uses(models *embeddings.Set) bool {
 	for _, c := range ix.spec.Columns {
-		if c.Model == "" {
-			continue
-		}
-		model, err := models.Model(c.Model)
-		if err != nil && ix.models[c.Model] != nil || err == nil && model != ix.models[c.Model] {
+		if modelOf(models, c.Model) != ix.models[c.Model] {
 			return false
 		}
 	}
 	return true
+}
+
+// modelOf returns the model of a name, in any case; nil if it was not loaded.
+func modelOf(set *embeddings.Set, name string) embeddings.Model {
+	for _, known := range set.Names() {
+		if strings.EqualFold(known, name) {
+			model, _ := set.Model(known) // else it is nil
+			return model
+		}
+	}
+	return nil
 }
 
 // begin begins an update, or has the running one followed by another.
@@ -201,6 +209,12 @@ func (ix *Index) Status() Status {
 				s.State = Updating
 			}
 			current.Release()
+		}
+	}
+	for _, c := range ix.spec.Columns {
+		if c.Model != "" && ix.models[c.Model] == nil && s.Message == "" {
+			s.Message = fmt.Sprintf("embedding model %q was not loaded, so that column %s is searched only by words", c.Model,
+				c.Name)
 		}
 	}
 	switch {
