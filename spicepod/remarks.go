@@ -110,7 +110,7 @@ func (r remarks) chunking(at string, c Chunking) {
 	case !c.Enabled && (c.Target != 0 && c.Target != unset.Target || c.Overlap != 0):
 		r.add(r.pod.Problem(at, "chunking has no effect without enabled: true", "write enabled: true"))
 	case c.Enabled && c.Overlap > c.Target/2:
-		r.add(r.pod.Problem(at+".overlap_size",
-			fmt.Sprintf("chunks repeat at most half of target_chunk_size, %d tokens", c.Target/2), "write a smaller overlap_size"))
+		most := fmt.Sprintf("chunks repeat at most half of target_chunk_size, %d tokens", c.Target/2)
+		r.add(r.pod.Problem(at+".overlap_size", most, "write a smaller overlap_size"))
 	}
 }
