@@ -33,7 +33,9 @@ datasets:
   - {name: body, embeddings: [{from: local}]}
 - {from: file:notes.csv, name: notes, columns: [{name: note, full_text_search: {}}]}
 - {from: file:notes.csv, name: plain}
+- {from: file:odd.csv, name: odd, columns: [{name: t, full_text_search: {}}]}
 `,
+	"odd.csv": "t,_score\nx,1\n",
 	"docs.csv": `id,title,body,year,source
 1,Returning goods,You can send goods back within thirty days and get your money refunded.,2024,help
 2,Delivery times,Parcels usually arrive within three working days.,2025,help
@@ -108,12 +110,14 @@ func TestRowSearch(t *testing.T) {
 	r.want("SELECT round(fused_score, 4) FROM rrf(text_search(docs, 'hours'), text_search(docs, 'hours'), k := 9)", "0.2")
 	r.want("SELECT id FROM rrf(text_search(docs, 'days'), text_search(docs, 'days', body), time_column := 'year', decay_scale_secs := 1) LIMIT 0", "")
 	r.want("SELECT column_name FROM (DESCRIBE SELECT * FROM text_search(notes, 'x', include_score := false))", "key;note")
-	r.want("SELECT \"table\", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1", "docs,[title, body],ready,3,[local];notes,[note],ready,3,[]")
+	r.want("SELECT \"table\", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1", "docs,[title, body],ready,3,[local];notes,[note],ready,3,[];odd,[t],ready,1,[]")
+	r.want("SELECT t, _score FROM text_search(odd, 'x', include_score := false)", "x,1")
+	r.want("SELECT count(*) FROM vector_search(docs, '')", "0")
 	for sql, want := range map[string]string{
 		"SELECT * FROM text_search(docs)":                                                                                `needs the argument "query"`,
 		"SELECT * FROM text_search('a b', 'x')":                                                                          `"a b" is not the name of a table`,
 		"SELECT * FROM text_search(dosc, 'x')":                                                                           `did you mean "docs"?`,
-		"SELECT * FROM text_search(plain, 'x')":                                                                          "these tables have one: docs, notes",
+		"SELECT * FROM text_search(plain, 'x')":                                                                          "these tables have one: docs, notes, odd",
 		"SELECT * FROM text_search(docs, 'x', year)":                                                                     `column "year" of table docs is not searched`,
 		"SELECT * FROM text_search(docs, ['x', 'y'])":                                                                    "the query of text_search is one text",
 		"SELECT * FROM text_search(docs, 'x', body, 3, true)":                                                            "at most 4 without names",
@@ -132,10 +136,18 @@ func TestRowSearch(t *testing.T) {
 		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), decay_constant := 1)":                         "without time_column",
 		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), time_column := 'title')":                      "name a column of times",
 		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), time_column := 'year', recency_decay := 'x')": "'exponential' or 'linear'",
+		"SELECT * FROM text_search(docs, 'x', limit := -1)":                                                              "limit of text_search is -1; it must be from 0 to 1000",
+		"SELECT * FROM text_search(docs, 'x', limit := 'x')":                                                             "must be a number",
+		"WITH d AS (FROM docs) SELECT * FROM text_search(d, 'x')":                                                        "d of text_search is the name of a CTE",
+		"SELECT * FROM text_search(odd, 'x')":                                                                            "table odd has a column _score, which a search adds",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y', rank_weight := -1))":                           "rank_weight of text_search is -1",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), k := -1)":                                     "k of rrf is -1; it must be at least 0",
 		"SELECT text_search(docs, 'x')":                                                                                  "text_search",
 	} {
 		r.refused(sql, want)
 	}
+	report := r.pod(shop["spicepod.yaml"] + "views: [{name: v, sql: \"SELECT * FROM text_search(docs, 'x')\"}]\n")
+	r.problems(report, "text_search(…) is refused in views and functions: a search depends on its caller")
 }
 
 // TestRowSearchFollowsRows checks that an index is that of the rows after a refresh, a restart and an
@@ -439,7 +451,7 @@ datasets:
 
 // TestRerank has a scripted model score what a search found.
 func TestRerank(t *testing.T) {
-	f := files{"docs.csv": shop["docs.csv"], "notes.csv": shop["notes.csv"]}
+	f := files{"docs.csv": shop["docs.csv"], "notes.csv": shop["notes.csv"], "odd.csv": shop["odd.csv"]}
 	f["spicepod.yaml"] = shop["spicepod.yaml"] + `models:
 - name: judge
   from: scripted:judge

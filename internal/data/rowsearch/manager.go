@@ -203,7 +203,7 @@ const (
 
 // identity names how the rows of a table are hashed, which an index depends on.
 func (s *Spec) identity() string {
-	id := "2 duckdb " + engine.Version() + " " + s.keyHash("")
+	id := "3 duckdb " + engine.Version() + " " + s.keyHash("")
 	for _, c := range s.Key {
 		id += " " + c.Type
 	}

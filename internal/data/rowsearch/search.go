@@ -152,7 +152,7 @@ func (ix *Index) query(ctx context.Context, current *rowindex.Index, r Request, 
 			query.Vectors = append(query.Vectors, rowindex.Near{Column: i, Vector: vector, Weight: weight(model)})
 		}
 	}
-	if r.Mode == rowindex.Vector && len(query.Vectors) == 0 {
+	if r.Mode == rowindex.Vector && len(query.Vectors) == 0 && strings.TrimSpace(r.Text) != "" {
 		const hint = "search by words: mode keyword, or text_search"
 		if q.err == nil {
 			return query, engine.NewError(errcode.ProviderError, hint, "table %s has no vectors yet: %s", t.Relation.Name,
@@ -323,10 +323,15 @@ func (ix *Index) fetch(ctx context.Context, db Querier, r Request, t Target, fou
 			if !wanted {
 				return
 			}
-			hit := Hit{Relation: t.Relation, Score: h.Score, Sources: h.Sources, Column: s.Columns[h.Best.Column].Name}
+			// A row that has changed since, or another one with its key, is not the row that was found.
 			at := 1 + 2*h.Best.Column
-			if v := c.Column(at); v.Valid(i) {
-				hit.Text = excerpt(string(v.Bytes(i)), h.Best, engine.Value[uint64](c.Column(at+1), i))
+			text := c.Column(at)
+			if !text.Valid(i) || engine.Value[uint64](c.Column(at+1), i) != h.Best.Hash || h.Best.End > len(text.Bytes(i)) {
+				return
+			}
+			hit := Hit{
+				Relation: t.Relation, Score: h.Score, Sources: h.Sources, Column: s.Columns[h.Best.Column].Name,
+				Text: string(text.Bytes(i)[h.Best.Start:h.Best.End]),
 			}
 			if len(s.Key) > 0 {
 				hit.Key = format.JSON(nil, c.Column(keyAt), i)
@@ -346,17 +351,6 @@ func (ix *Index) fetch(ctx context.Context, db Querier, r Request, t Target, fou
 		}
 	}
 	return hits, nil
-}
-
-// maxExcerpt is how much of a text is shown that has changed since it was indexed.
-const maxExcerpt = 2000
-
-// excerpt returns the chunk of a text. Of one that has changed, the chunk is not known.
-func excerpt(text string, p rowindex.Place, hash uint64) string {
-	if hash != p.Hash || p.End > len(text) {
-		return truncate.Bytes(text, maxExcerpt)
-	}
-	return text[p.Start:p.End]
 }
 
 // rows is the condition of the rows of hits. DuckDB looks up a list of values of the first column of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func Functions() []*engine.Function {
 	return []*engine.Function{
 		{
 			Name: RowSearch, Table: true, Random: true, Args: request,
-			Signature: "row_search(request json) → table(rank, key, hash, score)",
+			Signature: "row_search(request json) → table(rank, key, hash, column, text, score)",
 		},
 		{
 			Name: RerankRows, Table: true, Random: true, Args: request,
@@ -47,9 +48,9 @@ func Macros() []string { return []string{searchMacro(), rerankMacro()} }
 
 func searchMacro() string {
 	return "CREATE MACRO " + engine.Qualified(engine.Prelude, RowSearch) + `("request") AS TABLE
-		SELECT r.rank, r.key, r.hash, r.score FROM (SELECT unnest(from_json(` + engine.Native + "(" +
+		SELECT r.rank, r.key, r.hash, r."column", r.text, r.score FROM (SELECT unnest(from_json(` + engine.Native + "(" +
 		engine.Literal(RowSearch) + `, "request"),
-		'[{"rank":"BIGINT","key":["VARCHAR"],"hash":"UBIGINT","score":"DOUBLE"}]')) AS r)`
+		'[{"rank":"BIGINT","key":["VARCHAR"],"hash":"UBIGINT","column":"BIGINT","text":"UBIGINT","score":"DOUBLE"}]')) AS r)`
 }
 
 // Written are the functions whose calls are written as queries.
@@ -169,6 +170,7 @@ func (m *Manager) argument(out *call, function, name string, a sqltree.Arg, c en
 		out.columns = []string{column}
 	case "limit":
 		out.limit = text
+		return checkNumber(function, name, text, 0, MaxHits)
 	case "include_score":
 		switch strings.ToLower(text) {
 		case "true":
@@ -182,6 +184,7 @@ func (m *Manager) argument(out *call, function, name string, a sqltree.Arg, c en
 			return refuse("leave it out, or search inside of rrf", "rank_weight has no effect outside of rrf")
 		}
 		out.weight = text
+		return checkNumber(function, name, text, 0, math.MaxFloat64)
 	case "distance_metric":
 		if a.Text != "cosine" || function != vectorSearch {
 			return refuse("leave it out: vectors are compared by their cosine", "distance_metric of %s must be 'cosine'",
@@ -190,6 +193,22 @@ func (m *Manager) argument(out *call, function, name string, a sqltree.Arg, c en
 	default:
 		return refuse(nearest.Hint(name, searchArgs, "the arguments are "+strings.Join(searchArgs, ", ")),
 			"%s has no argument %q", function, name)
+	}
+	return nil
+}
+
+// checkNumber checks an argument that is written as a literal, before a statement runs: the error of a
+// statement over a table with a row filter would hide it.
+func checkNumber(function, name, text string, least, most float64) error {
+	text = strings.TrimSpace(text)
+	n, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	switch {
+	case err == nil && (n < least || n > most) && most == math.MaxFloat64:
+		return refuse("", "%s of %s is %s; it must be at least %v", name, function, text, least)
+	case err == nil && (n < least || n > most):
+		return refuse("", "%s of %s is %s; it must be from %v to %v", name, function, text, least, most)
+	case strings.HasPrefix(text, "'"):
+		return refuse("", "%s of %s is %s; it must be a number", name, function, text)
 	}
 	return nil
 }
@@ -204,6 +223,10 @@ func (m *Manager) tableOf(out *call, function string, a sqltree.Arg, c engine.Wr
 		}
 	} else if a.Kind != sqltree.ColumnRef {
 		return refuse("write its name: docs, or 'docs'", "the table of %s must be a name", function)
+	}
+	if a.CTE {
+		return refuse("search the table that it reads, and join", "%s of %s is the name of a CTE, which has no index",
+			strings.Join(parts, "."), function)
 	}
 	name := parts[len(parts)-1]
 	var catalog, schema string
@@ -270,8 +293,20 @@ func (m *Manager) writeSearch(function string, c engine.WrittenCall) (string, er
 	score := `, s.score AS _score`
 	if one.noScore {
 		score = ""
+	} else if err := one.index.spec.hasNo("_score", "write include_score := false, or search a view that renames it"); err != nil {
+		return "", err
 	}
 	return m.join(c, []*call{one}, nil, score, "s.rank"), nil
+}
+
+// hasNo returns an error if the table has the column that a search adds.
+func (s *Spec) hasNo(column, hint string) error {
+	for _, c := range s.Table.Columns() {
+		if sqltree.Fold(c.Name) == column {
+			return refuse(hint, "table %s has a column %s, which a search adds", s.Table.Name, c.Name)
+		}
+	}
+	return nil
 }
 
 // join writes a query of the table's rows that a search finds, best first.
@@ -304,6 +339,12 @@ func (m *Manager) join(c engine.WrittenCall, calls []*call, settings []string, s
 		}
 		on = strings.Join(parts, " AND ")
 	}
+	// A row that has changed since, or another one with its key, is not the row that was found.
+	on += ` AND CASE s."column"`
+	for i, c := range spec.Columns {
+		on += fmt.Sprintf(" WHEN %d THEN hash(%s)", i, textOf("t.", c.Name))
+	}
+	on += " END = s.text"
 	return fmt.Sprintf("SELECT t.*%s FROM %s(CAST(json_object(%s) AS VARCHAR)) AS s JOIN %s AS t ON %s ORDER BY %s",
 		score, RowSearch, strings.Join(request, ", "), engine.Qualified(relation.Schema, relation.Name), on, order)
 }
@@ -386,12 +427,29 @@ func (m *Manager) writeRRF(c engine.WrittenCall) (string, error) {
 				calls[0].relation.Name, one.relation.Name)
 		}
 	}
+	for name, i := range named {
+		least, most, number := 0.0, math.MaxFloat64, true
+		switch name {
+		case "limit":
+			most = MaxHits
+		case "join_key", "time_column", "recency_decay":
+			number = false
+		}
+		if number {
+			if err := checkNumber(rrf, name, c.Texts[i], least, most); err != nil {
+				return "", err
+			}
+		}
+	}
 	settings := []string{"'k', CAST(60 AS DOUBLE)"}
 	if i, ok := named["k"]; ok {
 		settings[0] = "'k', CAST(" + c.Texts[i] + " AS DOUBLE)"
 	}
 	if i, ok := named["limit"]; ok {
 		settings = append(settings, "'limit', CAST("+c.Texts[i]+" AS BIGINT)")
+	}
+	if err := calls[0].index.spec.hasNo("fused_score", "search a view that renames it"); err != nil {
+		return "", err
 	}
 	if err := joinKey(c, named, calls[0].index.spec); err != nil {
 		return "", err
@@ -494,10 +552,12 @@ type sqlParam struct {
 
 // foundRow is a row of RowSearch.
 type foundRow struct {
-	Rank  int             `json:"rank"`
-	Key   json.RawMessage `json:"key"`
-	Hash  uint64          `json:"hash"`
-	Score float64         `json:"score"`
+	Rank   int             `json:"rank"`
+	Key    json.RawMessage `json:"key"`
+	Hash   uint64          `json:"hash"`
+	Column int             `json:"column"` // by which it was found, and the hash of its text
+	Text   uint64          `json:"text"`
+	Score  float64         `json:"score"`
 }
 
 // Handler implements RowSearch. db runs the statements of the statement's caller; timeout is how
@@ -574,7 +634,9 @@ func (m *Manager) sql(ctx context.Context, db Searcher, r sqlRequest, base Reque
 		query.Visible, query.Within = visible.Visible, visible.Within
 		list := search.Channel{Weight: 1}
 		if one.Weight != nil {
-			list.Weight = *one.Weight
+			if list.Weight = *one.Weight; list.Weight < 0 {
+				return nil, fmt.Errorf("rank_weight is %v; it must be at least 0", list.Weight)
+			}
 		}
 		for _, h := range current.Search(query) {
 			found[h.Row] = h
@@ -584,7 +646,9 @@ func (m *Manager) sql(ctx context.Context, db Searcher, r sqlRequest, base Reque
 	}
 	k := 0.0
 	if r.K != nil {
-		k = *r.K
+		if k = *r.K; k < 0 {
+			return nil, fmt.Errorf("k is %v; it must be at least 0", k)
+		}
 	}
 	var rows []foundRow
 	for i, f := range search.Fuse(k, lists...) {
@@ -593,7 +657,7 @@ func (m *Manager) sql(ctx context.Context, db Searcher, r sqlRequest, base Reque
 			score = h.Score
 		}
 		if len(rows) < limit {
-			rows = append(rows, foundRow{i + 1, json.RawMessage(h.Name), h.Key, score})
+			rows = append(rows, foundRow{i + 1, json.RawMessage(h.Name), h.Key, h.Best.Column, h.Best.Hash, score})
 		}
 	}
 	return rows, nil

@@ -26,7 +26,7 @@ type Word struct {
 
 // Split splits a text into words: runs of letters and digits, split where the case
 // changes (getUserName, HTTPServer), between letters and digits, and at underscores and
-// hyphens. Scripts without spaces give overlapping pairs of characters.
+// hyphens. Scripts without spaces, and Korean, give overlapping pairs of characters.
 func Split(text string) []Word {
 	text = normalise(text)
 	var c cutter
@@ -39,18 +39,18 @@ func Split(text string) []Word {
 }
 
 // normalise maps equivalent characters to one: compatibility forms such as full-width
-// ones, and Latin letters with and without accents.
+// ones, and Latin and Greek letters with and without accents.
 func normalise(text string) string {
 	if isASCII(text) {
 		return text
 	}
 	var b strings.Builder
-	latin := false
+	accented := false
 	for _, r := range norm.NFKD.String(strings.ToValidUTF8(text, " ")) {
-		if latin && unicode.Is(unicode.Mn, r) {
+		if accented && unicode.Is(unicode.Mn, r) {
 			continue
 		}
-		latin = unicode.Is(unicode.Latin, r)
+		accented = unicode.In(r, unicode.Latin, unicode.Greek)
 		b.WriteRune(r)
 	}
 	return norm.NFC.String(b.String())
@@ -79,6 +79,7 @@ const (
 
 var unspacedScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Hangul, // which has spaces, and joins particles to words
 }
 
 func classOf(r rune) class {

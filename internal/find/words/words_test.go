@@ -29,6 +29,8 @@ func TestWords(t *testing.T) {
 		"Crème BRÛLÉE":           "creme brulee",
 		"ﬁle Ｆｕｌｌ":               "file full",
 		"Łódź straße":            "łodz straße",
+		"Ελλάδα":                 "ελλαδα",
+		"사과를":                    "사과 과를",
 		"йод":                    "йод",
 		"हिन्दी":                 "हिन्दी",
 		"big\xffbad":             "big bad",

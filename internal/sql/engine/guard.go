@@ -398,9 +398,9 @@ func refuseKind(text string, syntax *sqltree.SyntaxError) error {
 // with offsets in text.
 func (db *DB) Check(text string, st *sqltree.Statement, names Names) ([]sqltree.Edit, error) {
 	for _, c := range st.Calls {
-		if c.Table && sqltree.Fold(c.Name) == Metric && declared(c, names) == nil {
+		if why := onlyInStatements[sqltree.Fold(c.Name)]; c.Table && why != "" && declared(c, names) == nil {
 			return nil, NewError(errcode.Refused, "write it in the statement that reads the view or calls the function",
-				"%s(…) is refused in views and functions: metrics are made of them", Metric).at(text, c.Offset)
+				"%s(…) is refused in views and functions: %s", sqltree.Fold(c.Name), why).at(text, c.Offset)
 		}
 		if readsTable(c) && declared(c, names) == nil {
 			return nil, NewError(errcode.Refused, "write FROM and the name of the table", "function %q is refused here",

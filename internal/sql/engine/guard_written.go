@@ -15,6 +15,15 @@ type Written func(WrittenCall) (query string, err error)
 // Metric is the table function of metrics, which is [Written] where metrics are declared.
 const Metric = "metric"
 
+// onlyInStatements are the functions of [Contents.Written], with why views and functions cannot call
+// them.
+var onlyInStatements = map[string]string{
+	Metric:          "metrics are made of them",
+	"vector_search": searched, "text_search": searched, "rrf": searched, "rerank": searched,
+}
+
+const searched = "a search depends on its caller and on the index of the moment"
+
 // WrittenCall is a call of a [Written] table function.
 type WrittenCall struct {
 	Args  []sqltree.Arg
