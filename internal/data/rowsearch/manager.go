@@ -51,15 +51,19 @@ func New(o Options) *Manager {
 }
 
 // Replace sets the tables that are searched, and the models that embed their texts. Indexes of other
-// tables are removed; those whose columns are searched as before are kept.
+// tables are removed; those whose columns are searched as before are kept, and brought up to date if
+// the rows may have changed.
 func (m *Manager) Replace(specs []*Spec, models *embeddings.Set) {
 	m.mu.Lock()
 	next := make(map[string]*Index, len(specs))
-	var fresh []*Index
+	var fresh, again []*Index
 	for _, s := range specs {
 		key := tables.Key(s.Table.Relation)
 		if old := m.tables[key]; old != nil && old.spec.same(s) && old.uses(models) {
 			next[key] = old
+			if s.Table.Current().Copy == nil {
+				again = append(again, old) // its rows may have changed
+			}
 			continue
 		}
 		ix := newIndex(m, s, models)
@@ -82,7 +86,7 @@ func (m *Manager) Replace(specs []*Spec, models *embeddings.Set) {
 		m.wait.Go(old.close)
 	}
 	m.wait.Go(m.removeOthers)
-	for _, ix := range fresh {
+	for _, ix := range append(fresh, again...) {
 		ix.begin()
 	}
 }
