@@ -89,7 +89,7 @@ func TestRowSearch(t *testing.T) {
 		`{"text": "parcel", "datasets": ["notes"]}`:                                                  `notesnote notesnote`,
 		`{"text": "days", "feeds": ["site"], "mode": "keyword"}`:                                     ``,
 		`{"text": "shop", "feeds": ["site"], "mode": "keyword"}`:                                     `docs{"id":3}body`,
-		`{"text": "parcel", "datasets": ["notes"], "mode": "vector"}`:                                `error: table notes is not searched by vectors; declare embeddings: [{from: MODEL}] of a column`,
+		`{"text": "parcel", "datasets": ["notes"], "mode": "vector"}`:                                `error: table notes is not searched by vectors`,
 		`{"text": "x", "where": "year >", "datasets": ["docs"]}`:                                     `error: where: `,
 		`{"text": "x", "where": "yeer = 1", "datasets": ["docs"]}`:                                   `error: where, over docs: Referenced column "yeer" not found`,
 		`{"text": "x", "where": "true) OR (true", "datasets": ["docs"]}`:                             `error: where is more than one condition`,
@@ -110,33 +110,34 @@ func TestRowSearch(t *testing.T) {
 	r.want("SELECT round(fused_score, 4) FROM rrf(text_search(docs, 'hours'), text_search(docs, 'hours'), k := 9)", "0.2")
 	r.want("SELECT id FROM rrf(text_search(docs, 'days'), text_search(docs, 'days', body), time_column := 'year', decay_scale_secs := 1) LIMIT 0", "")
 	r.want("SELECT column_name FROM (DESCRIBE SELECT * FROM text_search(notes, 'x', include_score := false))", "key;note")
-	r.want("SELECT \"table\", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1", "docs,[title, body],ready,3,[local];notes,[note],ready,3,[];odd,[t],ready,1,[]")
+	const indexes = `SELECT "table", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1`
+	r.want(indexes, "docs,[title, body],ready,3,[local];notes,[note],ready,3,[];odd,[t],ready,1,[]")
 	r.want("SELECT t, _score FROM text_search(odd, 'x', include_score := false)", "x,1")
 	r.want("SELECT count(*) FROM vector_search(docs, '')", "0")
 	for sql, want := range map[string]string{
-		"SELECT * FROM text_search(docs)":                                                      `needs the argument "query"`,
-		"SELECT * FROM text_search('a b', 'x')":                                                `"a b" is not the name of a table`,
-		"SELECT * FROM text_search(dosc, 'x')":                                                 `did you mean "docs"?`,
-		"SELECT * FROM text_search(plain, 'x')":                                                "these tables have one: docs, notes, odd",
-		"SELECT * FROM text_search(docs, 'x', year)":                                           `column "year" of table docs is not searched`,
-		"SELECT * FROM text_search(docs, ['x', 'y'])":                                          "the query of text_search is one text",
-		"SELECT * FROM text_search(docs, 'x', body, 3, true)":                                  "at most 4 without names",
-		"SELECT * FROM text_search(docs, 'x', lmit := 3)":                                      `did you mean "limit"?`,
-		"SELECT * FROM text_search(docs, 'x', query := 'y')":                                   `"query" of text_search is given twice`,
-		"SELECT * FROM text_search(docs, 'x', rank_weight := 2)":                               "no effect outside of rrf",
-		"SELECT * FROM vector_search(docs, 'x', distance_metric := 'l2')":                      "must be 'cosine'",
-		"SELECT * FROM vector_search(docs, 'x', include_score := 3)":                           "must be true or false",
-		"SELECT * FROM vector_search(notes, 'x')":                                              "not searched by vectors",
-		"SELECT * FROM text_search(docs, 'x', limit := 1001)":                                  "must be from 0 to 1000",
-		"SELECT * FROM rrf(text_search(docs, 'x'))":                                            "it has 1",
-		"SELECT * FROM rrf(text_search(docs, 'x'), docs)":                                      "argument 2 of rrf is not a search",
-		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(notes, 'x'))":                   "searches of one table",
-		"SELECT * FROM text_search(docs, 'x', limit := -1)":                                    "limit of text_search is -1; it must be from 0 to 1000",
-		"SELECT * FROM text_search(docs, 'x', limit := 'x')":                                   "must be a number",
-		"WITH d AS (FROM docs) SELECT * FROM text_search(d, 'x')":                              "d of text_search is the name of a CTE",
-		"SELECT * FROM text_search(odd, 'x')":                                                  "table odd has a column _score, which a search adds",
-		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y', rank_weight := -1))": "rank_weight of text_search is -1",
-		"SELECT text_search(docs, 'x')":                                                        "text_search",
+		"SELECT * FROM text_search(docs)":                                    `needs the argument "query"`,
+		"SELECT * FROM text_search('a b', 'x')":                              `"a b" is not the name of a table`,
+		"SELECT * FROM rrf(text_search(dosc, 'x'), text_search(docs, 'x'))":  `did you mean "docs"?`,
+		"SELECT * FROM text_search(dosc, 'x')":                               `did you mean "docs"?`,
+		"SELECT * FROM text_search(plain, 'x')":                              "these tables have one: docs, notes, odd",
+		"SELECT * FROM text_search(docs, 'x', year)":                         `column "year" of table docs is not searched`,
+		"SELECT * FROM text_search(docs, ['x', 'y'])":                        "the query of text_search is one text",
+		"SELECT * FROM text_search(docs, 'x', body, 3, true)":                "at most 4 without names",
+		"SELECT * FROM text_search(docs, 'x', lmit := 3)":                    `did you mean "limit"?`,
+		"SELECT * FROM text_search(docs, 'x', query := 'y')":                 `"query" of text_search is given twice`,
+		"SELECT * FROM text_search(docs, 'x', rank_weight := 2)":             "no effect outside of rrf",
+		"SELECT * FROM vector_search(docs, 'x', distance_metric := 'l2')":    "must be 'cosine'",
+		"SELECT * FROM vector_search(docs, 'x', include_score := 3)":         "must be true or false",
+		"SELECT * FROM vector_search(notes, 'x')":                            "not searched by vectors",
+		"SELECT * FROM text_search(docs, 'x', limit := 1001)":                "must be from 0 to 1000",
+		"SELECT * FROM rrf(text_search(docs, 'x'))":                          "it has 1",
+		"SELECT * FROM rrf(text_search(docs, 'x'), docs)":                    "argument 2 of rrf is not a search",
+		"SELECT * FROM rrf(text_search(docs, 'x'), text_search(notes, 'x'))": "searches of one table",
+		"SELECT * FROM text_search(docs, 'x', limit := -1)":                  "limit of text_search is -1; it must be from 0 to 1000",
+		"SELECT * FROM text_search(docs, 'x', limit := 'x')":                 "must be a number",
+		"WITH d AS (FROM docs) SELECT * FROM text_search(d, 'x')":            "d of text_search is the name of a CTE",
+		"SELECT * FROM text_search(odd, 'x')":                                "table odd has a column _score, which a search adds",
+		"SELECT text_search(docs, 'x')":                                      "text_search",
 	} {
 		r.refused(sql, want)
 	}
@@ -150,6 +151,7 @@ func TestRowSearch(t *testing.T) {
 	} {
 		r.refused("SELECT * FROM rrf(text_search(docs, 'x'), text_search(docs, 'y'), "+args+")", want)
 	}
+	r.refused("SELECT * FROM rrf(text_search(docs, 'x', rank_weight := -1), text_search(docs, 'y'))", "rank_weight of text_search is -1")
 	report := r.pod(shop["spicepod.yaml"] + "views: [{name: v, sql: \"SELECT * FROM text_search(docs, 'x')\"}]\n")
 	r.problems(report, "text_search(…) is refused in views and functions: a search depends on its caller")
 }

@@ -91,7 +91,7 @@ func (m *Manager) Search(ctx context.Context, db Searcher, r Request) (*Answer, 
 	slices.SortStableFunc(out.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
 	out.Hits = out.Hits[:min(len(out.Hits), r.Limit)]
 	out.Notes = append(out.Notes, q.notes...)
-	if q.failed && r.Mode == rowindex.Hybrid {
+	if !q.found && r.Mode == rowindex.Hybrid {
 		out.Mode = rowindex.Keyword
 	}
 	return out, nil
@@ -181,7 +181,7 @@ type embedded struct {
 	timeout time.Duration
 	text    string
 	vectors map[embeddings.Model][]float32
-	failed  bool
+	found   bool // a vector
 	err     error
 	notes   []string
 }
@@ -198,12 +198,12 @@ func (q *embedded) by(ctx context.Context, model embeddings.Model) []float32 {
 		q.vectors = map[embeddings.Model][]float32{}
 	}
 	if err != nil {
-		q.vectors[model], q.failed, q.err = nil, true, err
+		q.vectors[model], q.err = nil, err
 		q.notes = append(q.notes, fmt.Sprintf("the embedding model %s could not be asked, so that rows were found by words "+
 			"only: %s", model.Name(), err))
 		return nil
 	}
-	q.vectors[model] = vectors[0]
+	q.vectors[model], q.found = vectors[0], true
 	return vectors[0]
 }
 
@@ -244,10 +244,15 @@ func (ix *Index) visible(ctx context.Context, db Querier, current *rowindex.Inde
 			q.Within[column].AddText(key, column, engine.Value[uint64](c.Column(1+k), i))
 		}
 	})
-	if err != nil && where != "" {
+	switch {
+	case err == nil:
+		return nil
+	case where != "":
 		return whereError("where, over "+ix.spec.Table.Name, err)
 	}
-	return err
+	e := *engine.AsError(err)
+	e.Message = "table " + ix.spec.Table.Name + ": " + e.Message
+	return &e
 }
 
 func (ix *Index) relation() string {

@@ -3,6 +3,7 @@ package rowsearch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -55,13 +56,30 @@ func searchMacro() string {
 
 // Written are the functions whose calls are written as queries.
 func (m *Manager) Written() map[string]engine.Written {
-	return map[string]engine.Written{
+	all := map[string]engine.Written{
 		vectorSearch: func(c engine.WrittenCall) (string, error) { return m.writeSearch(vectorSearch, c) },
 		textSearch:   func(c engine.WrittenCall) (string, error) { return m.writeSearch(textSearch, c) },
 		rrf:          m.writeRRF,
 		rerank:       m.writeRerank,
 	}
+	for name, write := range all {
+		all[name] = func(c engine.WrittenCall) (string, error) {
+			query, err := write(c)
+			var unknown *unknownTable
+			if errors.As(err, &unknown) {
+				return "SELECT * FROM " + unknown.name, nil
+			}
+			return query, err
+		}
+	}
+	return all
 }
+
+// unknownTable is the error of a table that the caller does not have. The guard tells why, in place of
+// a search: there is none, it is being loaded, or it has a fault.
+type unknownTable struct{ name string }
+
+func (e *unknownTable) Error() string { return "there is no table " + e.name }
 
 // call is a call of vector_search or text_search.
 type call struct {
@@ -238,8 +256,11 @@ func (m *Manager) tableOf(out *call, function string, a sqltree.Arg, c engine.Wr
 	}
 	r, ok := c.Names.Relation(catalog, schema, name)
 	if !ok {
-		return engine.NewError(errcode.NotFound, nearest.Hint(name, m.searched(c.Names), ""), "table %q does not exist",
-			strings.Join(parts, "."))
+		quoted := make([]string, len(parts))
+		for i, p := range parts {
+			quoted[i] = engine.Identifier(p)
+		}
+		return &unknownTable{strings.Join(quoted, ".")}
 	}
 	out.relation, out.index = r, m.of(r)
 	if out.index == nil {
