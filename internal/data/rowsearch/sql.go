@@ -314,8 +314,11 @@ func (m *Manager) writeSearch(function string, c engine.WrittenCall) (string, er
 	score := `, s.score AS _score`
 	if one.noScore {
 		score = ""
-	} else if err := one.index.spec.hasNo("_score", "write include_score := false, or search a view that renames it"); err != nil {
-		return "", err
+	} else {
+		err := one.index.spec.hasNo("_score", "write include_score := false, or search a view that renames it")
+		if err != nil {
+			return "", err
+		}
 	}
 	return m.join(c, []*call{one}, nil, score, "s.rank"), nil
 }
