@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,6 +155,137 @@ func TestDocumentRemarks(t *testing.T) {
 	}
 }
 
+// link makes a symbolic link in the folder of the world.
+func (w *world) link(target, name string) {
+	w.t.Helper()
+	if err := os.Symlink(target, filepath.Join(w.dir, name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A file whose name is not UTF-8 is a row with an error, and the others are read.
+func TestDocumentNamesThatAreNotUTF8(t *testing.T) {
+	w, r := newReadingWorld(t)
+	w.file("docs/a.md", "# A")
+	w.file("docs/bad\xff.md", "secret")
+	w.file("docs/bad\xfe.md", "secret")
+	w.file("docs/bad\uFFFD.md", "good")
+	w.file("docs/fold\xe9/x.md", "secret")
+	w.file("docs/x[1].md", "odd")
+	w.file("docs/photo\xff.png", "x")
+	w.file("docs/photo.p\xff", "x")
+	const rows = "a.md|a.md||# A, bad\uFFFD (2).md|bad\uFFFD (2).md||NULL, bad\uFFFD (3).md|bad\uFFFD (3).md||NULL, " +
+		"bad\uFFFD.md|bad\uFFFD.md||good, fold\uFFFD/x.md|x.md|fold\uFFFD|NULL, x[1].md|x[1].md||odd"
+	for _, from := range []string{
+		"'file:docs/', params: {file_format: document}", "'file:docs/'", "'file:docs/**/*.md'", "'file:docs/**/*.[!p]*'",
+	} {
+		got := w.reload("datasets: [{name: t, from: " + from + "}]\n")
+		w.want("SELECT id, name, folder, content FROM t ORDER BY id", rows)
+		w.want("SELECT count(*), count(DISTINCT path) FROM t WHERE metadata->>'error' = 'the path is not UTF-8; rename the file or its folder'", "3|3")
+		if want := "warning: dataset t: 3 documents cannot be read: bad\uFFFD (2).md: the path is not UTF-8"; !strings.Contains(got.Error(), want) {
+			t.Errorf("%s: no %q in %s", from, want, got)
+		}
+		if got := r.read(); strings.Contains(got, "(2)") {
+			t.Errorf("%s: read %s", from, got)
+		}
+	}
+}
+
+// A symbolic link is read if it leads to a file of the data roots; else it is a row with an error.
+func TestDocumentLinks(t *testing.T) {
+	w, r := newReadingWorld(t)
+	outside := filepath.Join(t.TempDir(), "outside.md")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.file("docs/a.md", "# A")
+	w.file("other/o.md", "# O")
+	w.file("tables/t.csv", "n\n1\n")
+	w.link("../other/o.md", "docs/good.md")
+	w.link(outside, "docs/link.md")
+	w.link("nowhere", "docs/dangling.md")
+	w.link("loop.md", "docs/loop.md")
+	w.link("../other", "docs/folder")
+	w.link(filepath.Dir(outside), "docs/out")
+	w.link(outside, "tables/u.csv")
+	if err := syscall.Mkfifo(filepath.Join(w.dir, "docs/pipe.md"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		escapes = "|NULL|it leads through a symbolic link outside of the data roots"
+		rows    = "a.md|# A|NULL, dangling.md|NULL|it is a symbolic link to a file that does not exist, good.md|# O|NULL, " +
+			"link.md" + escapes + ", loop.md|NULL|it is a symbolic link that leads back to itself, pipe.md|NULL|it is not a regular file"
+	)
+	for from, want := range map[string]string{
+		"'file:docs/', params: {file_format: document}": rows,
+		"'file:docs/'":        rows,
+		"'file:docs/*.md'":    rows,
+		"'file:docs/**/*.md'": rows,
+		"'file:docs/*/*.md'":  "folder/o.md|# O|NULL, out" + escapes,
+	} {
+		got := w.reload("datasets: [{name: t, from: " + from + "}]\n")
+		w.want("SELECT id, content, metadata->>'error' FROM t ORDER BY id", want)
+		if strings.Contains(got.Error(), outside) {
+			t.Errorf("%s: the target is shown: %s", from, got)
+		}
+		if read := r.read(); strings.Contains(read, "link.md") || strings.Contains(read, "outside") {
+			t.Errorf("%s: read %s", from, read)
+		}
+	}
+	for from, want := range map[string]string{
+		"tables/":      "leads through a symbolic link",
+		"tables/*.csv": "leads through a symbolic link",
+		"docs/link.md": "leads through a symbolic link",
+	} {
+		if got := w.reload("datasets: [{name: t, from: 'file:" + from + "'}]\n").Error(); !strings.Contains(got, want) {
+			t.Errorf("%s: no %q in %s", from, want, got)
+		}
+	}
+	// A link that is corrected is read by the next load.
+	w.reload("datasets: [{name: t, from: 'file:docs/*.md', acceleration: {enabled: true}}]\n")
+	if err := os.Remove(filepath.Join(w.dir, "docs/dangling.md")); err != nil {
+		t.Fatal(err)
+	}
+	w.link("a.md", "docs/dangling.md")
+	if err := w.refresh("t", refresh.Override{}); err != nil {
+		t.Fatal(err)
+	}
+	w.want("SELECT content FROM t WHERE id = 'dangling.md'", "# A")
+}
+
+// Files in hidden folders are hidden, unless the dataset names the folder.
+func TestHiddenDocuments(t *testing.T) {
+	w, _ := newReadingWorld(t)
+	w.file("docs/a.md", "# A")
+	w.file("docs/.git/README.md", "no")
+	w.file("docs/b/.hidden/h.md", "no")
+	w.file("docs/.dot.md", "dot")
+	w.file("docs/.git/photo.png", "no")
+	w.link("nowhere", "docs/.lock.md")
+	for from, want := range map[string]string{
+		"'file:docs/', params: {file_format: document}": "a.md",
+		"'file:docs/'":                  "a.md",
+		"'file:docs/**/*.md'":           "a.md",
+		"'file:docs/.git/'":             "README.md",
+		"'file:docs/b/.hidden/**/*.md'": "h.md",
+		"'file:docs/.dot.md'":           ".dot.md",
+	} {
+		got := w.reload("datasets: [{name: t, from: " + from + "}]\n")
+		w.want("SELECT id FROM t ORDER BY id", want)
+		if from == "'file:docs/', params: {file_format: document}" && len(got) > 0 {
+			t.Errorf("remarks: %s", got)
+		}
+	}
+	for from, want := range map[string]string{
+		"docs/b/":        "has hidden documents only",
+		"docs/b/**/*.md": "no file matches",
+	} {
+		if got := w.reload("datasets: [{name: t, from: 'file:" + from + "'}]\n").Error(); !strings.Contains(got, want) {
+			t.Errorf("%s: no %q in %s", from, want, got)
+		}
+	}
+}
+
 // Only what has changed is read again, also after a restart, and moved files are known by
 // their content.
 func TestDocumentsAreReadOnce(t *testing.T) {
@@ -246,6 +378,8 @@ func TestDocumentsInObjectStores(t *testing.T) {
 	s.Put("lake", "docs/a.md", "# A")
 	s.Put("lake", "docs/b/c.HTML", "<p>C")
 	s.Put("lake", "docs/b/photo.png", "x")
+	s.Put("lake", "docs/.git/README.md", "no")
+	s.Put("lake", "docs/.git/photo.gif", "no")
 	pod := "datasets:\n- {name: docs, acceleration: {enabled: true}, from: 's3://lake/docs/', " + s3Params(s, "file_format", "document") + "}\n" +
 		"- {name: globbed, from: 's3://lake/docs/**/*.md', " + s3Params(s) + "}\n" +
 		"- {name: one, from: 's3://lake/docs/b/c.HTML', " + s3Params(s) + "}\n"

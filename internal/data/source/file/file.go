@@ -65,17 +65,31 @@ func (s *fileSource) find(ctx context.Context) (fileformat.Files, error) {
 	case err == nil:
 		return fileformat.One(path, info.Size()), nil
 	case strings.ContainsAny(path, "*?["):
-		files, err := s.glob(ctx, []string{path})
-		files.Base = path[:strings.LastIndexByte(path[:strings.IndexAny(path, "*?[")], filepath.Separator)+1]
-		return files, err
+		return s.matches(ctx, path)
 	case errors.Is(err, fs.ErrNotExist):
 		return fileformat.Files{}, source.MissingFile(path)
 	}
-	var reason *fs.PathError
-	if errors.As(err, &reason) {
-		err = reason.Err
+	return fileformat.Files{}, fault.New("from", "", "cannot read %q: %s", path, reason(err)).Retryable()
+}
+
+// matches returns the files that a glob matches. Those of documents are listed here.
+func (s *fileSource) matches(ctx context.Context, glob string) (fileformat.Files, error) {
+	const separator = string(filepath.Separator)
+	base := glob[:strings.LastIndex(glob[:strings.IndexAny(glob, "*?[")], separator)+1]
+	if !s.reader.Tables() {
+		listed, err := s.list(ctx, base, strings.Split(glob[len(base):], separator), false)
+		switch {
+		case err != nil:
+			return fileformat.Files{}, err
+		case len(listed) > 0 && s.reader.Documents(listed[0].File):
+			return fileformat.Files{Patterns: []string{glob}, Found: names(listed), Listed: listed, Base: base}, nil
+		case len(listed) == 0 && s.reader.Documents(glob):
+			return fileformat.Files{}, fault.New("from", "", "no file matches %q", glob).Retryable()
+		}
 	}
-	return fileformat.Files{}, fault.New("from", "", "cannot read %q: %s", path, err).Retryable()
+	files, err := s.glob(ctx, []string{glob})
+	files.Base = base
+	return files, err
 }
 
 // glob returns the files that patterns match.
@@ -120,15 +134,33 @@ func (s *fileSource) folder(ctx context.Context, dir string) (fileformat.Files, 
 				fault.New("params.file_extension", "write an extension such as csv", "%q is not an extension", text)
 		}
 	}
-	all, err := s.glob(ctx, []string{filepath.Join(fileformat.EscapeGlob(dir), "**")})
+	everything, hidden := []string{"**"}, !s.reader.Documents("")
+	all, err := s.list(ctx, dir, everything, hidden)
 	if err != nil {
-		return all, err
+		return fileformat.Files{}, err
 	}
-	patterns, err := s.reader.Patterns(dir, all.Found, wanted)
+	if len(all) == 0 {
+		return fileformat.Files{}, fault.New("from", "", "no file matches %q", filepath.Join(dir, "**")).Retryable()
+	}
+	patterns, err := s.reader.Patterns(dir, names(all), wanted)
 	if err != nil {
-		return all, err
+		return fileformat.Files{}, err
 	}
-	files, err := s.glob(ctx, patterns)
-	files.Base, files.Ignored = dir+string(filepath.Separator), s.reader.Ignored(all.Found)
-	return files, err
+	if !s.reader.Documents(patterns[0]) {
+		files, err := s.glob(ctx, patterns)
+		files.Base = dir + string(filepath.Separator)
+		return files, err
+	}
+	if hidden { // the format was not known
+		if all, err = s.list(ctx, dir, everything, false); err != nil {
+			return fileformat.Files{}, err
+		}
+	}
+	files := documents(all, patterns)
+	files.Base = dir + string(filepath.Separator)
+	files.Ignored = s.reader.Ignored(files.Base, names(all))
+	if len(files.Listed) == 0 {
+		return files, fault.New("from", "", "folder %q has hidden documents only", dir).Retryable()
+	}
+	return files, nil
 }

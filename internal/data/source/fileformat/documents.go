@@ -122,11 +122,12 @@ func (r *Reader) documentLimits(f *format) (l documentLimits, err error) {
 	return l, nil
 }
 
-// documentFile is a file of the list.
-type documentFile struct {
+// DocumentFile is a file of the list.
+type DocumentFile struct {
 	File     string  `json:"file"` // for DuckDB
 	Size     int64   `json:"size"`
 	Modified float64 `json:"modified"` // microseconds since 1970
+	Error    string  `json:"-"`        // why the file is not read
 }
 
 // documentRow is a row as it is kept. Source is how the next load knows the file again.
@@ -139,7 +140,7 @@ type documentRow struct {
 	Metadata documents.Metadata `json:"metadata"`
 	Data     json.RawMessage    `json:"data,omitempty"`
 	Modified time.Time          `json:"modified"`
-	Source   documentFile       `json:"source"`
+	Source   DocumentFile       `json:"source"`
 }
 
 // openDocuments gathers the rows of documents.
@@ -173,29 +174,38 @@ func (r *Reader) openDocuments(ctx context.Context, h source.Host, f *format, fo
 }
 
 // listDocuments returns the files in the order of their paths.
-func listDocuments(ctx context.Context, db *engine.DB, found Files) (files []documentFile, err error) {
+func listDocuments(ctx context.Context, db *engine.DB, found Files) (files []DocumentFile, err error) {
+	if found.Listed != nil {
+		return found.Listed, nil
+	}
 	texts, err := tables.Texts(ctx, db, "SELECT to_json({file: filename, size: size, modified: epoch_us(last_modified)}) "+
 		"FROM read_blob("+literalList(found.Patterns)+") ORDER BY filename")
 	if err != nil {
 		return nil, fault.FromDuckDB(err)
 	}
 	for _, text := range texts {
-		var f documentFile
+		var f DocumentFile
 		if err := json.Unmarshal([]byte(text), &f); err != nil {
 			return nil, err
 		}
-		if !hidden(f.File) {
+		if !hidden(found.Base, f.File) {
 			files = append(files, f)
 		}
 	}
 	return files, nil
 }
 
-// hidden reports whether a file is one of a system, an editor or Office, which locks documents
-// with files such as ~$report.docx.
-func hidden(file string) bool {
-	name := path.Base(file)
+// Hidden reports whether a file or a folder is one of a system, an editor or Office, which locks
+// documents with files such as ~$report.docx, by its name.
+func Hidden(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~$")
+}
+
+// hidden reports whether a file is hidden or in a hidden folder below the base. One without a
+// base was named by the user.
+func hidden(base, file string) bool {
+	rest, below := strings.CutPrefix(file, base)
+	return base != "" && below && slices.ContainsFunc(strings.Split(rest, "/"), Hidden)
 }
 
 // gathering is a load of documents.
@@ -211,7 +221,7 @@ const atOnce = 4
 
 // gather writes the rows. Rows of unchanged files are those of the entry that there is; if
 // all are, it stays.
-func (g *gathering) gather(ctx context.Context, key string, files []documentFile,
+func (g *gathering) gather(ctx context.Context, key string, files []DocumentFile,
 	have *fetch.Entry,
 ) (*fetch.Entry, error) {
 	l := &loading{gathering: g, known: map[string]knownRow{}, moved: map[string]string{}}
@@ -239,7 +249,7 @@ func (g *gathering) gather(ctx context.Context, key string, files []documentFile
 	return rows.Entry(g.Clock.Now())
 }
 
-func total(files []documentFile) (bytes int64) {
+func total(files []DocumentFile) (bytes int64) {
 	for _, f := range files {
 		bytes += f.Size
 	}
@@ -261,7 +271,7 @@ type loading struct {
 
 // knownRow is a row of the last load.
 type knownRow struct {
-	documentFile
+	DocumentFile
 	at, size int64 // in the file of rows
 }
 
@@ -308,7 +318,7 @@ type made struct {
 }
 
 // load writes the rows of files in their order, and reports whether all are known.
-func (l *loading) load(ctx context.Context, files []documentFile, rows *fetch.Rows) (same bool, err error) {
+func (l *loading) load(ctx context.Context, files []DocumentFile, rows *fetch.Rows) (same bool, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	type pending struct {
 		row  chan made
@@ -345,10 +355,10 @@ func (l *loading) load(ctx context.Context, files []documentFile, rows *fetch.Ro
 }
 
 // row makes the row of a file. Its error ends the load: those of the document are in the row.
-func (l *loading) row(ctx context.Context, f documentFile) made {
+func (l *loading) row(ctx context.Context, f DocumentFile) made {
 	row := documentRow{Source: f, Modified: time.UnixMicro(int64(f.Modified)).UTC()}
 	row.place(l.found, f.File)
-	if have, ok := l.known[row.Path]; ok && have.documentFile == f {
+	if have, ok := l.known[row.Path]; ok && have.DocumentFile == f {
 		line, _, err := l.knownRow(row.Path)
 		if err == nil {
 			return made{line, true, nil}
@@ -366,7 +376,7 @@ func (l *loading) row(ctx context.Context, f documentFile) made {
 		row.Content = &doc.Content
 	}
 	if doc.again {
-		row.Source = documentFile{}
+		row.Source = DocumentFile{}
 	}
 	line, err := json.Marshal(row)
 	if err == nil && len(line) > maxDocumentRow {
@@ -404,7 +414,12 @@ func failed(format string, args ...any) (r read) {
 
 // document fetches and reads a document, or takes it from the last load if it was moved or
 // written again with the same content.
-func (l *loading) document(ctx context.Context, f documentFile, name string) (read, error) {
+func (l *loading) document(ctx context.Context, f DocumentFile, name string) (read, error) {
+	if f.Error != "" {
+		out := failed("%s", f.Error)
+		out.again = true
+		return out, nil
+	}
 	if f.Size > l.limits.File {
 		return failed("the file has %d bytes; params.document_max_file_size allows %d", f.Size, l.limits.File), nil
 	}
@@ -444,7 +459,7 @@ func notRead(err error) error {
 	return fetch.Errorf("", "", "the workers that read documents failed: %s", err)
 }
 
-func (l *loading) fetch(ctx context.Context, f documentFile) (data []byte, err error) {
+func (l *loading) fetch(ctx context.Context, f DocumentFile) (data []byte, err error) {
 	found := false
 	query := fmt.Sprintf("SELECT content FROM read_blob(%s) WHERE size <= %d", engine.Literal(EscapeGlob(f.File)),
 		l.limits.File)

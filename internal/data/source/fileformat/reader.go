@@ -36,6 +36,7 @@ type Files struct {
 	Base     string // how the names of documents begin for DuckDB, which their paths leave out; "": their folder
 	Name     string // of the one document, if that of the file is not its own
 	Ignored  []string
+	Listed   []DocumentFile // the documents, if the connector has listed them; else DuckDB does
 
 	// Prefix is how their names begin for DuckDB, and ShownPrefix what users see instead.
 	// "": users see their names.
@@ -116,6 +117,14 @@ func Compile(d source.Declaration, name string, own []spicepod.Param) (*Reader, 
 	}
 	r.settings, err = r.format.settings(d.Params, r.own)
 	return r, err
+}
+
+// Tables reports whether the files are known to be tables.
+func (r *Reader) Tables() bool { return r.format != nil && r.format.reader != readsDocuments }
+
+// Documents reports whether the files, such as the one with a name, are documents.
+func (r *Reader) Documents(name string) bool {
+	return r.format == nil && IsDocument(name) || r.format != nil && !r.Tables()
 }
 
 // Open returns a query over the files.
@@ -247,13 +256,13 @@ func (r *Reader) takes(f *format, ext, compression string, tabular bool) bool {
 
 // Ignored returns the files of a folder that are not read, if it was declared to be one of
 // documents of any format.
-func (r *Reader) Ignored(names []string) (ignored []string) {
+func (r *Reader) Ignored(base string, names []string) (ignored []string) {
 	if r.format == nil || r.format.name != "document" {
 		return nil
 	}
 	for _, name := range names {
 		ext, compression := splitExtension(name)
-		if !r.takes(formatOf(name), ext, compression, false) && !hidden(name) {
+		if !r.takes(formatOf(name), ext, compression, false) && !hidden(base, name) {
 			ignored = append(ignored, name)
 		}
 	}

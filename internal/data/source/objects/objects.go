@@ -207,7 +207,7 @@ func (s *objectSource) folder(folder string, objects []objectstore.Object) (file
 			files.Found, files.Bytes = append(files.Found, "/"+o.Key), files.Bytes+o.Size
 		}
 	}
-	files.Ignored = s.reader.Ignored(files.Found)
+	files.Ignored = s.reader.Ignored("/"+folder, files.Found)
 	files.Patterns, err = s.reader.Patterns("/"+strings.TrimSuffix(folder, "/"), files.Found, s.extension)
 	for i, p := range files.Patterns {
 		files.Patterns[i] = s.prefix() + strings.TrimPrefix(p, "/")
