@@ -264,11 +264,13 @@ func TestHiddenDocuments(t *testing.T) {
 	w.link("nowhere", "docs/.lock.md")
 	for from, want := range map[string]string{
 		"'file:docs/', params: {file_format: document}": "a.md",
-		"'file:docs/'":                  "a.md",
-		"'file:docs/**/*.md'":           "a.md",
-		"'file:docs/.git/'":             "README.md",
-		"'file:docs/b/.hidden/**/*.md'": "h.md",
-		"'file:docs/.dot.md'":           ".dot.md",
+		"'file:docs/'":                                 "a.md",
+		"'file:docs/**/*.md'":                          "a.md",
+		"'file:docs/.git/'":                            "README.md",
+		"'file:docs/b/.hidden/**/*.md'":                "h.md",
+		"'file:docs/*/.hidden/*.md'":                   "b/.hidden/h.md",
+		"'file:docs/.*.md', params: {file_format: md}": ".dot.md, .lock.md",
+		"'file:docs/.dot.md'":                          ".dot.md",
 	} {
 		got := w.reload("datasets: [{name: t, from: " + from + "}]\n")
 		w.want("SELECT id FROM t ORDER BY id", want)
@@ -282,6 +284,39 @@ func TestHiddenDocuments(t *testing.T) {
 	} {
 		if got := w.reload("datasets: [{name: t, from: 'file:" + from + "'}]\n").Error(); !strings.Contains(got, want) {
 			t.Errorf("%s: no %q in %s", from, want, got)
+		}
+	}
+}
+
+// A folder that cannot be read, here because its path is too long, is a row with an error.
+func TestDocumentFoldersThatCannotBeRead(t *testing.T) {
+	w, _ := newReadingWorld(t)
+	w.file("docs/a.md", "# A")
+	dir, err := os.OpenRoot(filepath.Join(w.dir, "docs"))
+	for range 20 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		name := strings.Repeat("d", 250)
+		if err := dir.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		dir, err = dir.OpenRoot(name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := dir.WriteFile("b.md", []byte("# B"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"'file:docs/', params: {file_format: document}", "'file:docs/'", "'file:docs/**/*.md'"} {
+		got := w.reload("datasets: [{name: t, from: " + from + "}]\n")
+		w.want("SELECT right(id, 4), content, metadata->>'error' FROM t ORDER BY id",
+			"a.md|# A|NULL, ddd/|NULL|the folder cannot be read: file name too long")
+		if strings.Contains(got.Error(), "other formats") {
+			t.Errorf("%s: remarks: %s", from, got)
 		}
 	}
 }

@@ -30,14 +30,15 @@ type listing struct {
 
 // list returns the files below a folder that match the parts of a glob, in the order of their
 // paths. The folder is in the roots. As in DuckDB, ** does not follow links to folders, and
-// other parts do. Names are UTF-8 and unique: others are changed, in files with an error.
+// other parts do. Names are UTF-8 and unique: others are changed, in files with an error. The
+// name of a folder, which is listed only with an error, ends with a slash.
 func (s *fileSource) list(ctx context.Context, dir string, glob []string, hidden bool,
 ) ([]fileformat.DocumentFile, error) {
 	l := &listing{fileSource: s, hidden: hidden}
 	if _, err := os.ReadDir(dir); err != nil {
 		return nil, fault.New("from", "", "cannot read folder %q: %s", dir, reason(err)).Retryable()
 	}
-	if err := l.match(ctx, dir, glob); err != nil {
+	if err := l.match(ctx, dir, slices.Compact(glob)); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(l.files, func(a, b fileformat.DocumentFile) int { return cmp.Compare(a.File, b.File) })
@@ -69,7 +70,7 @@ func (l *listing) match(ctx context.Context, dir string, glob []string) error {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return l.add(fileformat.DocumentFile{File: dir, Error: "the folder cannot be read: " + reason(err)})
+		return l.add(fileformat.DocumentFile{File: dir + "/", Error: "the folder cannot be read: " + reason(err)})
 	}
 	part, rest := glob[0], glob[1:]
 	deep := part == "**"
@@ -84,7 +85,7 @@ func (l *listing) match(ctx context.Context, dir string, glob []string) error {
 	for _, e := range entries {
 		path, next := filepath.Join(dir, e.Name()), rest
 		switch ok, _ := filepath.Match(strings.ReplaceAll(part, "[!", "[^"), e.Name()); {
-		case !l.hidden && fileformat.Hidden(e.Name()):
+		case !l.hidden && fileformat.Hidden(e.Name()) && !fileformat.Hidden(part):
 			continue
 		case deep && !e.IsDir():
 			continue
@@ -110,7 +111,7 @@ func (l *listing) match(ctx context.Context, dir string, glob []string) error {
 // file returns a file, or a folder, with the reason if it cannot be read. Nothing of what is
 // outside of the roots is read.
 func (l *listing) file(path string, e fs.DirEntry) (f fileformat.DocumentFile, folder bool) {
-	f.File = path
+	f.File, folder = path, e.IsDir()
 	info, err := os.Stat(path)
 	if err == nil {
 		f.Size, f.Modified, folder = info.Size(), float64(info.ModTime().UnixMicro()), info.IsDir()
@@ -126,6 +127,8 @@ func (l *listing) file(path string, e fs.DirEntry) (f fileformat.DocumentFile, f
 		if l.Roots.Check(path) == nil {
 			f.Error = "it leads through a symbolic link outside of the folder of the dependency"
 		}
+	case err != nil && folder:
+		f.File, f.Error = path+"/", "the folder cannot be read: "+reason(err)
 	case err != nil:
 		f.Error = "the file cannot be read: " + reason(err)
 	case !folder && !info.Mode().IsRegular():
@@ -155,11 +158,12 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// documents returns the files of a list whose names match the last part of a pattern.
+// documents returns the files of a list whose names match the last part of a pattern, and the
+// folders that cannot be read.
 func documents(listed []fileformat.DocumentFile, patterns []string) (out fileformat.Files) {
 	out.Patterns = patterns
 	for _, f := range listed {
-		if slices.ContainsFunc(patterns, func(p string) bool {
+		if strings.HasSuffix(f.File, "/") || slices.ContainsFunc(patterns, func(p string) bool {
 			ok, _ := filepath.Match(filepath.Base(p), filepath.Base(f.File))
 			return ok
 		}) {

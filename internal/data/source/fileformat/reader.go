@@ -262,7 +262,7 @@ func (r *Reader) Ignored(base string, names []string) (ignored []string) {
 	}
 	for _, name := range names {
 		ext, compression := splitExtension(name)
-		if !r.takes(formatOf(name), ext, compression, false) && !hidden(base, name) {
+		if !r.takes(formatOf(name), ext, compression, false) && !hidden(base, name) && !strings.HasSuffix(name, "/") {
 			ignored = append(ignored, name)
 		}
 	}
