@@ -348,15 +348,25 @@ func TestDocumentsAreReadOnce(t *testing.T) {
 	step("nothing", "", "a.md|# A, b.md|# B, bad.pdf|NULL")
 	w.file("docs/b.md", "# B2")
 	step("one changed", "b.md", "a.md|# A, b.md|# B2, bad.pdf|NULL")
+	info, err := os.Stat(filepath.Join(w.dir, "docs/b.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := info.ModTime().Truncate(time.Second).Add(time.Duration(info.ModTime().Nanosecond()+500_000_000) % time.Second)
+	w.file("docs/b.md", "# B3")
+	if err := os.Chtimes(filepath.Join(w.dir, "docs/b.md"), soon, soon); err != nil {
+		t.Fatal(err)
+	}
+	step("same size and second", "b.md", "a.md|# A, b.md|# B3, bad.pdf|NULL")
 	if err := os.Rename(filepath.Join(w.dir, "docs/a.md"), filepath.Join(w.dir, "docs/z.md")); err != nil {
 		t.Fatal(err)
 	}
-	step("moved", "", "b.md|# B2, bad.pdf|NULL, z.md|# A")
+	step("moved", "", "b.md|# B3, bad.pdf|NULL, z.md|# A")
 	later := time.Now().Add(time.Hour)
 	if err := os.Chtimes(filepath.Join(w.dir, "docs/z.md"), later, later); err != nil {
 		t.Fatal(err)
 	}
-	step("touched", "", "b.md|# B2, bad.pdf|NULL, z.md|# A")
+	step("touched", "", "b.md|# B3, bad.pdf|NULL, z.md|# A")
 	if err := os.Remove(filepath.Join(w.dir, "docs/b.md")); err != nil {
 		t.Fatal(err)
 	}
