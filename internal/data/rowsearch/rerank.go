@@ -121,7 +121,8 @@ func (m *Manager) rerankInput(c engine.WrittenCall, at int) (rows, query string,
 	if a.Kind == sqltree.ColumnRef || a.Kind == sqltree.StringLiteral {
 		parts := a.Parts
 		if a.Kind == sqltree.StringLiteral {
-			if parts, err = splitName(a.Text); err != nil {
+			var ok bool
+			if parts, ok = splitName(a.Text); !ok {
 				return "", "", refuse("write docs, or 'schema.docs'", "%q is not the name of a table", a.Text)
 			}
 		}

@@ -38,8 +38,6 @@ type Column struct {
 	Words bool
 	Model string // name of the embedding model; "" if none is used
 	Split chunk.Options
-	// Chunked means that the declaration has chunking.
-	Chunked bool
 }
 
 // longest is how many tokens a text has at most that is not split: models read no more, or not
@@ -47,7 +45,7 @@ type Column struct {
 const longest = 512
 
 // NewSpec returns what is searched of a table with these columns; nil if nothing is. key is the
-// primary key of its acceleration, names are those of the declared embedding models.
+// primary key of its acceleration; documents means that the texts are Markdown.
 func NewSpec(t *tables.Table, have []tables.Column, key string, documents bool) *Spec {
 	s := &Spec{Table: t}
 	var ids []string
@@ -61,7 +59,6 @@ func NewSpec(t *tables.Table, have []tables.Column, key string, documents bool) 
 			e := d.Embeddings[0]
 			c.Model = e.From
 			if e.Chunking.Enabled {
-				c.Chunked = true
 				c.Split.Target, c.Split.Overlap, c.Split.Trim = e.Chunking.Target, e.Chunking.Overlap, e.Chunking.Trim
 			}
 			if e.Chunking.FileFormat != "" {

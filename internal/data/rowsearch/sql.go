@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/rowindex"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
@@ -235,8 +236,8 @@ func checkNumber(function, name, text string, least, most float64) error {
 func (m *Manager) tableOf(out *call, function string, a sqltree.Arg, c engine.WrittenCall) error {
 	parts := a.Parts
 	if a.Kind == sqltree.StringLiteral {
-		var err error
-		if parts, err = splitName(a.Text); err != nil {
+		var ok bool
+		if parts, ok = splitName(a.Text); !ok {
 			return refuse("write docs, or 'schema.docs'", "%q is not the name of a table", a.Text)
 		}
 	} else if a.Kind != sqltree.ColumnRef {
@@ -288,21 +289,18 @@ func (m *Manager) searched(names engine.Names) (list []string) {
 	return list
 }
 
-// splitName splits a dotted name; parts may be quoted.
-func splitName(text string) (parts []string, err error) {
+// splitName splits a dotted name; parts may be quoted. It is false if the text is no name.
+func splitName(text string) (parts []string, ok bool) {
 	tokens := sqltree.Scan(text)
 	for i, t := range tokens {
 		if i%2 == 1 && !t.Is(text, ".") || i%2 == 0 && !t.IsName() {
-			return nil, fmt.Errorf("not a name")
+			return nil, false
 		}
 		if i%2 == 0 {
 			parts = append(parts, t.Name(text))
 		}
 	}
-	if len(tokens)%2 == 0 {
-		return nil, fmt.Errorf("not a name")
-	}
-	return parts, nil
+	return parts, len(tokens)%2 == 1
 }
 
 // writeSearch writes the query of vector_search and text_search.
@@ -380,7 +378,7 @@ func conditions(c engine.WrittenCall, s *Spec) (where string, params []string) {
 	for _, text := range c.Conditions {
 		tokens := sqltree.Scan(text)
 		names, ok := sqltree.Names(text, tokens)
-		if !ok || !slices.ContainsFunc(names, func([]string) bool { return true }) {
+		if !ok || len(names) == 0 {
 			continue
 		}
 		own := true
@@ -389,7 +387,7 @@ func conditions(c engine.WrittenCall, s *Spec) (where string, params []string) {
 			if len(parts) > 1 && sqltree.Fold(parts[0]) == sqltree.Fold(c.Alias) {
 				column = parts[1]
 			}
-			own = own && slices.ContainsFunc(s.Table.Columns(), func(have columnType) bool {
+			own = own && slices.ContainsFunc(s.Table.Columns(), func(have tables.Column) bool {
 				return sqltree.Fold(have.Name) == sqltree.Fold(column)
 			})
 		}
@@ -508,7 +506,7 @@ func recency(c engine.WrittenCall, named map[string]int, s *Spec) (string, error
 		}
 		return "", nil
 	}
-	column := slices.IndexFunc(s.Table.Columns(), func(have columnType) bool {
+	column := slices.IndexFunc(s.Table.Columns(), func(have tables.Column) bool {
 		return sqltree.Fold(have.Name) == sqltree.Fold(c.Args[at].Text)
 	})
 	if column < 0 {
@@ -601,7 +599,7 @@ func (m *Manager) Handler(db Searcher, timeout, embedding func() time.Duration) 
 	}
 }
 
-// limits checks the limit of a search.
+// limitOf returns the limit of a search, which is given or not.
 func limitOf(limit *int) (int, error) {
 	switch {
 	case limit == nil:

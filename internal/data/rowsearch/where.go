@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/internal/sql/sqltree"
 )
-
-type columnType = tables.Column
 
 // MaxWhere is the length of a condition.
 const MaxWhere = 64 << 10
