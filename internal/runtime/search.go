@@ -52,9 +52,10 @@ type indexRow struct {
 }
 
 // openSearch opens the manager of search indexes.
-func (s *services) openSearch() {
+func (s *services) openSearch(eager bool) {
 	s.search = rowsearch.New(rowsearch.Options{
 		DB: s.db.DB, Dir: filepath.Join(s.state.dir, "search"), Log: s.log, Clock: load.Real{},
+		Eager: eager,
 	})
 	timeout := func() time.Duration { return s.Settings().Query.Timeout }
 	embedding := func() time.Duration { return s.Settings().Tools.Search.EmbeddingTimeout }

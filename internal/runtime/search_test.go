@@ -81,6 +81,7 @@ func (r *rig) hits(scope tools.Scope, args string) string {
 
 func TestRowSearch(t *testing.T) {
 	r := start(t, shop)
+	r.want("SELECT DISTINCT state, rows FROM spiced.search_indexes", "waiting,NULL") // a server builds them at once
 	for args, want := range map[string]string{
 		`{"text": "goods", "datasets": ["docs"], "mode": "keyword"}`:                                 `docs{"id":1}body`,
 		`{"text": "goods", "datasets": ["docs"], "mode": "keyword", "where": "year > 2024"}`:         ``,
@@ -110,10 +111,10 @@ func TestRowSearch(t *testing.T) {
 	r.want("SELECT round(fused_score, 4) FROM rrf(text_search(docs, 'hours'), text_search(docs, 'hours'), k := 9)", "0.2")
 	r.want("SELECT id FROM rrf(text_search(docs, 'days'), text_search(docs, 'days', body), time_column := 'year', decay_scale_secs := 1) LIMIT 0", "")
 	r.want("SELECT column_name FROM (DESCRIBE SELECT * FROM text_search(notes, 'x', include_score := false))", "key;note")
-	const indexes = `SELECT "table", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1`
-	r.want(indexes, "docs,[title, body],ready,3,[local];notes,[note],ready,3,[];odd,[t],ready,1,[]")
 	r.want("SELECT t, _score FROM text_search(odd, 'x', include_score := false)", "x,1")
 	r.want("SELECT count(*) FROM vector_search(docs, '')", "0")
+	const indexes = `SELECT "table", columns, state, rows, models FROM spiced.search_indexes ORDER BY 1`
+	r.want(indexes, "docs,[title, body],ready,3,[local];notes,[note],ready,3,[];odd,[t],ready,1,[]")
 	for sql, want := range map[string]string{
 		"SELECT * FROM text_search(docs)":                                    `needs the argument "query"`,
 		"SELECT * FROM text_search('a b', 'x')":                              `"a b" is not the name of a table`,
@@ -154,6 +155,12 @@ func TestRowSearch(t *testing.T) {
 	r.refused("SELECT * FROM rrf(text_search(docs, 'x', rank_weight := -1), text_search(docs, 'y'))", "rank_weight of text_search is -1")
 	report := r.pod(shop["spicepod.yaml"] + "views: [{name: v, sql: \"SELECT * FROM text_search(docs, 'x')\"}]\n")
 	r.problems(report, "text_search(…) is refused in views and functions: a search depends on its caller")
+}
+
+// TestReadyWaitsForIndexes checks that a server is ready when its indexes are built.
+func TestReadyWaitsForIndexes(t *testing.T) {
+	r := start(t, shop, func(o *Options) { o.Serves, o.StateDir = true, t.TempDir() })
+	r.want("SELECT count(*) FROM spiced.search_indexes WHERE state = 'ready'", "3")
 }
 
 // TestRowSearchFollowsRows checks that an index is that of the rows after a refresh, a restart and an

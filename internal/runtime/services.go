@@ -132,7 +132,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 	}); err != nil {
 		return nil, err
 	}
-	s.openSearch()
+	s.openSearch(opts.Serves)
 	if s.results, err = results.New(results.Options{
 		DB: s.db.DB, Dir: filepath.Join(s.state.dir, "results"), Limits: pod.Runtime.Results, Log: s.log,
 	}); err != nil {

@@ -79,6 +79,16 @@ func modelOf(set *embeddings.Set, name string) embeddings.Model {
 	return nil
 }
 
+// refresh begins an update, unless it is left to the first search.
+func (ix *Index) refresh() {
+	ix.mu.Lock()
+	searched := ix.store != nil || ix.running != nil
+	ix.mu.Unlock()
+	if searched || ix.m.opts.Eager {
+		ix.begin()
+	}
+}
+
 // begin begins an update, or has the running one followed by another.
 func (ix *Index) begin() *run {
 	ix.mu.Lock()
@@ -198,8 +208,11 @@ func (ix *Index) Status() Status {
 		Relation: ix.spec.Table.Relation, Columns: ix.spec.Columns, State: Building, Rows: -1, Done: ix.done, Expected: -1,
 		Message: ix.remark, Protected: ix.spec.Table.Protected,
 	}
-	if ix.running != nil {
+	switch {
+	case ix.running != nil:
 		s.Expected = ix.spec.Table.Current().Stats.Rows
+	case ix.store == nil && !ix.m.opts.Eager:
+		s.State = Waiting
 	}
 	if ix.store != nil {
 		s.Bytes = ix.store.Bytes()

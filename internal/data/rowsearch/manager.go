@@ -25,6 +25,9 @@ type Options struct {
 	Dir   string // in which the indexes are kept
 	Log   *slog.Logger
 	Clock load.Clock
+	// Eager builds indexes when their tables are served. Otherwise the first search does: a command
+	// that only checks a Spicepod sends no texts to a provider.
+	Eager bool
 }
 
 // Manager owns the indexes. It is safe for concurrent use.
@@ -87,14 +90,14 @@ func (m *Manager) Replace(specs []*Spec, models *embeddings.Set) {
 	}
 	m.wait.Go(m.removeOthers)
 	for _, ix := range append(fresh, again...) {
-		ix.begin()
+		ix.refresh()
 	}
 }
 
 // Changed brings the index of a table up to date, if it has one.
 func (m *Manager) Changed(r engine.Relation) {
 	if ix := m.of(r); ix != nil {
-		ix.begin()
+		ix.refresh()
 	}
 }
 
@@ -110,7 +113,7 @@ func (m *Manager) Settled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, ix := range m.tables {
-		if !ix.spec.Optional && !ix.settled() {
+		if m.opts.Eager && !ix.spec.Optional && !ix.settled() {
 			return false
 		}
 	}
@@ -199,6 +202,7 @@ type State string
 
 // States of an index.
 const (
+	Waiting  State = "waiting"  // for the first search, which builds it
 	Building State = "building" // there is none yet
 	Ready    State = "ready"
 	Updating State = "updating" // an older one answers
