@@ -13,8 +13,12 @@ import (
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 )
 
-// MaxAge is how old the index of a table may be whose rows can change at any time.
-const MaxAge = time.Minute
+// MaxAge is how old the index of a table may be whose rows can change at any time. A search waits for
+// maxWait until it is up to date, and then uses the older one.
+const (
+	MaxAge  = time.Minute
+	maxWait = 2 * time.Second
+)
 
 // Waits between attempts of an update that failed.
 const (
@@ -272,7 +276,13 @@ func (ix *Index) current(ctx context.Context) (*rowindex.Index, error) {
 		if running == nil {
 			return found, nil
 		}
+		var waited <-chan time.Time
+		if found != nil {
+			waited = ix.m.opts.Clock.After(maxWait)
+		}
 		select {
+		case <-waited:
+			return found, nil
 		case <-running.done:
 			if found != nil && ix.failed() {
 				return found, nil // the older rows, rather than none
