@@ -267,7 +267,7 @@ func (ix *Index) current(ctx context.Context) (*rowindex.Index, error) {
 		case found == nil && running == nil && failure != nil:
 			return nil, engine.NewError(errcode.Execution, "spiced.search_indexes has the state of each index",
 				"the search index of table %s cannot be built: %s", ix.spec.Table.Name, failure)
-		case closed:
+		case closed && found == nil:
 			return nil, refuse("try again", "table %s is no longer searched", ix.spec.Table.Name)
 		}
 		if running == nil {
