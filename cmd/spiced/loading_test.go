@@ -191,7 +191,7 @@ func TestFailedLoadIsAnError(t *testing.T) {
 		"404 Not Found")
 	p.want(p.do("POST", "/v1/tools/revenue:invoke", `{}`), 404, `it is declared, but not a tool: waits for dataset orders, which it reads`, "(spicepod.yaml:")
 	p.want(p.do("POST", "/v1/tools/get_readiness:invoke", `{}`), 200, `"dataset:orders":"Error"`, `"function:revenue":"Error"`)
-	if r := p.do("GET", "/v1/tools", ""); strings.Contains(r.body, "revenue") {
+	if r := p.do("GET", "/v1/tools", ""); strings.Contains(r.body, `revenue","description`) {
 		t.Errorf("tools with an error are listed: %s", r.body)
 	}
 }
