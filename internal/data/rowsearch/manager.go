@@ -152,13 +152,13 @@ func (m *Manager) Close() {
 	}
 }
 
-// removeOthers removes the folders of tables that have no index any more.
+// removeOthers removes the folders of tables that no longer have an index.
 func (m *Manager) removeOthers() {
 	m.slot <- struct{}{}
 	defer func() { <-m.slot }()
 	entries, err := os.ReadDir(m.opts.Dir)
 	if err != nil {
-		return // there is none yet
+		return // the folder does not exist yet
 	}
 	m.mu.Lock()
 	used := map[string]bool{}
@@ -169,7 +169,7 @@ func (m *Manager) removeOthers() {
 	for _, e := range entries {
 		if !used[e.Name()] {
 			if err := os.RemoveAll(filepath.Join(m.opts.Dir, e.Name())); err != nil {
-				m.opts.Log.Warn("cannot remove the index of a table that is not searched any more", "error", err)
+				m.opts.Log.Warn("cannot remove the index of a table that is no longer searched", "error", err)
 			}
 		}
 	}
@@ -203,7 +203,7 @@ type State string
 // States of an index.
 const (
 	Waiting  State = "waiting"  // for the first search, which builds it
-	Building State = "building" // there is none yet
+	Building State = "building" // the first index
 	Ready    State = "ready"
 	Updating State = "updating" // an older one answers
 	Failed   State = "failed"

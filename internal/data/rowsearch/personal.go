@@ -32,7 +32,7 @@ func (ix *Index) index(ctx context.Context, db Querier, r Request) (*rowindex.In
 	}
 	rows := 0
 	err = u.run(ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
-		limited := ix.spec.read(ix.relation()) + fmt.Sprintf(" LIMIT %d", MaxPersonalRows+1)
+		limited := ix.spec.scan(ix.relation()) + fmt.Sprintf(" LIMIT %d", MaxPersonalRows+1)
 		return ix.chunks(ctx, db, r, limited, false, func(c *engine.Chunk) {
 			rows += c.Len()
 			each(c)

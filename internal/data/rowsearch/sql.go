@@ -76,8 +76,8 @@ func (m *Manager) Written() map[string]engine.Written {
 	return all
 }
 
-// unknownTable is the error of a table that the caller does not have. The guard tells why, in place of
-// a search: there is none, it is being loaded, or it has a fault.
+// unknownTable is the error of a table that the caller does not have. The guard says why, in place of
+// a search: the table does not exist, is loading, or has a fault.
 type unknownTable struct{ name string }
 
 func (e *unknownTable) Error() string { return "there is no table " + e.name }

@@ -112,7 +112,7 @@ func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) erro
 	update, at := store.Update(), ix.m.opts.Clock.Now()
 	u := &updating{ix: ix, columns: columns, known: update.Known, add: update.Add, seen: map[uint64]struct{}{}}
 	err = u.run(ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
-		return tables.Query(ctx, ix.m.opts.DB, ix.spec.read("("+version.Source()+"\n) AS t"), func(c *engine.Chunk) {
+		return tables.Query(ctx, ix.m.opts.DB, ix.spec.scan("("+version.Source()+"\n) AS t"), func(c *engine.Chunk) {
 			each(c)
 			ix.mu.Lock()
 			ix.done += int64(c.Len())
@@ -183,27 +183,28 @@ type updating struct {
 	ix      *Index
 	columns []rowindex.Column
 
+	// Of the goroutine that reads. seen are the keys that were read. Of rows with one key, the first is
+	// indexed; repeated counts the others, unless their texts are the key.
+	seen     map[uint64]struct{}
+	repeated int
+	keys     int // rows whose key is NULL
+
 	mu     sync.Mutex // guards what follows
 	known  func(key uint64, hashes []uint64) bool
 	add    func(rowindex.Analysis) error
 	chunks int
 	cut    int // texts that are longer than MaxText
-	keys   int // rows whose key is NULL
-	// seen are the keys that were read. Of rows with one key, the first is indexed; repeated counts the
-	// others, unless their texts are the key.
-	seen     map[uint64]struct{}
-	repeated int
 }
 
-// read is a row that must be analysed.
-type read struct {
+// unindexed is a row that must be analysed.
+type unindexed struct {
 	row   rowindex.Row
 	texts []string // of each column; "" if it is NULL
 }
 
 // run analyses the rows of the chunks that scan passes on.
 func (u *updating) run(ctx context.Context, scan func(context.Context, func(*engine.Chunk)) error) error {
-	batches := make(chan []read, runtime.GOMAXPROCS(0))
+	batches := make(chan []unindexed, runtime.GOMAXPROCS(0))
 	group, ctx := errgroup.WithContext(ctx)
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
@@ -224,8 +225,8 @@ func (u *updating) run(ctx context.Context, scan func(context.Context, func(*eng
 	return err
 }
 
-// read is the statement that reads the rows of a relation for an index.
-func (s *Spec) read(relation string) string {
+// scan is the statement that reads the rows of a relation for an index.
+func (s *Spec) scan(relation string) string {
 	list := []string{s.keyHash("")}
 	for _, c := range s.Key {
 		list = append(list, "CAST("+engine.Identifier(c.Name)+" AS VARCHAR)")
@@ -238,9 +239,9 @@ func (s *Spec) read(relation string) string {
 
 // read sends the rows that the index does not have.
 func (u *updating) read(ctx context.Context, scan func(context.Context, func(*engine.Chunk)) error,
-	batches chan<- []read,
+	batches chan<- []unindexed,
 ) error {
-	var batch []read
+	var batch []unindexed
 	bytes := 0
 	send := func() {
 		if len(batch) == 0 {
@@ -275,9 +276,9 @@ func (u *updating) read(ctx context.Context, scan func(context.Context, func(*en
 }
 
 // row reads a row; nil if the index has it.
-func (u *updating) row(c *engine.Chunk, i int) *read {
+func (u *updating) row(c *engine.Chunk, i int) *unindexed {
 	s := u.ix.spec
-	r := read{row: rowindex.Row{Key: engine.Value[uint64](c.Column(0), i)}, texts: make([]string, len(s.Columns))}
+	r := unindexed{row: rowindex.Row{Key: engine.Value[uint64](c.Column(0), i)}, texts: make([]string, len(s.Columns))}
 	first := 1 + len(s.Key)
 	for k := range s.Columns {
 		r.row.Hashes = append(r.row.Hashes, engine.Value[uint64](c.Column(first+2*k), i))
@@ -326,7 +327,7 @@ func (u *updating) row(c *engine.Chunk, i int) *read {
 }
 
 // analyse splits and embeds the texts of rows, and adds the rows.
-func (u *updating) analyse(ctx context.Context, analyser *rowindex.Analyser, batch []read) error {
+func (u *updating) analyse(ctx context.Context, analyser *rowindex.Analyser, batch []unindexed) error {
 	for k, c := range u.ix.spec.Columns {
 		if err := u.column(ctx, k, c, batch); err != nil {
 			return err
@@ -352,7 +353,7 @@ func (u *updating) analyse(ctx context.Context, analyser *rowindex.Analyser, bat
 }
 
 // column fills the chunks of a column of rows.
-func (u *updating) column(ctx context.Context, number int, c Column, batch []read) error {
+func (u *updating) column(ctx context.Context, number int, c Column, batch []unindexed) error {
 	var texts []string
 	var of []*rowindex.Text
 	model := u.ix.models[c.Model]

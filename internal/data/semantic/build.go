@@ -288,7 +288,7 @@ func (b *builder) bound(sql string) ([]engine.Column, func(int) int, error) {
 	return columns, back, err
 }
 
-// link compiles the joins of a model: to models that are served, by a declared key of theirs. A
+// link compiles the joins of a model: to models that are served, by one of their declared keys. A
 // join to anything else would multiply rows.
 func (b *builder) link(m *Model) {
 	m.joins = nil

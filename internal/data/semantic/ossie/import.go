@@ -405,7 +405,7 @@ func (im *importer) metric(n *yaml.Node, path string) {
 		Name: name, Description: text(x["description"]), Synonyms: im.synonyms(x["ai_context"], join(path, "ai_context")),
 	}
 	declared := im.ours(x["custom_extensions"], join(path, "custom_extensions"))
-	if declared != nil && word(declared, "beside") == expr {
+	if declared != nil && word(declared, "expression") == expr {
 		m.declare(declared)
 		if declared["certified"] == true {
 			im.note(x["name"], path, "metric %s was certified: certify it again, with tests", name)

@@ -134,9 +134,10 @@ func synonyms(list []string) *aiContext {
 	return &aiContext{list}
 }
 
-// ours returns the extension with what Ossie has no place for, or nil. beside is the text that it
-// is written next to: if that has changed, the extension is outdated.
-func ours(beside string, declared map[string]any) []extension {
+// ours returns our extension, with what Ossie has no place for; nil if that is nothing. expression is
+// that of the metric that has the extension: the import compares them, to see whether the metric was
+// edited since.
+func ours(expression string, declared map[string]any) []extension {
 	for key, value := range declared {
 		switch v := value.(type) {
 		case string:
@@ -154,8 +155,8 @@ func ours(beside string, declared map[string]any) []extension {
 	if len(declared) == 0 {
 		return nil
 	}
-	if beside != "" {
-		declared["beside"] = beside
+	if expression != "" {
+		declared["expression"] = expression
 	}
 	data, err := json.Marshal(declared)
 	if err != nil {
