@@ -59,7 +59,6 @@ func (a *attempt) publish(ctx context.Context) error {
 	if err := a.makeTools(g); err != nil {
 		return err
 	}
-	g.searches = g.searched(func(r engine.Relation) bool { return a.traits.relations[r].Caller })
 	relations := a.available()
 	next := engine.NewCatalog(engine.Contents{
 		Generation: g.Number, Relations: relations, Functions: a.guarded(g),
@@ -77,6 +76,8 @@ func (a *attempt) publish(ctx context.Context) error {
 				return err
 			}
 		}
+		// A view has columns, of which some identify its rows, once it is made.
+		g.searches = g.searched(func(r engine.Relation) bool { return a.traits.relations[r].Caller })
 		a.report.Generation, a.report.Changed = g.Number, a.made
 		a.report.Problems.Sort()
 		return a.fill(g)
