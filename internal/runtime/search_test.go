@@ -460,6 +460,59 @@ datasets:
 		t.Errorf("finds %s", got)
 	}
 	r.refused("SELECT id FROM vector_search(docs, 'parcels')", message)
+	r.write(files{"spicepod.yaml": f["spicepod.yaml"] + `- {from: file:docs.csv, name: own, row_filter: "ctx('space_id') = 'a'"}
+views: [{name: seen, sql: FROM own, columns: [{name: body, embeddings: [{from: broken, row_id: id}]}]}]
+`})
+	r.reload()
+	scope := tools.Scope{Caller: caller.Caller{SpaceID: "a"}} // a view of rows of the caller has no index of its own
+	if got := r.hits(scope, `{"text": "parcels", "datasets": ["seen"]}`); got != `seen{"id":2}body table seen: `+message {
+		t.Errorf("finds %s in rows of the caller", got)
+	}
+}
+
+// TestRowSearchTellsLongTexts has a row with a text that is too long to be searched as a whole. What
+// tells so stays when another row is added and after a restart, and goes with the text.
+func TestRowSearchTellsLongTexts(t *testing.T) {
+	const message = "of the texts of 1 rows only the beginning is searched: they are longer than 4194304 bytes or have more " +
+		"than 16384 chunks"
+	long := "id,body\n1,parcels" + strings.Repeat(" and", 1<<20) + " umbrella\n2,short\n"
+	f := files{"docs.csv": long, "spicepod.yaml": `datasets:
+- from: file:docs.csv
+  name: docs
+  params: {max_line_size: 9000000}
+  acceleration: {primary_key: id}
+  columns: [{name: body, full_text_search: {}}]
+`}
+	state := t.TempDir()
+	with := func(o *Options) { o.StateDir = state }
+	check := func(t *testing.T, r *rig, want string) {
+		t.Helper()
+		r.want("SELECT message FROM spiced.search_indexes", want)
+	}
+	t.Run("refreshes", func(t *testing.T) {
+		r := start(t, f, with)
+		r.untilAnswer("SELECT id FROM text_search(docs, 'parcels')", "1")
+		r.want("SELECT count(*) FROM text_search(docs, 'umbrella')", "0")
+		check(t, r, message)
+		r.write(files{"docs.csv": long + "3,late\n"})
+		if err := r.Data().Refreshes().Refresh(t.Context(), "docs", refresh.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		r.untilAnswer("SELECT id FROM text_search(docs, 'late')", "3")
+		check(t, r, message)
+	})
+	f["docs.csv"] = long + "3,late\n"
+	t.Run("restart", func(t *testing.T) {
+		r := start(t, f, with)
+		r.untilAnswer("SELECT id FROM text_search(docs, 'late')", "3")
+		check(t, r, message)
+		r.write(files{"docs.csv": "id,body\n1,parcels\n4,brief\n"})
+		if err := r.Data().Refreshes().Refresh(t.Context(), "docs", refresh.Override{}); err != nil {
+			t.Fatal(err)
+		}
+		r.untilAnswer("SELECT id FROM text_search(docs, 'brief')", "4")
+		check(t, r, "NULL")
+	})
 }
 
 // TestRerank has a scripted model score what a search found.

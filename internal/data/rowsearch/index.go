@@ -42,8 +42,7 @@ type Index struct {
 	stop    func()          // ends the running update; nil before the first
 	again   bool            // the table changed since the running update began
 	closed  bool
-	failure error  // of the last update
-	remark  string // what is not searched
+	failure error // of the last update
 	tries   int
 	done    int64 // rows that the running update has read
 }
@@ -210,7 +209,7 @@ func (ix *Index) Status() Status {
 	defer ix.mu.Unlock()
 	s := Status{
 		Relation: ix.spec.Table.Relation, Columns: ix.spec.Columns, State: Building, Rows: -1, Done: ix.done, Expected: -1,
-		Message: ix.remark, Protected: ix.spec.Table.Protected,
+		Message: ix.remark(rowindex.Missing{}), Protected: ix.spec.Table.Protected,
 	}
 	switch {
 	case ix.running != nil:
@@ -222,16 +221,11 @@ func (ix *Index) Status() Status {
 		s.Bytes = ix.store.Bytes()
 		if current := ix.store.Current(); current != nil {
 			s.State, s.Rows, s.Chunks, s.ReadAt = Ready, current.Rows(), current.Chunks(), time.Unix(0, current.ReadAt())
+			s.Message = ix.remark(current.Missing())
 			if ix.running != nil {
 				s.State = Updating
 			}
 			current.Release()
-		}
-	}
-	for _, c := range ix.spec.Columns {
-		if c.Model != "" && ix.models[c.Model] == nil && s.Message == "" {
-			s.Message = fmt.Sprintf("embedding model %q was not loaded, so that column %s is searched only by words", c.Model,
-				c.Name)
 		}
 	}
 	switch {

@@ -103,26 +103,26 @@ func (m *Manager) table(ctx context.Context, db Querier, r Request, t Target, q 
 	if ix == nil {
 		return nil, refuse("", "table %s has no column that can be searched", t.Relation.Name)
 	}
-	current, err := ix.index(ctx, db, r)
+	current, note, err := ix.index(ctx, db, r)
 	if err != nil {
 		return nil, err
 	}
 	defer current.Release()
-	query, err := ix.query(ctx, current, r, t, q)
+	query, err := ix.query(ctx, current, note, r, t, q)
 	if err != nil {
 		return nil, err
 	}
 	if err := ix.visible(ctx, db, current, r, t.Where, "", &query); err != nil {
 		return nil, err
 	}
-	if message := ix.Status().Message; message != "" && !ix.spec.Personal {
-		out.Notes = append(out.Notes, "table "+t.Relation.Name+": "+message)
+	if note != "" {
+		out.Notes = append(out.Notes, "table "+t.Relation.Name+": "+note)
 	}
 	return ix.fetch(ctx, db, r, t, current.Search(query))
 }
 
-// query returns the query of an index.
-func (ix *Index) query(ctx context.Context, current *rowindex.Index, r Request, t Target,
+// query returns the query of an index. note says what is not searched as declared.
+func (ix *Index) query(ctx context.Context, current *rowindex.Index, note string, r Request, t Target,
 	q *embedded,
 ) (rowindex.Query, error) {
 	query := rowindex.Query{Text: r.Text, Keywords: r.Keywords, Mode: r.Mode, Limit: r.Limit}
@@ -156,7 +156,7 @@ func (ix *Index) query(ctx context.Context, current *rowindex.Index, r Request, 
 		const hint = "search by words: mode keyword, or text_search"
 		if q.err == nil {
 			return query, engine.NewError(errcode.ProviderError, hint, "table %s has no vectors yet: %s", t.Relation.Name,
-				ix.Status().Message)
+				note)
 		}
 		return query, engine.NewError(errcode.ProviderError, hint, "%s", q.err)
 	}

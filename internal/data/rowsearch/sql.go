@@ -617,7 +617,7 @@ func (m *Manager) sql(ctx context.Context, db Searcher, r sqlRequest, base Reque
 	if ix == nil {
 		return nil, fmt.Errorf("table %s has no column that is searched", r.Table)
 	}
-	current, err := ix.index(ctx, db, base)
+	current, note, err := ix.index(ctx, db, base)
 	if err != nil {
 		return nil, err
 	}
@@ -643,7 +643,7 @@ func (m *Manager) sql(ctx context.Context, db Searcher, r sqlRequest, base Reque
 			return nil, err
 		}
 		q := &embedded{timeout: base.EmbeddingTimeout, text: *one.Text}
-		query, err := ix.query(ctx, current, request, Target{Relation: relation, Columns: one.Columns}, q)
+		query, err := ix.query(ctx, current, note, request, Target{Relation: relation, Columns: one.Columns}, q)
 		if err != nil {
 			return nil, err
 		}

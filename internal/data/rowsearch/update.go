@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -56,8 +58,11 @@ func (ix *Index) update(ctx context.Context) error {
 	if failed := ix.updateWith(ctx, ix.spec.indexColumns(nil, nil)); failed != nil {
 		return failed
 	}
-	return fmt.Errorf("the table is searched only by words: %w", err)
+	return byWords(err)
 }
+
+// byWords is the error of a table whose texts could not be embedded.
+func byWords(err error) error { return fmt.Errorf("the table is searched only by words: %w", err) }
 
 // has reports whether there is an index.
 func (ix *Index) has() bool {
@@ -102,7 +107,9 @@ func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) erro
 		return nil // the first statement that reads it opens it, which is a change
 	}
 	name := ix.spec.Table.Version()
+	var before rowindex.Missing
 	if current := store.Current(); current != nil {
+		before = current.Missing()
 		fresh := current.Version() == name && version.Copy != nil
 		current.Release()
 		if fresh {
@@ -110,7 +117,7 @@ func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) erro
 		}
 	}
 	update, at := store.Update(), ix.m.opts.Clock.Now()
-	u := &updating{ix: ix, columns: columns, known: update.Known, add: update.Add, seen: map[uint64]struct{}{}}
+	u := newUpdating(ix, columns, update, before.Partial)
 	err = u.run(ctx, func(ctx context.Context, each func(*engine.Chunk)) error {
 		return tables.Query(ctx, ix.m.opts.DB, ix.spec.scan("("+version.Source()+"\n) AS t"), func(c *engine.Chunk) {
 			each(c)
@@ -128,12 +135,9 @@ func (ix *Index) updateWith(ctx context.Context, columns []rowindex.Column) erro
 	if err != nil {
 		return err
 	}
-	if err := update.Commit(name, at); err != nil {
+	if err := update.Commit(name, at, u.missing()); err != nil {
 		return fmt.Errorf("write the search index: %w", err)
 	}
-	ix.mu.Lock()
-	ix.remark = u.remark()
-	ix.mu.Unlock()
 	return nil
 }
 
@@ -182,6 +186,7 @@ func (ix *Index) hold() (*tables.Version, []*resource.Resource) {
 type updating struct {
 	ix      *Index
 	columns []rowindex.Column
+	before  map[uint64]struct{} // keys of rows that the last index had in part
 
 	// Of the goroutine that reads. seen are the keys that were read. Of rows with one key, the first is
 	// indexed; repeated counts the others, unless their texts are the key.
@@ -189,11 +194,27 @@ type updating struct {
 	repeated int
 	keys     int // rows whose key is NULL
 
-	mu     sync.Mutex // guards what follows
-	known  func(key uint64, hashes []uint64) bool
-	add    func(rowindex.Analysis) error
-	chunks int
-	cut    int // texts that are longer than MaxText
+	mu      sync.Mutex // guards what follows
+	next    nextIndex
+	partial map[uint64]struct{} // keys of rows with a text that is too long
+}
+
+// nextIndex is an index in the making: a [*rowindex.Update] or a [*rowindex.Memory].
+type nextIndex interface {
+	Known(key uint64, hashes []uint64) bool
+	Add(a rowindex.Analysis) error
+	Chunks() int
+}
+
+func newUpdating(ix *Index, columns []rowindex.Column, next nextIndex, before []uint64) *updating {
+	u := &updating{
+		ix: ix, columns: columns, next: next, before: make(map[uint64]struct{}, len(before)),
+		seen: map[uint64]struct{}{}, partial: map[uint64]struct{}{},
+	}
+	for _, key := range before {
+		u.before[key] = struct{}{}
+	}
+	return u
 }
 
 // unindexed is a row that must be analysed.
@@ -297,9 +318,12 @@ func (u *updating) row(c *engine.Chunk, i int) *unindexed {
 	}
 	u.seen[r.row.Key] = struct{}{}
 	u.mu.Lock()
-	known := u.known(r.row.Key, r.row.Hashes)
+	known := u.next.Known(r.row.Key, r.row.Hashes)
 	u.mu.Unlock()
 	if known {
+		if _, partial := u.before[r.row.Key]; partial {
+			u.inPart(r.row.Key)
+		}
 		return nil
 	}
 	name := []byte{'['}
@@ -314,9 +338,7 @@ func (u *updating) row(c *engine.Chunk, i int) *unindexed {
 		if v := c.Column(first + 2*k + 1); v.Valid(i) {
 			text := v.Bytes(i)
 			if len(text) > MaxText {
-				u.mu.Lock()
-				u.cut++
-				u.mu.Unlock()
+				u.inPart(r.row.Key)
 				r.texts[k] = truncate.Bytes(string(text[:MaxText]), MaxText)
 				continue
 			}
@@ -324,6 +346,13 @@ func (u *updating) row(c *engine.Chunk, i int) *unindexed {
 		}
 	}
 	return &r
+}
+
+// inPart notes that a text of a row is too long.
+func (u *updating) inPart(key uint64) {
+	u.mu.Lock()
+	u.partial[key] = struct{}{}
+	u.mu.Unlock()
 }
 
 // analyse splits and embeds the texts of rows, and adds the rows.
@@ -336,11 +365,8 @@ func (u *updating) analyse(ctx context.Context, analyser *rowindex.Analyser, bat
 	for i := range batch {
 		analysed := analyser.Analyse(batch[i].row)
 		u.mu.Lock()
-		err := u.add(analysed)
-		for _, texts := range batch[i].row.Texts {
-			u.chunks += len(texts)
-		}
-		tooMany := u.chunks > MaxChunks
+		err := u.next.Add(analysed)
+		tooMany := u.next.Chunks() > MaxChunks
 		u.mu.Unlock()
 		if err != nil {
 			return err
@@ -369,9 +395,7 @@ func (u *updating) column(ctx context.Context, number int, c Column, batch []uni
 		split := chunk.Split(text, c.Split)
 		if len(split) > rowindex.MaxRowChunks {
 			split = split[:rowindex.MaxRowChunks]
-			u.mu.Lock()
-			u.cut++
-			u.mu.Unlock()
+			u.inPart(r.row.Key)
 		}
 		list := make([]rowindex.Text, len(split))
 		for k, part := range split {
@@ -415,21 +439,34 @@ func embed(ctx context.Context, model embeddings.Model, texts []string) ([][]flo
 	return vectors, nil
 }
 
-// remark tells what of the table is not searched.
-func (u *updating) remark() string {
+// missing returns what of the table the next index does not have.
+func (u *updating) missing() rowindex.Missing {
+	return rowindex.Missing{
+		Partial: slices.Sorted(maps.Keys(u.partial)), Repeated: u.repeated, NoKey: u.keys,
+	}
+}
+
+// remark says what of the table is not searched as declared.
+func (ix *Index) remark(m rowindex.Missing) string {
 	var parts []string
+	for _, c := range ix.spec.Columns {
+		if c.Model != "" && ix.models[c.Model] == nil {
+			parts = append(parts, fmt.Sprintf("embedding model %q was not loaded, so that column %s is searched only by words",
+				c.Model, c.Name))
+		}
+	}
 	add := func(n int, what string) {
 		count := fmt.Sprint(n)
-		if u.ix.spec.Table.Protected { // it would tell how many rows are hidden
+		if ix.spec.Table.Protected { // it would tell how many rows are hidden
 			count = "some"
 		}
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf(what, count))
 		}
 	}
-	add(u.cut, fmt.Sprintf("of %%s texts only the beginning is searched: they are longer than %d bytes or have more than "+
-		"%d chunks", MaxText, rowindex.MaxRowChunks))
-	add(u.repeated, "%s rows have the row_id of another row and are not found")
-	add(u.keys, "%s rows have a NULL in row_id and are not found")
+	add(len(m.Partial), fmt.Sprintf("of the texts of %%s rows only the beginning is searched: they are longer than %d bytes "+
+		"or have more than %d chunks", MaxText, rowindex.MaxRowChunks))
+	add(m.Repeated, "%s rows have the row_id of another row and are not found")
+	add(m.NoKey, "%s rows have a NULL in row_id and are not found")
 	return strings.Join(parts, "; ")
 }

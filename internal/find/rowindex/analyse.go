@@ -68,6 +68,14 @@ const maxStems = 1 << 17
 // Analysis is an analysed row.
 type Analysis struct{ row analysed }
 
+// chunks returns how many chunks the row has.
+func (a Analysis) chunks() (n int) {
+	for _, chunks := range a.row.fields {
+		n += len(chunks)
+	}
+	return n
+}
+
 // Analyse analyses a row. The texts are not retained.
 func (a *Analyser) Analyse(r Row) Analysis {
 	out := analysed{key: r.Key, name: r.Name, hashes: r.Hashes, fields: make([][]analysedChunk, len(a.columns))}

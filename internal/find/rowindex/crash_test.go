@@ -68,7 +68,7 @@ func updateForever(folder string) error {
 			fmt.Println(".")
 		}
 		if err == nil {
-			err = u.Commit(fmt.Sprint(version), time.Unix(int64(version), 0))
+			err = u.Commit(fmt.Sprint(version), time.Unix(int64(version), 0), Missing{})
 		}
 		fmt.Println(version)
 	}
@@ -183,7 +183,7 @@ func TestUnwritable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := u.Commit("2", time.Unix(0, 0)); err == nil {
+	if err := u.Commit("2", time.Unix(0, 0), Missing{}); err == nil {
 		t.Fatal("an update was written into a file")
 	}
 	if diff := cmp.Diff(want, current(t, s).Search(Query{Text: "wing", Mode: Keyword, Limit: 10})); diff != "" {

@@ -5,12 +5,15 @@
 // memory: a [Store] has a folder with them, and makes the next index from the current one and the
 // rows of the table as they are now. It analyses only the rows that changed.
 //
-//	store, err := rowindex.Open(folder, columns)
-//	update := store.Update(analyser)
+//	store, damaged, err := rowindex.Open(folder, columns, identity)
+//	update, analyser := store.Update(), rowindex.NewAnalyser(columns)
 //	for row := range rows {
-//		update.Add(row)
+//		if !update.Known(row.Key, row.Hashes) {
+//			err = update.Add(analyser.Analyse(row))
+//		}
 //	}
-//	index, err := update.Commit(ctx)
+//	err = update.Commit(version, readAt, rowindex.Missing{})
+//	index := store.Current()
 //	hits := index.Search(rowindex.Query{Text: "shock waves", Limit: 10})
 //
 // # Segments

@@ -19,6 +19,7 @@ type Index struct {
 	chunks   int // of live rows
 	version  string
 	at       int64 // nanoseconds since 1970: when the rows were read
+	missing  Missing
 
 	files   *files // the files, which stay mapped as long as an index uses them
 	holders atomic.Int64
@@ -35,6 +36,9 @@ func (ix *Index) Version() string { return ix.version }
 
 // ReadAt returns when the rows were read, in nanoseconds since 1970.
 func (ix *Index) ReadAt() int64 { return ix.at }
+
+// Missing returns what of the rows that were read the index does not have.
+func (ix *Index) Missing() Missing { return ix.missing }
 
 // Columns returns the searched columns.
 func (ix *Index) Columns() []Column { return ix.columns }

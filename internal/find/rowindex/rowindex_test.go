@@ -59,8 +59,14 @@ func load(t testing.TB, s *Store, records []record) {
 			t.Fatal(err)
 		}
 	}
-	if err := u.Commit("", time.Unix(0, 0)); err != nil {
+	chunks := u.Chunks()
+	if err := u.Commit("", time.Unix(0, 0), Missing{}); err != nil {
 		t.Fatal(err)
+	}
+	ix := s.Current()
+	defer ix.Release()
+	if ix.Chunks() != chunks {
+		t.Errorf("an update counts %d chunks of an index with %d", chunks, ix.Chunks())
 	}
 }
 

@@ -25,8 +25,16 @@ type manifest struct {
 	Columns  []Column          `json:"columns"`
 	Version  string            `json:"version"`
 	ReadAt   int64             `json:"read_at"`
+	Missing  Missing           `json:"missing"`
 	Next     int               `json:"next"` // number of the next file
 	Segments []manifestSegment `json:"segments"`
+}
+
+// Missing is what of the rows that were read an index does not have.
+type Missing struct {
+	Partial  []uint64 `json:"partial,omitempty"`  // keys of rows with a text of which it has only the beginning
+	Repeated int      `json:"repeated,omitempty"` // rows whose key another row has
+	NoKey    int      `json:"no_key,omitempty"`   // rows that have a NULL in their key
 }
 
 type manifestSegment struct {
@@ -105,7 +113,7 @@ func (s *Store) load(m manifest) (*Index, error) {
 		}
 	}
 	ix := newIndex(s.columns, segments, bits, s.files)
-	ix.version, ix.at = m.Version, m.ReadAt
+	ix.version, ix.at, ix.missing = m.Version, m.ReadAt, m.Missing
 	return ix, nil
 }
 
@@ -162,13 +170,13 @@ func (s *Store) Close() {
 // Update is the next state of an index in the making. Say of each row of the table whether it is
 // known, and add it if not; then commit. The rows that are not mentioned are gone.
 type Update struct {
-	s     *Store
-	base  *Index         // nil: none
-	live  *bitmap.Bitmap // rows of base that are in the table
-	build *builder
-	added []*segment
-	names []string
-	total int
+	s      *Store
+	base   *Index         // nil: none
+	live   *bitmap.Bitmap // rows of base that are in the table
+	build  *builder
+	added  []*segment
+	names  []string
+	chunks int // of live and of those that were added
 }
 
 // Update begins an update.
@@ -198,20 +206,21 @@ func (u *Update) Known(key uint64, hashes []uint64) (known bool) {
 			}
 		}
 		u.live.Add(row)
+		for i := range seg.fields {
+			from, to := seg.fields[i].chunksOf(local)
+			u.chunks += to - from
+		}
 		known = true
 	})
-	if known {
-		u.total++
-	}
 	return known
 }
 
-// Rows returns how many rows the next index has by now.
-func (u *Update) Rows() int { return u.total }
+// Chunks returns how many chunks the next index has by now.
+func (u *Update) Chunks() int { return u.chunks }
 
 // Add adds a row.
 func (u *Update) Add(a Analysis) error {
-	u.total++
+	u.chunks += a.chunks()
 	return u.add(&a.row)
 }
 
@@ -279,8 +288,8 @@ func (u *Update) remove() {
 }
 
 // Commit makes the next index the current one. version is that of the table's data, at is when it
-// was read.
-func (u *Update) Commit(version string, at time.Time) error {
+// was read, missing what the index does not have of it.
+func (u *Update) Commit(version string, at time.Time, missing Missing) error {
 	kept, err := u.compact()
 	if err == nil {
 		err = u.flush()
@@ -289,7 +298,7 @@ func (u *Update) Commit(version string, at time.Time) error {
 		u.Abort()
 		return err
 	}
-	m := manifest{Identity: u.s.identity, Columns: u.s.columns, Version: version, ReadAt: at.UnixNano()}
+	m := manifest{Identity: u.s.identity, Columns: u.s.columns, Version: version, ReadAt: at.UnixNano(), Missing: missing}
 	var segments []*segment
 	var live []bool
 	for _, i := range kept {
@@ -321,7 +330,7 @@ func (u *Update) Commit(version string, at time.Time) error {
 		}
 	}
 	ix := newIndex(u.s.columns, segments, bits, u.s.files)
-	ix.version, ix.at = version, m.ReadAt
+	ix.version, ix.at, ix.missing = version, m.ReadAt, missing
 	return u.publish(ix, m)
 }
 
@@ -458,6 +467,7 @@ type Memory struct {
 	columns  []Column
 	build    *builder
 	segments []*segment
+	chunks   int
 }
 
 // NewMemory returns a Memory for rows with these columns.
@@ -465,8 +475,15 @@ func NewMemory(columns []Column) *Memory {
 	return &Memory{columns: columns, build: newBuilder(columns)}
 }
 
+// Known is false: each row must be added.
+func (m *Memory) Known(uint64, []uint64) bool { return false }
+
+// Chunks returns how many chunks the index has by now.
+func (m *Memory) Chunks() int { return m.chunks }
+
 // Add adds a row.
 func (m *Memory) Add(a Analysis) error {
+	m.chunks += a.chunks()
 	if !m.build.fits(&a.row) {
 		if err := m.flush(); err != nil {
 			return err
@@ -491,7 +508,7 @@ func (m *Memory) flush() error {
 }
 
 // Index returns the index of the rows.
-func (m *Memory) Index() (*Index, error) {
+func (m *Memory) Index(missing Missing) (*Index, error) {
 	if err := m.flush(); err != nil {
 		return nil, err
 	}
@@ -499,5 +516,7 @@ func (m *Memory) Index() (*Index, error) {
 	for _, seg := range m.segments {
 		rows += seg.rowCount()
 	}
-	return newIndex(m.columns, m.segments, bitmap.Full(rows), &files{holders: map[*segment]int{}}), nil
+	ix := newIndex(m.columns, m.segments, bitmap.Full(rows), &files{holders: map[*segment]int{}})
+	ix.missing = missing
+	return ix, nil
 }
