@@ -2,7 +2,6 @@ package sqlapi
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,6 +129,7 @@ func (h *rowSearchHandler) read(w http.ResponseWriter, r *http.Request) (a built
 	if err != nil {
 		return a, err
 	}
+	a.Limit = 10
 	if err := decodeObject(body, &a); err != nil {
 		return a, err
 	}
@@ -139,14 +139,17 @@ func (h *rowSearchHandler) read(w http.ResponseWriter, r *http.Request) (a built
 	case a.Datasets != nil && len(a.Datasets) == 0:
 		return a, newError(errcode.InvalidRequest, "name tables, or leave datasets out to search all",
 			"No data sources provided")
-	case a.Limit < 0 || a.Limit > builtin.MaxHits:
+	case a.Limit < 1 || a.Limit > builtin.MaxHits:
 		return a, newError(errcode.InvalidRequest, "", "limit is %d; it must be from 1 to %d", a.Limit, builtin.MaxHits)
+	case len(a.Keywords) > maxKeywords:
+		return a, newError(errcode.InvalidRequest, "", "there are %d keywords; the limit is %d", len(a.Keywords), maxKeywords)
 	case !slices.Contains(searchModes, a.Mode):
 		return a, newError(errcode.InvalidRequest, "", "mode is %q; it must be hybrid, vector or keyword",
 			truncate.Ellipsis(string(a.Mode), maxShown))
 	}
-	a.Limit = cmp.Or(a.Limit, 10)
 	return a, nil
 }
+
+const maxKeywords = 64 // no more words count
 
 var searchModes = []builtin.SearchMode{"", builtin.SearchHybrid, builtin.SearchVector, builtin.SearchKeyword}

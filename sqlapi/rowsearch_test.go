@@ -3,6 +3,7 @@ package sqlapi
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,8 +59,10 @@ func TestRowSearch(t *testing.T) {
 		status int
 		want   string
 	}{
-		`{"text":" "}`:                 {400, `there is no \"text\"`},
-		`{"text":"x","datasets":[]}`:   {400, `No data sources provided`},
+		`{"text":" "}`:               {400, `there is no \"text\"`},
+		`{"text":"x","datasets":[]}`: {400, `No data sources provided`},
+		`{"text":"x","keywords":["a"` + strings.Repeat(`,"a"`, 64) + `]}`: {400, `there are 65 keywords; the limit is 64`},
+		`{"text":"x","limit":0}`:       {400, `limit is 0; it must be from 1 to 1000`},
 		`{"text":"x","limit":1001}`:    {400, `limit is 1001; it must be from 1 to 1000`},
 		`{"text":"x","mode":"fuzzy"}`:  {400, `mode is \"fuzzy\"; it must be hybrid, vector or keyword`},
 		`{"text":"x","dataset":["a"]}`: {400, `did you mean \"datasets\"?`},

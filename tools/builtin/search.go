@@ -35,7 +35,7 @@ type SearchArgs struct {
 	Limit      int        `json:"limit,omitempty" default:"10" min:"1" max:"1000" doc:"How many rows at most."`
 	Where      string     `json:"where,omitempty" doc:"SQL condition that rows must meet, such as year > 2020 AND status = 'open'."`
 	Additional []string   `json:"additional_columns,omitempty" doc:"Other columns to return with each row."`
-	Keywords   []string   `json:"keywords,omitempty" doc:"Exact words or phrases that count in addition."`
+	Keywords   []string   `json:"keywords,omitempty" max:"64" doc:"Exact words or phrases that count in addition."`
 	Mode       SearchMode `json:"mode,omitempty" enum:"hybrid,vector,keyword" default:"hybrid" doc:"Find rows by words and meaning (hybrid), only by meaning (vector), or only by words (keyword)."`
 	Feeds      []string   `json:"feeds,omitempty" doc:"Only rows whose column feed, or else source, has one of these values."`
 	Explain    bool       `json:"explain,omitempty" doc:"Return the rank and the score of each row by words and by meaning."`
