@@ -76,7 +76,7 @@ func (a *attempt) publish(ctx context.Context) error {
 				return err
 			}
 		}
-		// A view has columns, of which some identify its rows, once it is made.
+		// The columns of a view, which row_id names, are known once it is made.
 		g.searches = g.searched(func(r engine.Relation) bool { return a.traits.relations[r].Caller })
 		a.report.Generation, a.report.Changed = g.Number, a.made
 		a.report.Problems.Sort()

@@ -464,8 +464,8 @@ func (ix *Index) remark(m rowindex.Missing) string {
 			parts = append(parts, fmt.Sprintf(what, count))
 		}
 	}
-	add(len(m.Partial), fmt.Sprintf("of the texts of %%s rows only the beginning is searched: they are longer than %d bytes "+
-		"or have more than %d chunks", MaxText, rowindex.MaxRowChunks))
+	add(len(m.Partial), fmt.Sprintf("of the texts of %%s rows only the beginning is searched: they are longer than "+
+		"%d bytes or have more than %d chunks", MaxText, rowindex.MaxRowChunks))
 	add(m.Repeated, "%s rows have the row_id of another row and are not found")
 	add(m.NoKey, "%s rows have a NULL in row_id and are not found")
 	return strings.Join(parts, "; ")

@@ -32,7 +32,7 @@ type manifest struct {
 
 // Missing is what of the rows that were read an index does not have.
 type Missing struct {
-	Partial  []uint64 `json:"partial,omitempty"`  // keys of rows with a text of which it has only the beginning
+	Partial  []uint64 `json:"partial,omitempty"`  // keys of rows with a text that it has only the beginning of
 	Repeated int      `json:"repeated,omitempty"` // rows whose key another row has
 	NoKey    int      `json:"no_key,omitempty"`   // rows that have a NULL in their key
 }
