@@ -121,7 +121,7 @@ func (b *rowBench) build(ctx context.Context, rows int, full, vectors bool) (*ro
 		u.Abort()
 		return nil, 0, err
 	}
-	if err := u.Commit("", began); err != nil {
+	if err := u.Commit("", began, rowindex.Missing{}); err != nil {
 		return nil, 0, err
 	}
 	return store.Current(), time.Since(began), nil
