@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/spiced-sql/spiced/internal/kit/nearest"
-	"github.com/spiced-sql/spiced/internal/kit/plural"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/sql/engine"
 	"github.com/spiced-sql/spiced/spicepod"
@@ -134,9 +133,13 @@ func literalRows(columns []OutputColumn, rows []any, path string) (string, error
 	if len(rows) == 0 {
 		return "SELECT " + nulls(columns), nil
 	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
 	selects := make([]string, len(rows))
 	for i, row := range rows {
-		values, err := rowValues(columns, row)
+		values, err := spicepod.RowValues(names, row)
 		if err != nil {
 			return "", fmt.Errorf("%s[%d]: %w", path, i, err)
 		}
@@ -151,28 +154,6 @@ func literalRows(columns []OutputColumn, rows []any, path string) (string, error
 		selects[i] = "SELECT " + strings.Join(parts, ", ")
 	}
 	return strings.Join(selects, " UNION ALL "), nil
-}
-
-func rowValues(columns []OutputColumn, row any) ([]any, error) {
-	switch row := row.(type) {
-	case []any:
-		if len(row) != len(columns) {
-			return nil, fmt.Errorf("has %s for %s", plural.Of(len(row), "value"), plural.Of(len(columns), "column"))
-		}
-		return row, nil
-	case map[string]any:
-		values := make([]any, len(columns))
-		for i, c := range columns {
-			values[i] = row[c.Name]
-		}
-		for name := range row {
-			if !slices.ContainsFunc(columns, func(c OutputColumn) bool { return c.Name == name }) {
-				return nil, fmt.Errorf("there is no column %q", name)
-			}
-		}
-		return values, nil
-	}
-	return nil, fmt.Errorf("%s is neither a mapping nor a list", describe(row))
 }
 
 // testTables makes a temporary view for each table input and returns their

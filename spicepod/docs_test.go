@@ -181,15 +181,15 @@ func shapeWords(t reflect.Type) string {
 	case shapeReturns:
 		return "type, or list of columns"
 	case shapeList:
-		return "list of " + plural(shapeWords(t.Elem()))
+		return "list of " + inPlural(shapeWords(t.Elem()))
 	case shapeMap:
-		return "mapping of " + plural(shapeWords(t.Elem()))
+		return "mapping of " + inPlural(shapeWords(t.Elem()))
 	default:
 		return strings.TrimPrefix(kind.words(), "a ")
 	}
 }
 
-func plural(words string) string {
+func inPlural(words string) string {
 	switch words {
 	case "text", "any value", "text with references":
 		return strings.Replace(words, "any value", "any values", 1)

@@ -163,9 +163,13 @@ func (b *builder) expected(columns []engine.Column, rows []any) ([][]cell, error
 	if len(rows) > MaxTestRows {
 		return nil, fmt.Errorf("rows: %d are too many; the limit is %d", len(rows), MaxTestRows)
 	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
 	list := make([][]cell, len(rows))
 	for i, row := range rows {
-		values, err := valuesOf(columns, row)
+		values, err := spicepod.RowValues(names, row)
 		if err != nil {
 			return nil, fmt.Errorf("rows[%d]: %w", i, err)
 		}
@@ -195,29 +199,6 @@ func (b *builder) expected(columns []engine.Column, rows []any) ([][]cell, error
 		}
 	}
 	return list, nil
-}
-
-// valuesOf returns the values of a row, which is a mapping by column or a list.
-func valuesOf(columns []engine.Column, row any) ([]any, error) {
-	switch row := row.(type) {
-	case []any:
-		if len(row) != len(columns) {
-			return nil, fmt.Errorf("has %s for %s", plural.Of(len(row), "value"), plural.Of(len(columns), "column"))
-		}
-		return row, nil
-	case map[string]any:
-		values := make([]any, len(columns))
-		for i, c := range columns {
-			values[i] = row[c.Name]
-		}
-		for name := range row {
-			if !slices.ContainsFunc(columns, func(c engine.Column) bool { return c.Name == name }) {
-				return nil, fmt.Errorf("there is no column %q", name)
-			}
-		}
-		return values, nil
-	}
-	return nil, errors.New("is neither a mapping nor a list")
 }
 
 // compare reports how the rows differ from the expected ones, in any order.
