@@ -35,6 +35,7 @@ var purpose = map[string]string{
 	"internal/find":            "ranking, embeddings, lint, usage",
 	"internal/peers":           "MCP servers that we call",
 	"internal/bodies":          "functions that are not SQL",
+	"internal/console":         "the pages for browsers",
 	"internal/access":          "who calls, keys, audit",
 	"internal/sql":             "engine, guard, results, workers",
 	"internal/sql/sqltree":     "DuckDB's parse tree",

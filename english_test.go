@@ -31,7 +31,7 @@ func TestPlainEnglish(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); d.IsDir() && path != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+		if name := d.Name(); d.IsDir() && path != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
 			return fs.SkipDir
 		}
 		switch {
@@ -39,7 +39,7 @@ func TestPlainEnglish(t *testing.T) {
 			return nil
 		case strings.HasSuffix(path, ".go"):
 			return plainGo(t, path)
-		case strings.HasSuffix(path, ".md"):
+		case strings.HasSuffix(path, ".md"), !d.IsDir() && strings.HasPrefix(path, "internal/console/src/"):
 			return plainText(t, path)
 		}
 		return nil

@@ -119,3 +119,6 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 )
+
+// Packages of the console, which Node.js uses, may hold Go files.
+ignore ./internal/console/node_modules

@@ -25,7 +25,7 @@ const module = "github.com/spiced-sql/spiced/"
 // own group and of earlier lines, so that no two groups import each other. A name means the
 // folder and everything below it; the longest name that matches a package decides.
 var layers = [][]string{
-	{"internal/kit"},
+	{"internal/kit", "internal/console"},
 	{"spicepod", "internal/sql/sqltree", "internal/sql/value"},
 	{"internal/sql/fingerprint"},
 	{"internal/access"},
@@ -66,7 +66,7 @@ func goFiles() (files []string, err error) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); d.IsDir() && p != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+		if name := d.Name(); d.IsDir() && p != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
 			return fs.SkipDir
 		}
 		if !d.IsDir() && strings.HasSuffix(p, ".go") {

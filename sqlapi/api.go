@@ -173,7 +173,6 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},
 		openAPI:    serveOpenAPI(o.Version),
-		page:       &pageHandler{o.Runtime.Inventory, &o.Guard, o.Version, o.TLS},
 		metrics: func(w http.ResponseWriter, r *http.Request) error {
 			o.Metrics.Handler().ServeHTTP(w, r)
 			return nil

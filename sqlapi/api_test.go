@@ -187,7 +187,7 @@ func (f *fixture) send(method, path, body string, header ...string) reply {
 		}
 		req.Header.Add(header[i], header[i+1])
 	}
-	res, err := f.Client().Do(req)
+	res, err := f.Client().Transport.RoundTrip(req) // which follows no redirect
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -219,7 +219,8 @@ var probes = map[string][]probe{
 	"metrics":        {{"/metrics", "", nil, 200}},
 	"reload":         {{"/v1/reload", "", nil, 200}},
 	"openapi":        {{"/v1/openapi.json", "", nil, 200}},
-	"page":           {{"/", "", []string{"Accept", "text/html"}, 200}, {"/", "", nil, 404}},
+	"console":        {{"/ui/tools", "", nil, 200}, {"/ui/assets/none.js", "", nil, 404}},
+	"page":           {{"/", "", []string{"Accept", "text/html"}, 302}, {"/", "", nil, 404}},
 }
 
 // chatProbes are requests for what the endpoints answer; see [echoes].

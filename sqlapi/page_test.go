@@ -1,8 +1,9 @@
 package sqlapi
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
+	"bytes"
+	"compress/gzip"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,55 +11,60 @@ import (
 
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// TestPage: browsers get a page, whose links are routes and whose policy permits its style and
-// no script.
-func TestPage(t *testing.T) {
-	f := serve(t, func(o *Options) { o.Version = "v9.8.7" })
+// TestConsole: a browser is led to the console, whose page permits nothing but files of this server,
+// and whose files arrive compressed or not, as the client can read them.
+func TestConsole(t *testing.T) {
+	f := serve(t, nil)
 	r := f.send("GET", "/", "", "Accept", browserAccept)
-	f.want(r, 200, "Version v9.8.7")
-	if got := r.header.Get("Content-Type"); got != "text/html; charset=utf-8" {
-		t.Errorf("Content-Type: %s", got)
+	if r.status != 302 || r.header.Get("Location") != "/ui/" {
+		t.Fatalf("GET /: status %d, Location %q", r.status, r.header.Get("Location"))
 	}
-	_, rest, _ := strings.Cut(r.body, "<style>")
-	style, _, _ := strings.Cut(rest, "</style>")
-	sum := sha256.Sum256([]byte(style))
-	policy := r.header.Get("Content-Security-Policy")
-	if want := "style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) ||
-		!strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(r.body, "<script") {
-		t.Errorf("policy %s, style\n%s", policy, style)
+	page := f.send("GET", "/ui/tools/some%20tool?x=1", "", "Accept", browserAccept, "Accept-Encoding", "identity")
+	f.want(page, 200, `<div id="console">`)
+	policy := page.header.Get("Content-Security-Policy")
+	if !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy: %s", policy)
 	}
-	links := regexp.MustCompile(`href="(/[^"?]*)`).FindAllStringSubmatch(r.body, -1)
-	for _, link := range links {
-		if got := f.send("GET", link[1], ""); got.status == 404 && strings.Contains(got.body, string(codeNoRoute)) {
-			t.Errorf("%s: %s", link[1], got.body)
+	files := regexp.MustCompile(`(?:src|href)="(/ui/assets/[^"]+)"`).FindAllStringSubmatch(page.body, -1)
+	if len(files) < 3 {
+		t.Fatalf("the page has %d files:\n%s", len(files), page.body)
+	}
+	for _, file := range files {
+		plain := f.send("GET", file[1], "", "Accept-Encoding", "identity")
+		packed := f.send("GET", file[1], "", "Accept-Encoding", "gzip")
+		if plain.status != 200 || packed.header.Get("Content-Encoding") != "gzip" ||
+			!strings.Contains(plain.header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: status %d, %v", file[1], plain.status, packed.header)
+			continue
+		}
+		text, err := gzip.NewReader(bytes.NewReader([]byte(packed.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(text); err != nil || string(got) != plain.body {
+			t.Errorf("%s: %v, or the compressed file differs", file[1], err)
 		}
 	}
-	if len(links) < 7 {
-		t.Errorf("%d links", len(links))
-	}
-	f.runtime.ready = false
-	f.want(f.send("GET", "/", "", "Accept", browserAccept), 200, "Not ready yet.")
 }
 
-func TestPageIsForBrowsersOnly(t *testing.T) {
+func TestConsoleRefuses(t *testing.T) {
 	f := serve(t, nil)
 	for _, accept := range []string{"", "*/*", "application/json", "text/html;q=0"} {
 		f.want(f.send("GET", "/", "", "Accept", accept), 404, `"code":"route_not_found"`)
 	}
 	f.want(f.send("POST", "/", "", "Accept", browserAccept), 405, "use GET or HEAD")
 	f.want(f.send("GET", "/x", "", "Accept", browserAccept), 404, `"code":"route_not_found"`)
-	f.want(f.send("GET", "/", "", "Accept", browserAccept, "Origin", "http://evil.example"), 403, "other sites")
+	f.want(f.send("GET", "/ui/assets/none.js", ""), 404, "there is no file /ui/assets/none.js")
+	f.want(f.send("GET", "/ui/assets/..%2Findex.html", ""), 404, "there is no file")
+	for _, path := range []string{"/", "/ui/"} {
+		f.want(f.send("GET", path, "", "Accept", browserAccept, "Origin", "http://evil.example"), 403, "other sites")
+	}
 }
 
-// TestPageWithKeys: whoever has no key learns no version.
-func TestPageWithKeys(t *testing.T) {
-	f := serve(t, func(o *Options) {
-		o.Version = "v9.8.7"
-		o.Guard.Keys = keyring(t, "{ enabled: true, keys: [0123456789abcdef] }")
-	})
-	r := f.send("GET", "/", "", "Accept", browserAccept)
-	f.want(r, 200, "Requests need a key")
-	if strings.Contains(r.body, "v9.8.7") {
-		t.Error("the page shows the version")
-	}
+// TestConsoleWithKeys: the console's files need no key, since they have nothing of the Spicepod in
+// them; what it shows comes from routes that do.
+func TestConsoleWithKeys(t *testing.T) {
+	f := serve(t, func(o *Options) { o.Guard.Keys = keyring(t, "{ enabled: true, keys: [0123456789abcdef] }") })
+	f.want(f.send("GET", "/ui/", "", "Accept", browserAccept, "Accept-Encoding", "identity"), 200, `<div id="console">`)
+	f.want(f.send("GET", "/v1/functions", ""), 401, "")
 }

@@ -23,7 +23,6 @@ type handlers struct {
 	mcp        *mcpHandler
 	openAPI    handler
 	metrics    handler
-	page       *pageHandler
 }
 
 // routes is the table of the API. OpenAPI and docs/http.md are made of it with
@@ -43,7 +42,7 @@ func routes(h handlers) []route {
 		},
 		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes),
 		runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve),
-		[]route{pageRoute(h.page.serve)})
+		pageRoutes())
 }
 
 func sqlRoute(h handler) route {

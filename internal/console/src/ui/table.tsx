@@ -1,0 +1,190 @@
+// A table that filters and sorts, and makes only the rows that can be seen. Its filter and order are
+// part of the address, so that a view can be linked.
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { count } from '../lib/format.ts'
+import { param, setParams } from '../lib/route.ts'
+import { shown } from '../lib/text.ts'
+
+export type Value = string | number | boolean | null | undefined | Date
+
+export interface Column<T> {
+  key: string
+  title: string
+  /** What is sorted, filtered and, without show, displayed. */
+  value: (row: T) => Value
+  show?: (row: T) => ComponentChildren
+  /** Numbers stand on the right and sort from the largest first. */
+  number?: boolean
+}
+
+interface Props<T> {
+  label: string
+  columns: Column<T>[]
+  rows: T[]
+  id: (row: T) => string
+  /** The name of the table in the address; tables of one page differ in it. */
+  name?: string
+  sort?: string
+  /** What stands next to the filter. */
+  tools?: ComponentChildren
+  empty?: ComponentChildren
+  /** Words that say what the filter looks at, such as "Filter tools". */
+  filter?: string | false
+  short?: boolean
+}
+
+const rowHeight = 37 // of td, with its border
+const more = 8 // rows above and below the visible ones
+const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
+
+function compare(a: Value, b: Value): number {
+  if (a == null || b == null) return a == null ? (b == null ? 0 : 1) : -1 // NULL is last in both orders
+  if (typeof a === 'number' && typeof b === 'number') return a - b
+  if (a instanceof Date && b instanceof Date) return +a - +b
+  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b)
+  return collator.compare(String(a), String(b))
+}
+
+export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools, empty, filter, short }: Props<T>) {
+  const order = param(name + 'sort', sort)
+  const words = param(name + 'filter')
+  const [by, down] = order.startsWith('-') ? [order.slice(1), true] : [order, false]
+
+  const sorted = useMemo(() => {
+    const column = columns.find(c => c.key === by)
+    if (!column) return rows
+    const values = rows.map((row, at) => ({ value: column.value(row), at }))
+    values.sort((x, y) => {
+      const c = compare(x.value, y.value)
+      return (down && x.value != null && y.value != null ? -c : c) || x.at - y.at
+    })
+    return values.map(v => rows[v.at]!)
+  }, [rows, by, down])
+  const texts = useMemo(
+    () =>
+      sorted.map(row =>
+        columns
+          .map(c => String(c.value(row) ?? ''))
+          .join('\n')
+          .toLowerCase(),
+      ),
+    [sorted],
+  )
+  const found = useMemo(() => {
+    const all = words.toLowerCase().split(/\s+/).filter(Boolean)
+    return all.length === 0 ? sorted : sorted.filter((_, i) => all.every(w => texts[i]!.includes(w)))
+  }, [sorted, texts, words])
+
+  const box = useRef<HTMLDivElement>(null)
+  const [first, setFirst] = useState(0)
+  const [height, setHeight] = useState(900)
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => setHeight(box.current?.clientHeight ?? 900))
+    observer.observe(box.current!)
+    return () => observer.disconnect()
+  }, [])
+  useEffect(() => {
+    if (box.current) box.current.scrollTop = 0
+    setFirst(0)
+  }, [words, order])
+
+  const visibleRows = Math.ceil(height / rowHeight) + 2 * more
+  const from = Math.max(0, Math.min(first - more, found.length - visibleRows))
+  const to = Math.min(found.length, from + visibleRows)
+  const choose = (c: Column<T>) => {
+    const begin = c.number ? '-' + c.key : c.key
+    const other = c.number ? c.key : '-' + c.key
+    setParams({ [name + 'sort']: order === begin ? other : begin })
+  }
+
+  return (
+    <div class="stack">
+      {(filter !== false || tools) && (
+        <div class="row">
+          {filter !== false && (
+            <input
+              type="search"
+              class="filter"
+              value={words}
+              placeholder={filter ?? 'Filter'}
+              aria-label={filter ?? `Filter ${label}`}
+              onInput={e => setParams({ [name + 'filter']: e.currentTarget.value })}
+            />
+          )}
+          <span class="soft small" aria-live="polite">
+            {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
+          </span>
+          {tools}
+        </div>
+      )}
+      <div
+        class={`table ${short ? '' : 'tall'}`}
+        ref={box}
+        tabIndex={0}
+        role="region"
+        aria-label={label}
+        onScroll={e => setFirst(Math.floor(e.currentTarget.scrollTop / rowHeight))}
+      >
+        <table aria-rowcount={found.length + 1}>
+          <thead>
+            <tr>
+              {columns.map(c => (
+                <th
+                  key={c.key}
+                  scope="col"
+                  class={c.number ? 'right' : ''}
+                  aria-sort={c.key === by ? (down ? 'descending' : 'ascending') : undefined}
+                >
+                  <button type="button" onClick={() => choose(c)}>
+                    {c.title}
+                    <span aria-hidden="true">{c.key === by ? (down ? '↓' : '↑') : ''}</span>
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {from > 0 && <Spacer columns={columns.length} height={from * rowHeight} />}
+            {found.slice(from, to).map((row, i) => (
+              <tr key={id(row)} aria-rowindex={from + i + 2}>
+                {columns.map(c => (
+                  <td key={c.key} class={c.number ? 'right' : ''}>
+                    {c.show ? c.show(row) : cell(c.value(row))}
+                  </td>
+                ))}
+              </tr>
+            ))}
+            {to < found.length && <Spacer columns={columns.length} height={(found.length - to) * rowHeight} />}
+          </tbody>
+        </table>
+        {found.length === 0 && (
+          <p class="empty" style={{ padding: '0.7rem' }}>
+            {rows.length === 0 ? (empty ?? 'There are none.') : `None has “${shown(words, 60)}”.`}
+          </p>
+        )}
+      </div>
+    </div>
+  )
+}
+
+const Spacer = ({ columns, height }: { columns: number; height: number }) => (
+  <tr class="spacer" aria-hidden="true">
+    <td colSpan={columns} style={{ height: `${height}px` }} />
+  </tr>
+)
+
+function cell(value: Value): ComponentChildren {
+  if (value == null) return <span class="soft">–</span>
+  if (value instanceof Date) return value.toLocaleString('sv')
+  if (typeof value === 'number') return count(value)
+  return (
+    <span
+      class="foreign"
+      dir="auto"
+      title={typeof value === 'string' && value.length > 40 ? shown(value, 1000) : undefined}
+    >
+      {shown(String(value))}
+    </span>
+  )
+}
