@@ -31,7 +31,7 @@ export function millis(ms: number | null | undefined): string {
 export const percent = (share: number | null | undefined): string =>
   share == null ? '–' : `${short.format(share * 100)} %`
 
-/** A time of the API or of SQL (UTC, with or without its zone) as a Date; null if it is none. */
+/** A time of the API or of SQL (UTC, with or without its zone) as a Date; null if the text has no time. */
 export function time(text: string | number | null | undefined): Date | null {
   if (text == null || text === '') return null
   if (typeof text === 'number') return new Date(text)

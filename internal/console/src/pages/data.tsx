@@ -1,1 +1,355 @@
-export default () => <h1>data</h1>
+// Datasets and views: the list, or one of them with its columns, rows, statistics and refresh.
+import { useState } from 'preact/hooks'
+import { api, caller, rows } from '../lib/api.ts'
+import { ago, brief, bytes, count } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { go, href, param, segments, setParams } from '../lib/route.ts'
+import { sqlName, sqlText } from '../lib/snippet.ts'
+import { shown, visible } from '../lib/text.ts'
+import { Badge, Empty, Equivalent, Failure, Figure, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+
+interface Dataset {
+  schema: string
+  name: string
+  kind: string
+  from: string
+  description: string | null
+  accelerated: boolean
+  mode: string | null
+  state: string
+  rows: number | null
+  columns: number
+  last_refresh: string | null
+  last_snapshot: string | null
+  error: string | null
+  file: string | null
+  line: number | null
+}
+
+interface Index {
+  table: string
+  columns: string[]
+  state: string
+  rows: number
+  chunks: number
+  progress: number | null
+  bytes: number | null
+  models: string[] | null
+  message: string | null
+}
+
+const all = 'SELECT * FROM spiced.datasets ORDER BY schema, name'
+const indexes = 'SELECT * FROM spiced.search_indexes'
+const live = ['generation', 'dataset', 'index']
+
+/** fullName is how a statement names a dataset; those of the default schema need no schema. */
+const fullName = (d: Dataset): string =>
+  (d.schema === 'public' || d.schema === 'main' ? '' : sqlName(d.schema) + '.') + sqlName(d.name)
+/** idOf is the name of a dataset in the address. */
+const idOf = (d: Dataset): string => (d.schema === 'public' || d.schema === 'main' ? d.name : `${d.schema}.${d.name}`)
+
+export default function Data() {
+  const id = segments.value[1]
+  const list = useLoad(signal => rows<Dataset>(all, [], signal), [], live)
+  const search = useLoad(signal => rows<Index>(indexes, [], signal), [], live)
+  if (id === undefined) return <DataList list={list.data} error={list.error} indexes={search.data ?? []} />
+  const d = list.data?.find(x => idOf(x) === id || x.name === id)
+  return (
+    <>
+      <div class="head">
+        <h1 class="grow foreign">{shown(id, 80)}</h1>
+        {d && <Badge>{d.kind}</Badge>}
+        {d && <State state={d.state} />}
+        <a href={href(['data'])}>All data</a>
+      </div>
+      <Failure error={list.error} again={list.reload} />
+      {d ? (
+        <DatasetPage
+          key={id}
+          d={d}
+          index={search.data?.find(i => i.table === d.name || i.table.endsWith('.' + d.name))}
+        />
+      ) : (
+        list.data && <Empty>There is no dataset or view “{shown(id, 80)}”.</Empty>
+      )}
+    </>
+  )
+}
+
+function DataList({
+  list,
+  error,
+  indexes,
+}: {
+  list: Dataset[] | undefined
+  error: Error | undefined
+  indexes: Index[]
+}) {
+  return (
+    <>
+      <div class="head">
+        <h1 class="grow">Data</h1>
+        <Equivalent
+          make={() => [
+            { title: 'SQL', text: all },
+            { title: 'curl', text: `curl -s '${location.origin}/v1/datasets?status=true'` },
+          ]}
+        />
+      </div>
+      <Failure error={error} />
+      <Table
+        label="Datasets and views"
+        filter="Filter datasets and views"
+        rows={list ?? []}
+        id={idOf}
+        sort="name"
+        empty={list ? 'The Spicepod declares none.' : 'Loading…'}
+        columns={[
+          {
+            key: 'name',
+            title: 'Name',
+            value: idOf,
+            show: d => (
+              <a class="foreign" href={href(['data', idOf(d)])}>
+                {shown(idOf(d), 80)}
+              </a>
+            ),
+          },
+          { key: 'kind', title: 'Kind', value: d => d.kind },
+          { key: 'from', title: 'From', value: d => d.from },
+          { key: 'state', title: 'State', value: d => d.state, show: d => <State state={d.state} /> },
+          { key: 'rows', title: 'Rows', value: d => d.rows, number: true },
+          { key: 'columns', title: 'Columns', value: d => d.columns, number: true },
+          { key: 'mode', title: 'Copy', value: d => (d.accelerated ? (d.mode ?? 'yes') : null) },
+          { key: 'search', title: 'Search', value: d => (indexes.some(i => i.table === d.name) ? 'yes' : null) },
+          {
+            key: 'refresh',
+            title: 'Refreshed',
+            value: d => d.last_refresh,
+            show: d => <span title={d.last_refresh ?? ''}>{ago(d.last_refresh)}</span>,
+          },
+          { key: 'description', title: 'Description', value: d => d.description },
+          { key: 'error', title: 'Error', value: d => d.error },
+        ]}
+      />
+    </>
+  )
+}
+
+function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
+  const name = fullName(d)
+  return (
+    <>
+      {d.description && <p class="foreign">{shown(d.description, 1000)}</p>}
+      {d.error && (
+        <div class="note bad foreign" role="alert">
+          {visible(d.error)}
+        </div>
+      )}
+      <div class="figures">
+        <Figure value={brief(d.rows)} label="rows" />
+        <Figure value={count(d.columns)} label="columns" />
+        <Figure value={d.accelerated ? (d.mode ?? 'copied') : 'read in place'} label="how it is read" />
+        <Figure value={d.last_refresh ? ago(d.last_refresh) : '–'} label="last refresh" />
+      </div>
+      <div class="row">
+        <Refresh d={d} />
+        <a class="button" href={href(['sql'], { q: `SELECT * FROM ${name} LIMIT 100` })}>
+          Open in SQL
+        </a>
+        {d.file && (
+          <span class="soft small">
+            <code class="foreign">
+              {shown(d.from, 120)} · {shown(d.file, 80)}:{d.line}
+            </code>
+          </span>
+        )}
+      </div>
+      {index && <SearchBox index={index} />}
+      <Tabs
+        label="About the dataset"
+        current={param('tab', 'columns')}
+        choose={tab => setParams({ tab: tab === 'columns' ? '' : tab })}
+        tabs={[
+          { id: 'columns', title: 'Columns', body: () => <Columns d={d} /> },
+          {
+            id: 'sample',
+            title: 'Sample',
+            body: () => <Rows sql={`SELECT * FROM ${name} LIMIT 100`} label="Sample" />,
+          },
+          { id: 'statistics', title: 'Statistics', body: () => <Rows sql={`SUMMARIZE ${name}`} label="Statistics" /> },
+          { id: 'used', title: 'Used by', body: () => <UsedBy d={d} /> },
+        ]}
+      />
+    </>
+  )
+}
+
+function Refresh({ d }: { d: Dataset }) {
+  const [told, setTold] = useState('')
+  const [failed, setFailed] = useState<Error>()
+  if (!d.accelerated) return null
+  const path = `/v1/datasets/${encodeURIComponent(idOf(d))}/acceleration/refresh`
+  const may = caller.value?.may_write !== false
+  return (
+    <>
+      <button
+        type="button"
+        disabled={!may || d.state.toLowerCase() === 'refreshing'}
+        title={may ? undefined : 'The key may not write'}
+        onClick={() => {
+          setFailed(undefined)
+          api<{ message: string }>(path, { method: 'POST' }).then(m => setTold(m.message), setFailed)
+        }}
+      >
+        Refresh
+      </button>
+      <Equivalent make={() => requestSnippets({ method: 'POST', path })} />
+      <span role="status" class="soft small">
+        {told}
+      </span>
+      <Failure error={failed} />
+    </>
+  )
+}
+
+function SearchBox({ index }: { index: Index }) {
+  const [q, setQ] = useState('')
+  return (
+    <Panel title="Search" action={<State state={index.state} />}>
+      <form
+        class="row"
+        role="search"
+        onSubmit={e => {
+          e.preventDefault()
+          go(href(['search'], { in: 'data', q, table: index.table }))
+        }}
+      >
+        <input
+          type="search"
+          class="grow"
+          required
+          value={q}
+          aria-label="Find rows by their texts"
+          onInput={e => setQ(e.currentTarget.value)}
+        />
+        <button class="primary">Find rows</button>
+      </form>
+      {index.state !== 'ready' && index.progress != null && (
+        <progress value={index.progress} max={1} aria-label="Building the index" />
+      )}
+      <p class="soft small">
+        Columns {index.columns.map(c => shown(c, 40)).join(', ')}; {count(index.chunks)} parts of {count(index.rows)}{' '}
+        rows
+        {index.bytes != null && `; ${bytes(index.bytes)}`}
+        {index.models && index.models.length > 0 && `; models ${index.models.map(m => shown(m, 40)).join(', ')}`}
+      </p>
+      {index.message && <div class="note warn foreign">{shown(index.message, 600)}</div>}
+    </Panel>
+  )
+}
+
+interface ColumnRow {
+  position: number
+  name: string
+  type: string
+  description: string | null
+}
+
+function Columns({ d }: { d: Dataset }) {
+  const sql = `SELECT position, name, type, description FROM spiced.dataset_columns
+WHERE schema = ${sqlText(d.schema)} AND dataset = ${sqlText(d.name)} ORDER BY position`
+  const list = useLoad(signal => rows<ColumnRow>(sql, [], signal), [sql], ['generation', 'dataset'])
+  return (
+    <>
+      <Failure error={list.error} again={list.reload} />
+      <Table
+        label="Columns"
+        name="c"
+        short
+        rows={list.data ?? []}
+        id={c => String(c.position)}
+        tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
+        columns={[
+          { key: 'position', title: '#', value: c => c.position, number: true },
+          { key: 'name', title: 'Name', value: c => c.name },
+          { key: 'type', title: 'Type', value: c => c.type, show: c => <code>{shown(c.type, 120)}</code> },
+          { key: 'description', title: 'Description', value: c => c.description },
+        ]}
+      />
+    </>
+  )
+}
+
+/** Rows shows the rows of a short result. */
+function Rows({ sql, label }: { sql: string; label: string }) {
+  const list = useLoad(signal => rows<Record<string, unknown>>(sql, [], signal), [sql], ['dataset'])
+  const [first] = list.data ?? []
+  const names = first ? Object.keys(first) : []
+  return (
+    <>
+      <Failure error={list.error} again={list.reload} />
+      {list.data && names.length === 0 && <Empty>It has no rows.</Empty>}
+      {names.length > 0 && (
+        <Table
+          label={label}
+          name="r"
+          short
+          rows={list.data!.map((row, at) => ({ row, at }))}
+          id={r => String(r.at)}
+          tools={
+            <Equivalent
+              make={() => [
+                { title: 'SQL', text: sql },
+                ...requestSnippets({ method: 'POST', path: '/v1/sql', body: { sql } }),
+              ]}
+            />
+          }
+          columns={names.map(n => ({
+            key: n,
+            title: shown(n, 60),
+            value: (r: { row: Record<string, unknown> }) => valueOf(r.row[n]),
+            number: typeof first![n] === 'number',
+          }))}
+        />
+      )}
+    </>
+  )
+}
+
+const valueOf = (v: unknown): string | number | boolean | null =>
+  v == null ? null : typeof v === 'object' ? JSON.stringify(v) : (v as string | number | boolean)
+
+function UsedBy({ d }: { d: Dataset }) {
+  const sql = `SELECT function, list("column") FILTER ("column" IS NOT NULL) AS columns FROM spiced.lineage
+WHERE depends_on = ${sqlText(d.name)} GROUP BY function ORDER BY function`
+  const list = useLoad(
+    signal => rows<{ function: string; columns: string[] | null }>(sql, [], signal),
+    [sql],
+    ['generation'],
+  )
+  return (
+    <>
+      <Failure error={list.error} again={list.reload} />
+      <Table
+        label="Functions that read it"
+        name="u"
+        short
+        rows={list.data ?? []}
+        id={f => f.function}
+        empty="No function reads it."
+        tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
+        columns={[
+          {
+            key: 'function',
+            title: 'Function',
+            value: f => f.function,
+            show: f => <a href={href(['functions', f.function])}>{shown(f.function, 80)}</a>,
+          },
+          { key: 'columns', title: 'Columns', value: f => [...new Set(f.columns ?? [])].join(', ') },
+        ]}
+      />
+    </>
+  )
+}

@@ -1,1 +1,299 @@
-export default () => <h1>functions</h1>
+// Functions: the list, or one function with its body, tests and lineage.
+import { useMemo, useState } from 'preact/hooks'
+import { api, caller, rows } from '../lib/api.ts'
+import { count, millis } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { href, param, segments, setParams } from '../lib/route.ts'
+import { shown, visible } from '../lib/text.ts'
+import { Badge, Empty, Equivalent, Failure, LongText, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { Graph, type GraphEdge, type GraphNode } from '../views/graph.tsx'
+
+interface Fn {
+  name: string
+  kind: string
+  volatility: string
+  from: string
+  description: string | null
+  signature: string
+  as_tool: boolean
+  deterministic: boolean
+  checksum: string
+  file: string
+  line: number
+  execution: string
+  body: string | null
+  state: string
+  tests?: number
+}
+
+const all = 'SELECT * FROM spiced.functions ORDER BY name'
+
+export default function Functions() {
+  const name = segments.value[1]
+  const list = useLoad(signal => rows<Fn>(all, [], signal), [], ['generation'])
+  if (name === undefined) return <FunctionList list={list.data} error={list.error} />
+  const f = list.data?.find(x => x.name === name)
+  return (
+    <>
+      <div class="head">
+        <h1 class="grow foreign">{shown(name, 80)}</h1>
+        {f && <Badge>{f.kind}</Badge>}
+        {f && <Badge>{f.volatility}</Badge>}
+        {f && <State state={f.state} />}
+        <a href={href(['functions'])}>All functions</a>
+      </div>
+      <Failure error={list.error} again={list.reload} />
+      {f ? <FunctionPage f={f} /> : list.data && <Empty>There is no function “{shown(name, 80)}”.</Empty>}
+    </>
+  )
+}
+
+function FunctionList({ list, error }: { list: Fn[] | undefined; error: Error | undefined }) {
+  return (
+    <>
+      <div class="head">
+        <h1 class="grow">Functions</h1>
+        <Equivalent
+          make={() => [
+            { title: 'SQL', text: all },
+            { title: 'curl', text: `curl -s '${location.origin}/v1/functions'` },
+          ]}
+        />
+      </div>
+      <Failure error={error} />
+      <Table
+        label="Functions"
+        filter="Filter functions"
+        rows={list ?? []}
+        id={f => f.name}
+        sort="name"
+        empty={list ? 'The Spicepod declares none.' : 'Loading…'}
+        columns={[
+          {
+            key: 'name',
+            title: 'Name',
+            value: f => f.name,
+            show: f => (
+              <a class="foreign" href={href(['functions', f.name])}>
+                {shown(f.name, 80)}
+              </a>
+            ),
+          },
+          {
+            key: 'signature',
+            title: 'Signature',
+            value: f => f.signature,
+            show: f => <code>{shown(f.signature, 160)}</code>,
+          },
+          { key: 'kind', title: 'Kind', value: f => f.kind },
+          { key: 'from', title: 'Body', value: f => f.from },
+          { key: 'volatility', title: 'Volatility', value: f => f.volatility },
+          { key: 'tool', title: 'Tool', value: f => (f.as_tool ? 'yes' : 'no') },
+          { key: 'tests', title: 'Tests', value: f => f.tests ?? null, number: true },
+          { key: 'state', title: 'State', value: f => f.state, show: f => <State state={f.state} /> },
+          { key: 'description', title: 'Description', value: f => f.description },
+        ]}
+      />
+    </>
+  )
+}
+
+function FunctionPage({ f }: { f: Fn }) {
+  return (
+    <>
+      {f.description && <p class="foreign">{shown(f.description, 1000)}</p>}
+      <pre class="wrap foreign" tabIndex={0}>
+        {visible(f.signature)}
+      </pre>
+      <div class="row">
+        <a class="button" href={href(['sql'], { q: exampleCall(f) })}>
+          Open in SQL
+        </a>
+        {f.as_tool && (
+          <a class="button" href={href(['tools', f.name])}>
+            Its tool
+          </a>
+        )}
+        <span class="soft small">
+          <code class="foreign">
+            {shown(f.file, 80)}:{f.line}
+          </code>
+          , checksum <code>{f.checksum}</code>
+        </span>
+      </div>
+      <Tabs
+        label="About the function"
+        current={param('tab', 'body')}
+        choose={tab => setParams({ tab: tab === 'body' ? '' : tab })}
+        tabs={[
+          { id: 'body', title: 'Body', body: () => <Body f={f} /> },
+          { id: 'lineage', title: 'Lineage', body: () => <Lineage name={f.name} /> },
+          { id: 'tests', title: 'Tests', body: () => <Tests name={f.name} /> },
+        ]}
+      />
+    </>
+  )
+}
+
+/** exampleCall is a statement that calls the function with parameters. */
+function exampleCall(f: Fn): string {
+  const names = f.signature.slice(f.signature.indexOf('(') + 1).match(/[A-Za-z_]\w*(?= )/g) ?? []
+  const inside = f.signature.slice(f.signature.indexOf('(') + 1, f.signature.lastIndexOf(')'))
+  const args =
+    inside.trim() === ''
+      ? ''
+      : names
+          .slice(0, inside.split(',').length)
+          .map(n => '$' + n)
+          .join(', ')
+  return f.kind === 'table' ? `SELECT * FROM ${f.name}(${args})` : `SELECT ${f.name}(${args})`
+}
+
+function Body({ f }: { f: Fn }) {
+  return (
+    <>
+      <p class="soft">
+        Body: {shown(f.from, 200)}. Calls: {shown(f.execution, 300)}.
+      </p>
+      {f.body ? <LongText text={f.body} wrap={false} /> : <Empty>Its body is not text.</Empty>}
+    </>
+  )
+}
+
+interface Edge {
+  function: string
+  depends_on_kind: string
+  depends_on: string
+  column: string | null
+}
+
+interface Agent {
+  name: string
+  tools?: { advertised?: string[] | null }
+  agents?: string[]
+}
+
+const edgesSql = `SELECT DISTINCT function, depends_on_kind, depends_on FROM spiced.lineage WHERE depends_on_kind <> 'column'`
+
+/** Lineage draws what the function is made of, and what is made of it: data, functions, its tool, agents. */
+function Lineage({ name }: { name: string }) {
+  const loaded = useLoad(
+    async signal => ({
+      edges: await rows<Edge>(edgesSql, [], signal),
+      tools: await rows<{ name: string }>(`SELECT name FROM spiced.tools WHERE source = 'function'`, [], signal),
+      agents: await api<{ agents: Agent[] }>('/v1/agents', { signal }).then(
+        x => x.agents,
+        () => [], // a process that serves no models has no agents
+      ),
+    }),
+    [name],
+    ['generation'],
+  )
+  const graph = useMemo(() => loaded.data && around(name, loaded.data), [loaded.data, name])
+  return (
+    <>
+      <div class="row">
+        <Equivalent make={() => [{ title: 'SQL', text: edgesSql }]} />
+      </div>
+      <Failure error={loaded.error} again={loaded.reload} />
+      {graph && <Graph label={`Lineage of ${shown(name, 80)}`} nodes={graph.nodes} edges={graph.edges} />}
+    </>
+  )
+}
+
+interface Known {
+  edges: Edge[]
+  tools: { name: string }[]
+  agents: Agent[]
+}
+
+/** around collects the part of the graph that leads to the function, or comes from it. */
+function around(name: string, known: Known): { nodes: GraphNode[]; edges: GraphEdge[] } {
+  const edges: GraphEdge[] = known.edges.map(e => ({
+    from: `${e.depends_on_kind === 'function' ? 'function' : 'data'}:${e.depends_on}`,
+    to: `function:${e.function}`,
+  }))
+  for (const t of known.tools) edges.push({ from: `function:${t.name}`, to: `tool:${t.name}` })
+  for (const a of known.agents)
+    for (const t of a.tools?.advertised ?? []) edges.push({ from: `tool:${t}`, to: `agent:${a.name}` })
+  const start = `function:${name}`
+  const found = new Set([start])
+  const walk = (from: 'from' | 'to', to: 'from' | 'to') => {
+    const queue = [start]
+    for (let at = queue.pop(); at !== undefined; at = queue.pop())
+      for (const e of edges)
+        if (e[from] === at && !found.has(e[to])) {
+          found.add(e[to])
+          queue.push(e[to])
+        }
+  }
+  walk('from', 'to')
+  walk('to', 'from')
+  const pages: Record<string, string> = { function: 'functions', data: 'data', tool: 'tools' }
+  const nodes = [...found].map(id => {
+    const [kind, ...rest] = id.split(':') as [string, ...string[]]
+    const own = rest.join(':')
+    const page = pages[kind]
+    const node: GraphNode = { id, kind, name: own, current: id === start }
+    if (page) node.href = href([page, own])
+    else if (kind === 'agent') node.href = href(['chat'], { model: own })
+    return node
+  })
+  return { nodes, edges: edges.filter(e => found.has(e.from) && found.has(e.to)) }
+}
+
+interface TestOutcome {
+  name: string
+  passed: boolean
+  message?: string
+  took_ms?: number
+}
+
+function Tests({ name }: { name: string }) {
+  const [busy, setBusy] = useState(false)
+  const [list, setList] = useState<TestOutcome[]>()
+  const [failed, setFailed] = useState<Error>()
+  const path = `/v1/functions/${encodeURIComponent(name)}:test`
+  const may = caller.value?.may_write !== false
+  const run = () => {
+    setBusy(true)
+    setFailed(undefined)
+    api<{ tests: TestOutcome[] }>(path, { method: 'POST' })
+      .then(x => setList(x.tests), setFailed)
+      .finally(() => setBusy(false))
+  }
+  return (
+    <>
+      <div class="row">
+        <button
+          type="button"
+          class="primary"
+          disabled={busy || !may}
+          title={may ? undefined : 'The key may not write'}
+          onClick={run}
+        >
+          {busy ? 'Running…' : 'Run the tests'}
+        </button>
+        <Equivalent make={() => requestSnippets({ method: 'POST', path })} />
+        <span role="status">
+          {list && `${count(list.filter(t => t.passed).length)} of ${count(list.length)} passed`}
+        </span>
+      </div>
+      <Failure error={failed} />
+      {list?.length === 0 && <Empty>The function has no tests. Declare them under tests: in the Spicepod.</Empty>}
+      {list && list.length > 0 && (
+        <Panel label="Outcomes">
+          {list.map((t, i) => (
+            <div key={i} class="row">
+              <Badge tone={t.passed ? 'good' : 'bad'}>{t.passed ? 'passed' : 'failed'}</Badge>
+              <span class="foreign">{shown(t.name, 120)}</span>
+              <span class="soft small">{millis(t.took_ms)}</span>
+              {t.message && <LongText text={t.message} />}
+            </div>
+          ))}
+        </Panel>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,474 @@
+// One tool: try it, its definition, its calls, and why it is hidden from somebody.
+import { useEffect, useState } from 'preact/hooks'
+import { api, ApiError, fetchApi, rows } from '../lib/api.ts'
+import { ago, count, millis, percent } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { href, param, setParams } from '../lib/route.ts'
+import * as snippet from '../lib/snippet.ts'
+import { shown, visible } from '../lib/text.ts'
+import { argumentsOf, fieldsOf, SchemaForm, type Fields, type Schema } from '../ui/form.tsx'
+import {
+  Badge,
+  Empty,
+  Equivalent,
+  Failure,
+  Figure,
+  Foreign,
+  Json,
+  LongText,
+  Panel,
+  Tabs,
+  requestSnippets,
+} from '../ui/parts.tsx'
+import { Table } from '../ui/table.tsx'
+import { CallsOverTime, LatencyMap, type CallPoint } from './calls.tsx'
+
+interface Tool {
+  name: string
+  description: string
+  parameters: Schema
+  returns?: Schema
+  owner: string
+  source: string
+  version: string
+  checksum: string
+  risk: string
+  tags?: string[]
+  when_to_use?: string
+  not_for?: string
+  examples?: { arguments: Record<string, unknown>; result?: unknown }[]
+  limits?: Record<string, unknown>
+  annotations?: Record<string, boolean>
+}
+
+export function ToolPage({ name }: { name: string }) {
+  const path = `/v1/tools/${encodeURIComponent(name)}`
+  const tool = useLoad(signal => api<Tool>(path, { signal }), [name], ['generation'])
+  const t = tool.data
+  return (
+    <>
+      <div class="head">
+        <h1 class="grow foreign">{shown(name, 80)}</h1>
+        {t && <Badge tone={t.risk === 'read' ? 'good' : t.risk === 'write' ? 'warn' : 'bad'}>{t.risk}</Badge>}
+        {t && <Badge>{shown(t.source, 60)}</Badge>}
+        {t?.owner && <Badge>owner {shown(t.owner, 60)}</Badge>}
+        <a href={href(['tools'])}>All tools</a>
+      </div>
+      <Failure error={tool.error} again={tool.reload} />
+      {t && <Summary tool={t} />}
+      <Tabs
+        label="About the tool"
+        current={param('tab', t || !tool.error ? 'try' : 'visibility')}
+        choose={tab => setParams({ tab: tab === 'try' ? '' : tab })}
+        tabs={[
+          { id: 'try', title: 'Try it', body: () => (t ? <Try tool={t} /> : <Empty>It cannot be called.</Empty>) },
+          { id: 'definition', title: 'Definition', body: () => (t ? <Definition tool={t} path={path} /> : null) },
+          { id: 'calls', title: 'Calls', body: () => <Calls name={name} /> },
+          { id: 'visibility', title: 'Who sees it', body: () => <Visibility name={name} /> },
+        ]}
+      />
+    </>
+  )
+}
+
+function Summary({ tool }: { tool: Tool }) {
+  return (
+    <div class="stack">
+      <p class="foreign" dir="auto">
+        {shown(tool.description, 1000)}
+      </p>
+      {tool.when_to_use && (
+        <p class="soft foreign">
+          <strong>When to use:</strong> {shown(tool.when_to_use, 600)}
+        </p>
+      )}
+      {tool.not_for && (
+        <p class="soft foreign">
+          <strong>Not for:</strong> {shown(tool.not_for, 600)}
+        </p>
+      )}
+      {tool.tags && tool.tags.length > 0 && (
+        <div class="row">
+          {tool.tags.map(tag => (
+            <a key={tag} class="badge" href={href(['tools'], { tag })}>
+              {shown(tag, 40)}
+            </a>
+          ))}
+        </div>
+      )}
+    </div>
+  )
+}
+
+interface Outcome {
+  ok: boolean
+  result?: unknown
+  returned?: number
+  more?: number
+  truncated?: boolean
+  notices?: string[]
+  error?: {
+    code: string
+    message: string
+    hint?: string
+    approval_id?: string
+    faults?: { path: string; message: string }[]
+  }
+  metrics?: { latency_ms: number; cache?: string }
+}
+
+/** Try calls the tool with arguments from a form or as JSON. */
+function Try({ tool }: { tool: Tool }) {
+  const asJson = param('args') === 'json'
+  const first = tool.examples?.[0]?.arguments ?? {}
+  const [fields, setFields] = useState<Fields>(() => fieldsOf(tool.parameters, first))
+  const [text, setText] = useState(() => JSON.stringify(first, null, 2))
+  const [busy, setBusy] = useState<AbortController>()
+  const [outcome, setOutcome] = useState<{ value: Outcome; text: string }>()
+  const [failed, setFailed] = useState<Error>()
+  useEffect(() => () => busy?.abort(), [busy])
+
+  const args = (): string => {
+    if (!asJson) return argumentsOf(tool.parameters, fields)
+    try {
+      JSON.parse(text)
+    } catch (e) {
+      throw new Error(`The arguments are not JSON: ${(e as Error).message}`)
+    }
+    return text
+  }
+  const path = `/v1/tools/${encodeURIComponent(tool.name)}:invoke`
+  const bodyOf = (dry: boolean) => `{"schema_version": "0.1.0", "args": ${args()}${dry ? ', "dry_run": true' : ''}}`
+  const call = async (dry: boolean) => {
+    setFailed(undefined)
+    setOutcome(undefined)
+    const stop = new AbortController()
+    try {
+      const body = bodyOf(dry)
+      setBusy(stop)
+      const response = await fetchApi(path, {
+        method: 'POST',
+        body,
+        headers: { 'Content-Type': 'application/json' },
+        signal: stop.signal,
+      })
+      const answer = await response.text()
+      setOutcome({ value: JSON.parse(answer) as Outcome, text: answer })
+    } catch (e) {
+      const body = e instanceof ApiError ? (e.body as Outcome | undefined) : undefined
+      if (body?.error && 'ok' in body) setOutcome({ value: body, text: JSON.stringify(body) })
+      else if (!stop.signal.aborted) setFailed(e as Error)
+    } finally {
+      setBusy(undefined)
+    }
+  }
+  const code = () => {
+    const request = { method: 'POST', path: `/v1/tools/${encodeURIComponent(tool.name)}`, body: JSON.parse(args()) }
+    return [...requestSnippets(request), { title: 'MCP', text: snippet.mcp(tool.name, JSON.parse(args())) }]
+  }
+  return (
+    <form
+      class="stack"
+      onSubmit={e => {
+        e.preventDefault()
+        void call(false)
+      }}
+    >
+      <Panel
+        title="Arguments"
+        action={
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={asJson}
+              onChange={e => {
+                const json = e.currentTarget.checked
+                try {
+                  if (json) setText(JSON.stringify(JSON.parse(argumentsOf(tool.parameters, fields)), null, 2))
+                  else setFields(fieldsOf(tool.parameters, JSON.parse(text)))
+                } catch {
+                  // What is half written stays in the other form as it was.
+                }
+                setParams({ args: json ? 'json' : '' })
+              }}
+            />
+            as JSON
+          </label>
+        }
+      >
+        {asJson ? (
+          <textarea
+            class="mono"
+            rows={8}
+            aria-label="Arguments as JSON"
+            value={text}
+            spellcheck={false}
+            onInput={e => setText(e.currentTarget.value)}
+          />
+        ) : (
+          <SchemaForm schema={tool.parameters} fields={fields} change={setFields} />
+        )}
+        <div class="row">
+          <button class="primary" disabled={!!busy}>
+            {busy ? 'Running…' : 'Call'}
+          </button>
+          <button type="button" disabled={!!busy} onClick={() => void call(true)}>
+            Dry run
+          </button>
+          {busy && (
+            <button type="button" class="danger" onClick={() => busy.abort()}>
+              Cancel
+            </button>
+          )}
+          <Code make={code} onError={setFailed} />
+          {(tool.examples?.length ?? 0) > 1 && (
+            <select
+              aria-label="Use an example"
+              value=""
+              onChange={e => {
+                const example = tool.examples![Number(e.currentTarget.value)]!.arguments
+                setFields(fieldsOf(tool.parameters, example))
+                setText(JSON.stringify(example, null, 2))
+              }}
+            >
+              <option value="">Examples</option>
+              {tool.examples!.map((x, i) => (
+                <option key={i} value={i}>
+                  {shown(JSON.stringify(x.arguments), 60)}
+                </option>
+              ))}
+            </select>
+          )}
+        </div>
+      </Panel>
+      <Failure error={failed} />
+      <div aria-live="polite">{outcome && <Result outcome={outcome.value} />}</div>
+    </form>
+  )
+}
+
+/** Code is Equivalent for arguments that may not be complete. */
+function Code({ make, onError }: { make: () => { title: string; text: string }[]; onError: (e: Error) => void }) {
+  try {
+    make()
+  } catch (e) {
+    return (
+      <button type="button" onClick={() => onError(e as Error)}>
+        As code
+      </button>
+    )
+  }
+  return <Equivalent make={make} />
+}
+
+function Result({ outcome: o }: { outcome: Outcome }) {
+  return (
+    <Panel
+      title={o.ok ? 'Result' : 'It failed'}
+      action={
+        <>
+          {o.returned != null && <Badge>{count(o.returned)} rows</Badge>}
+          {o.truncated && <Badge tone="warn">{o.more ? `${count(o.more)} more` : 'more rows exist'}</Badge>}
+          {o.metrics && <Badge>{millis(o.metrics.latency_ms)}</Badge>}
+          {o.metrics?.cache === 'hit' && <Badge tone="good">cached</Badge>}
+        </>
+      }
+    >
+      {o.notices?.map(n => (
+        <div key={n} class="note warn foreign">
+          {shown(n, 600)}
+        </div>
+      ))}
+      {o.error && (
+        <div class="note bad" role="alert">
+          <strong class="foreign">{visible(o.error.message)}</strong>
+          {o.error.hint && <span class="foreign">{visible(o.error.hint)}</span>}
+          <code class="small">{o.error.code}</code>
+          {o.error.faults?.map((f, i) => (
+            <span key={i} class="foreign">
+              <code>{shown(f.path || '/', 80)}</code> {shown(f.message, 300)}
+            </span>
+          ))}
+          {o.error.approval_id && (
+            <a href={href(['approvals', o.error.approval_id])}>A person has to approve it: see the approval</a>
+          )}
+        </div>
+      )}
+      {o.ok && <Json value={o.result} />}
+    </Panel>
+  )
+}
+
+function Definition({ tool, path }: { tool: Tool; path: string }) {
+  return (
+    <>
+      <div class="row">
+        <Equivalent make={() => requestSnippets({ method: 'GET', path })} />
+        <span class="soft small">
+          version {shown(tool.version, 40)}, checksum <code>{tool.checksum}</code>
+        </span>
+      </div>
+      <div class="columns">
+        <Panel title="Parameters">
+          <Json value={tool.parameters} />
+        </Panel>
+        <Panel title="Returns">{tool.returns ? <Json value={tool.returns} /> : <Empty>Not declared.</Empty>}</Panel>
+        {tool.limits && (
+          <Panel title="Limits">
+            <Json value={tool.limits} />
+          </Panel>
+        )}
+        {tool.annotations && (
+          <Panel title="Annotations">
+            <Json value={tool.annotations} />
+          </Panel>
+        )}
+        {tool.examples && (
+          <Panel title="Examples">
+            <Json value={tool.examples} />
+          </Panel>
+        )}
+      </div>
+      <p class="small">
+        {tool.source === 'function' && <a href={href(['functions', tool.name])}>The function that it is</a>}
+      </p>
+    </>
+  )
+}
+
+interface Call {
+  id: string
+  called_at: string
+  caller: string | null
+  surface: string
+  ok: boolean
+  code: string | null
+  latency_ms: number
+  rows: number | null
+  cached: boolean
+  error: string | null
+  user_id: string | null
+}
+
+const lastCalls = `SELECT id, called_at, caller, surface, ok, code, latency_ms, rows, cached, error, user_id
+FROM spiced.tool_calls WHERE tool = $1 ORDER BY called_at DESC LIMIT 1000`
+
+function Calls({ name }: { name: string }) {
+  const calls = useLoad(signal => rows<Call>(lastCalls, [name], signal), [name], ['call'])
+  const list = calls.data ?? []
+  const points: CallPoint[] = list.map(c => ({ at: c.called_at, ms: c.latency_ms, ok: c.ok }))
+  const latencies = list.map(c => c.latency_ms).sort((a, b) => a - b)
+  const at = (q: number) => latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))]
+  return (
+    <>
+      <Failure error={calls.error} again={calls.reload} />
+      <div class="figures">
+        <Figure value={count(list.length)} label={list.length === 1000 ? 'calls, the last' : 'calls that are kept'} />
+        <Figure value={list.length ? percent(list.filter(c => !c.ok).length / list.length) : '–'} label="failed" />
+        <Figure value={millis(at(0.5))} label="median" />
+        <Figure value={millis(at(0.95))} label="95th percentile" />
+      </div>
+      {list.length > 0 && (
+        <div class="columns">
+          <Panel title="Calls over time">
+            <CallsOverTime calls={points} />
+          </Panel>
+          <Panel title="Latency">
+            <LatencyMap calls={points} />
+          </Panel>
+        </div>
+      )}
+      <Table
+        label="Calls"
+        name="c"
+        short
+        rows={list}
+        id={c => c.id}
+        sort="-at"
+        empty={calls.loading ? 'Loading…' : 'It was not called yet, or its calls are no longer kept.'}
+        tools={
+          <Equivalent make={() => [{ title: 'SQL', text: lastCalls.replace('$1', () => snippet.sqlText(name)) }]} />
+        }
+        columns={[
+          {
+            key: 'at',
+            title: 'When',
+            value: c => c.called_at,
+            show: c => <span title={c.called_at}>{ago(c.called_at)}</span>,
+          },
+          { key: 'caller', title: 'Caller', value: c => c.caller },
+          { key: 'surface', title: 'By', value: c => c.surface },
+          {
+            key: 'ok',
+            title: 'Outcome',
+            value: c => (c.ok ? 'ok' : (c.code ?? 'failed')),
+            show: c => <Badge tone={c.ok ? 'good' : 'bad'}>{c.ok ? 'ok' : (c.code ?? 'failed')}</Badge>,
+          },
+          { key: 'ms', title: 'Time', value: c => c.latency_ms, show: c => millis(c.latency_ms), number: true },
+          { key: 'rows', title: 'Rows', value: c => c.rows, number: true },
+          { key: 'error', title: 'Error', value: c => c.error },
+        ]}
+      />
+    </>
+  )
+}
+
+interface Status {
+  callable: boolean
+  declared?: string
+  hidden_by?: string
+  reason?: string
+  warning?: string
+  stages: { stage: string; passed: boolean; reason?: string }[]
+}
+
+const context = { user: 'X-Spiced-User', space: 'X-Spiced-Space', session: 'X-Spiced-Session', agent: 'X-Spiced-Agent' }
+
+/** Visibility explains whether a caller sees the tool, for a context that the form chooses. */
+function Visibility({ name }: { name: string }) {
+  const path = `/v1/tools/${encodeURIComponent(name)}?explain=true`
+  const headers: Record<string, string> = {}
+  for (const [field, header] of Object.entries(context)) if (param(field)) headers[header] = param(field)
+  const status = useLoad(
+    signal => api<Status>(path, { headers, signal }),
+    [name, JSON.stringify(headers)],
+    ['generation'],
+  )
+  const s = status.data
+  return (
+    <>
+      <Panel title="For whom" action={<Equivalent make={() => requestSnippets({ method: 'GET', path, headers })} />}>
+        <div class="fields">
+          {Object.keys(context).map(field => (
+            <label key={field} class="field">
+              {field}
+              <input type="text" value={param(field)} onInput={e => setParams({ [field]: e.currentTarget.value })} />
+            </label>
+          ))}
+        </div>
+        <p class="soft small">Empty: this page's own requests. With keys, only some may name another user.</p>
+      </Panel>
+      <Failure error={status.error} again={status.reload} />
+      {s && !status.error && (
+        <Panel title={s.callable ? 'It can be called' : `It cannot be called: ${s.hidden_by ?? ''}`}>
+          {s.reason && <LongText text={s.reason} />}
+          {s.warning && <div class="note warn foreign">{shown(s.warning, 600)}</div>}
+          <ol class="stages">
+            {s.stages.map(stage => (
+              <li key={stage.stage} class="row">
+                <Badge tone={stage.passed ? 'good' : 'bad'}>{stage.passed ? 'passed' : 'stopped'}</Badge>
+                <code>{stage.stage}</code>
+                {stage.reason && <Foreign text={stage.reason} max={400} />}
+              </li>
+            ))}
+          </ol>
+          {s.declared && (
+            <p class="soft small">
+              Declared: <code>{shown(s.declared, 200)}</code>
+            </p>
+          )}
+        </Panel>
+      )}
+    </>
+  )
+}

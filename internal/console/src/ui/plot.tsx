@@ -1,0 +1,46 @@
+// A chart by Observable Plot, which is loaded with the first chart. Its table is what screen readers
+// and the keyboard get.
+import type * as PlotModule from '@observablehq/plot'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { theme } from '../lib/theme.ts'
+
+type PlotApi = typeof PlotModule
+
+interface Props {
+  /** What the chart shows, in words. */
+  label: string
+  /** Makes the options of Plot; width is that of the place. */
+  options: (plot: PlotApi, width: number) => PlotModule.PlotOptions
+  /** The chart is drawn again when one of these changes. */
+  deps: unknown[]
+}
+
+let loaded: PlotApi | undefined
+
+export function Plot({ label, options, deps }: Props) {
+  const place = useRef<HTMLDivElement>(null)
+  const [plot, setPlot] = useState(loaded)
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    let gone = false
+    if (!loaded)
+      void import('@observablehq/plot').then(p => {
+        loaded = p
+        if (!gone) setPlot(p)
+      })
+    const observer = new ResizeObserver(() => setWidth(Math.floor(place.current?.clientWidth ?? 0)))
+    observer.observe(place.current!)
+    return () => {
+      gone = true
+      observer.disconnect()
+    }
+  }, [])
+  useEffect(() => {
+    if (!plot || !place.current || width === 0) return
+    const figure = plot.plot({ className: 'plot', ariaLabel: label, width, ...options(plot, width) })
+    // The policy of the page allows no style element; style.css has its rules.
+    for (const style of figure.querySelectorAll('style')) style.remove()
+    place.current.replaceChildren(figure)
+  }, [plot, width, theme.value, ...deps])
+  return <div class="plot-place" ref={place} role="img" aria-label={label} />
+}

@@ -1,0 +1,88 @@
+// Why a search found what it found: the share of each channel in the score, as bars.
+import { Badge } from '../ui/parts.tsx'
+import { shown } from '../lib/text.ts'
+
+export interface Channel {
+  source: string
+  rank: number
+  score: number
+  weight?: number
+  share?: number
+  counts?: boolean
+}
+
+const names: Record<string, string> = {
+  full_text: 'words',
+  vector: 'meaning',
+  ngrams: 'parts of words',
+  agreement: 'words and meaning agree',
+  learned: 'learned from use',
+  keyword: 'keywords',
+  schema: 'names of parameters',
+}
+
+/** Channels shows the channels that rank a hit, the one with the largest share first. */
+export function Channels({ channels }: { channels: Channel[] }) {
+  const list = channels.filter(c => c.rank > 0).sort((a, b) => (b.share ?? 0) - (a.share ?? 0) || a.rank - b.rank)
+  if (list.length === 0) return <p class="soft small">No channel ranks it.</p>
+  return (
+    <div class="bars" role="list" aria-label="Channels">
+      {list.map(c => {
+        const share = c.share ?? 0
+        return [
+          <span key={c.source} role="listitem">
+            {names[c.source] ?? c.source} <span class="soft">#{c.rank}</span>
+            {c.counts === false && <span class="soft"> too low to count</span>}
+          </span>,
+          <meter
+            key={c.source + 'm'}
+            min={0}
+            max={1}
+            value={share}
+            aria-label={`share of ${names[c.source] ?? c.source}`}
+          />,
+          <span key={c.source + 's'} class="right nowrap">
+            {(share * 100).toFixed(0)} % <span class="soft">score {c.score}</span>
+          </span>,
+        ]
+      })}
+    </div>
+  )
+}
+
+/** Marked shows a text with the terms that were matched marked. */
+export function Marked({ text, terms, max = 600 }: { text: string; terms: string[]; max?: number }) {
+  const safe = shown(text, max)
+  const words = terms.filter(t => t.length > 1).map(t => t.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  if (words.length === 0) return <span class="foreign">{safe}</span>
+  const parts = safe.split(new RegExp(`(${words.join('|')})`, 'gi'))
+  return <span class="foreign">{parts.map((part, i) => (i % 2 ? <mark key={i}>{part}</mark> : part))}</span>
+}
+
+export interface ToolHit {
+  tool_id: string
+  description: string
+  score: number
+  matched_terms: string[]
+  match_sources: Channel[]
+}
+
+/** ToolHits lists the tools that a search found, with what each owes its rank to. */
+export function ToolHits({ hits, link }: { hits: ToolHit[]; link?: (tool: string) => string }) {
+  return (
+    <ol class="hits">
+      {hits.map(hit => (
+        <li key={hit.tool_id} class="panel">
+          <div class="title">
+            <h3>{link ? <a href={link(hit.tool_id)}>{shown(hit.tool_id, 80)}</a> : shown(hit.tool_id, 80)}</h3>
+            <Badge tone="accent">score {hit.score}</Badge>
+          </div>
+          <p>
+            <Marked text={hit.description.split('\n')[0] ?? ''} terms={hit.matched_terms} />
+          </p>
+          <Channels channels={hit.match_sources} />
+        </li>
+      ))}
+    </ol>
+  )
+}
