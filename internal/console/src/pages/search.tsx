@@ -155,7 +155,7 @@ function ToolSearch() {
             {f.confidence != null && <span class="soft small">confidence {f.confidence}</span>}
           </div>
           {f.no_good_match && (
-            <div class="note warn">The tools found probably do not match the query. A model is told so as well.</div>
+            <div class="note warn">The tools found probably do not match the query. A model reads the same note.</div>
           )}
           {f.notices?.map(n => (
             <div key={n} class="note warn foreign">

@@ -238,7 +238,7 @@ interface Cross {
 const crossSql = 'SELECT owner, caller, sum(calls)::BIGINT AS calls FROM spiced.tool_usage GROUP BY ALL ORDER BY ALL'
 const foreignSql = 'SELECT * FROM spiced.cross_agent_calls ORDER BY calls DESC'
 
-/** CrossAgent shows which caller used the tools of which owner; an agent that calls the tools of another is marked. */
+/** CrossAgent counts calls by caller and owner; calls of an agent that another agent's tool got are marked. */
 function CrossAgent() {
   const matrix = useLoad(
     signal => rows<{ owner: string; caller: string; calls: number }>(crossSql, [], signal),
