@@ -187,7 +187,7 @@ function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
 }
 
 function Refresh({ d }: { d: Dataset }) {
-  const [told, setTold] = useState('')
+  const [message, setMessage] = useState('')
   const [failed, setFailed] = useState<Error>()
   if (!d.accelerated) return null
   const path = `/v1/datasets/${encodeURIComponent(idOf(d))}/acceleration/refresh`
@@ -200,14 +200,14 @@ function Refresh({ d }: { d: Dataset }) {
         title={may ? undefined : 'The key may not write'}
         onClick={() => {
           setFailed(undefined)
-          api<{ message: string }>(path, { method: 'POST' }).then(m => setTold(m.message), setFailed)
+          api<{ message: string }>(path, { method: 'POST' }).then(m => setMessage(m.message), setFailed)
         }}
       >
         Refresh
       </button>
       <Equivalent make={() => requestSnippets({ method: 'POST', path })} />
       <span role="status" class="soft small">
-        {told}
+        {message}
       </span>
       <Failure error={failed} />
     </>

@@ -238,7 +238,7 @@ interface Cross {
 const crossSql = 'SELECT owner, caller, sum(calls)::BIGINT AS calls FROM spiced.tool_usage GROUP BY ALL ORDER BY ALL'
 const foreignSql = 'SELECT * FROM spiced.cross_agent_calls ORDER BY calls DESC'
 
-/** CrossAgent counts calls by caller and owner; calls of an agent that another agent's tool got are marked. */
+/** CrossAgent counts calls by caller and owner; calls by an agent that does not own the tool are marked. */
 function CrossAgent() {
   const matrix = useLoad(
     signal => rows<{ owner: string; caller: string; calls: number }>(crossSql, [], signal),
