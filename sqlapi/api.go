@@ -173,6 +173,7 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},
 		openAPI:    serveOpenAPI(o.Version),
+		whoami:     &whoamiHandler{o.Runtime.Inventory, &o.Guard, o.Version},
 		metrics: func(w http.ResponseWriter, r *http.Request) error {
 			o.Metrics.Handler().ServeHTTP(w, r)
 			return nil

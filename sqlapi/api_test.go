@@ -38,6 +38,8 @@ type fakeRuntime struct {
 
 func (f *fakeRuntime) Ready() bool { return f.ready }
 
+func (f *fakeRuntime) Generation() uint64 { return 3 }
+
 func (f *fakeRuntime) Components() []Component {
 	return []Component{{Name: "http", Endpoint: "127.0.0.1:8090", Status: StatusReady}}
 }

@@ -23,6 +23,7 @@ type handlers struct {
 	mcp        *mcpHandler
 	openAPI    handler
 	metrics    handler
+	whoami     *whoamiHandler
 }
 
 // routes is the table of the API. OpenAPI and docs/http.md are made of it with
@@ -42,7 +43,7 @@ func routes(h handlers) []route {
 		},
 		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes),
 		runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve),
-		pageRoutes())
+		[]route{whoamiRoute(h.whoami)}, pageRoutes())
 }
 
 func sqlRoute(h handler) route {

@@ -17,6 +17,7 @@ import (
 // order in which they are shown; the API does not change them.
 type Inventory interface {
 	Ready() bool
+	Generation() uint64 // that is served; 0: none yet
 	// Components are the parts of the runtime that have a state: protocols first.
 	Components() []Component
 	// Problems are the faults of the last load, whether it was applied or

@@ -20,6 +20,7 @@ import (
 
 // components are the types that the OpenAPI document describes by name.
 var components = map[string]any{
+	"Caller":         callerInfo{},
 	"Error":          requestError{},
 	"Problem":        spicepod.Problem{},
 	"Component":      Component{},

@@ -29,6 +29,13 @@ var _ sqlapi.Inventory = inventory{}
 
 func (i inventory) Ready() bool { return i.runtime.Ready() }
 
+func (i inventory) Generation() uint64 {
+	if g := i.runtime.Current(); g != nil {
+		return g.Number
+	}
+	return 0
+}
+
 func (i inventory) Problems() spicepod.Problems {
 	if r := i.runtime.LastReport(); r != nil {
 		return i.runtime.ForCallers(r.Problems)

@@ -116,8 +116,13 @@ type Keys interface {
 // maySee reports whether a caller may see an approval: all of them an approver and, without
 // keys, everyone; others those that they have asked for.
 func maySee(keys Keys, who caller.Caller, e *entry) bool {
-	return !keys.Enabled() || keys.Approver(who.Principal) ||
+	return MayDecideSome(keys, who) ||
 		e.Principal == who.Principal && e.UserID == who.UserID && e.SpaceID == who.SpaceID
+}
+
+// MayDecideSome reports whether the caller decides about calls at all: of others, with keys.
+func MayDecideSome(keys Keys, who caller.Caller) bool {
+	return !keys.Enabled() || keys.Approver(who.Principal)
 }
 
 // MayDecide returns why the caller may not decide about calls of the principal, or nil.
