@@ -1,0 +1,153 @@
+// The editor: CodeMirror in a shadow root. There its styles are constructed style sheets, which the
+// page's policy allows; in the document they would be style elements, which it refuses.
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting } from '@codemirror/language'
+import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic as Mark } from '@codemirror/lint'
+import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { Compartment, EditorState, type Text } from '@codemirror/state'
+import {
+  EditorView,
+  drawSelection,
+  highlightActiveLine,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view'
+import { classHighlighter } from '@lezer/highlight'
+import type { CompletionSource } from '@codemirror/autocomplete'
+import { visible } from '../lib/text.ts'
+import type { Diagnostic, EditorProps, Selection } from './code.tsx'
+import styles from './editor.css?inline'
+import { languageOf } from './languages.ts'
+
+const sheet = new CSSStyleSheet()
+sheet.replaceSync(styles)
+
+// What CodeMirror does not mark by itself: the rest of what lib/text.ts calls deceptive.
+const deceptive = /[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u202a-\u202c\u2060-\u2065\u2068\u206a-\u206f\u3164\uffa0]/gu
+
+export class Editor {
+  private readonly view: EditorView
+  private readonly completions = new Compartment()
+  /** The text that the page has: a change of the editor is told to the page, and must not come back. */
+  private known: string
+
+  constructor(host: HTMLElement, props: { current: EditorProps }) {
+    const p = props.current
+    this.known = p.value
+    const root = host.shadowRoot ?? host.attachShadow({ mode: 'open' })
+    root.adoptedStyleSheets = [sheet]
+    this.view = new EditorView({
+      root,
+      parent: root as unknown as Element,
+      state: EditorState.create({
+        doc: p.value,
+        extensions: [
+          lineNumbers(),
+          foldGutter(),
+          lintGutter(),
+          highlightSpecialChars({ addSpecialChars: deceptive }),
+          history(),
+          drawSelection(),
+          highlightActiveLine(),
+          highlightSelectionMatches(),
+          bracketMatching(),
+          search({ top: true }),
+          EditorView.lineWrapping,
+          languageOf(p.language).extension,
+          syntaxHighlighting(classHighlighter),
+          EditorView.contentAttributes.of({ 'aria-label': p.label, spellcheck: 'false' }),
+          EditorState.allowMultipleSelections.of(true),
+          p.readOnly ? EditorState.readOnly.of(true) : [indentOnInput(), closeBrackets(), autocompletion()],
+          this.completions.of([]),
+          // Tab moves on to the next control, as everywhere in the console.
+          keymap.of([
+            { key: 'Mod-Enter', run: () => this.run(props.current.onRun) },
+            ...closeBracketsKeymap,
+            ...completionKeymap,
+            ...defaultKeymap,
+            ...searchKeymap,
+            ...historyKeymap,
+            ...foldKeymap,
+            ...lintKeymap,
+          ]),
+          EditorView.updateListener.of(u => {
+            if (!u.docChanged) return
+            this.known = u.state.doc.toString()
+            props.current.onChange?.(this.known)
+          }),
+        ],
+      }),
+    })
+    this.setCompletions(p.completions ?? [])
+    this.setDiagnostics(p.diagnostics ?? [])
+  }
+
+  private run(onRun: EditorProps['onRun']): boolean {
+    onRun?.(this.selection())
+    return onRun !== undefined
+  }
+
+  selection(): Selection {
+    const { from, to } = this.view.state.selection.main
+    return { from, to }
+  }
+
+  select(from: number, to = from) {
+    const end = this.view.state.doc.length
+    this.view.dispatch({ selection: { anchor: Math.min(from, end), head: Math.min(to, end) }, scrollIntoView: true })
+    this.view.focus()
+  }
+
+  /** insert puts a text in place of what is selected. */
+  insert(text: string) {
+    this.view.dispatch(this.view.state.replaceSelection(text))
+    this.view.focus()
+  }
+
+  focus() {
+    this.view.focus()
+  }
+
+  setValue(value: string) {
+    if (value === this.known) return
+    this.known = value
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: value } })
+  }
+
+  setCompletions(sources: CompletionSource[]) {
+    const data = sources.map(autocomplete => ({ autocomplete }))
+    this.view.dispatch({ effects: this.completions.reconfigure(EditorState.languageData.of(() => data)) })
+  }
+
+  setDiagnostics(list: Diagnostic[]) {
+    const doc = this.view.state.doc
+    const marks = list.map((d): Mark => {
+      const from = place(doc, d.line, d.column)
+      const word = /^(?:"(?:[^"]|"")*"|[\p{L}\p{N}_]+|[^\s])/u.exec(doc.sliceString(from, from + 200))
+      return {
+        from,
+        to: Math.min(doc.length, from + (word?.[0].length ?? 0)),
+        severity: d.severity ?? 'error',
+        message: visible(d.hint ? `${d.message}\n${d.hint}` : d.message),
+      }
+    })
+    this.view.dispatch(setDiagnostics(this.view.state, marks))
+  }
+
+  destroy() {
+    this.view.destroy()
+  }
+}
+
+/** place is the offset of a line and a column. CodeMirror counts UTF-16 units, the API characters. */
+function place(doc: Text, line: number, column: number): number {
+  const at = doc.line(Math.min(Math.max(line, 1), doc.lines))
+  let offset = 0
+  for (const c of at.text) {
+    if (--column < 1) break
+    offset += c.length
+  }
+  return at.from + offset
+}
