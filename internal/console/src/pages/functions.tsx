@@ -6,6 +6,7 @@ import { useLoad } from '../lib/load.ts'
 import { href, param, segments, setParams } from '../lib/route.ts'
 import { shown, visible } from '../lib/text.ts'
 import { Badge, Empty, Equivalent, Failure, LongText, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
+import { Code, type Language } from '../ui/code.tsx'
 import { Table } from '../ui/table.tsx'
 import { Graph, type GraphEdge, type GraphNode } from '../views/graph.tsx'
 
@@ -150,13 +151,16 @@ function exampleCall(f: Fn): string {
   return f.kind === 'table' ? `SELECT * FROM ${f.name}(${args})` : `SELECT ${f.name}(${args})`
 }
 
+/** languageOf is the language of the body: SQL, or what the name of its file or its scheme says. */
+const languageOf = (f: Fn): Language => (/python|\.py\b/.test(f.from) ? 'python' : 'sql')
+
 function Body({ f }: { f: Fn }) {
   return (
     <>
       <p class="soft">
         Body: {shown(f.from, 200)}. Calls: {shown(f.execution, 300)}.
       </p>
-      {f.body ? <LongText text={f.body} wrap={false} /> : <Empty>Its body is not text.</Empty>}
+      {f.body ? <Code language={languageOf(f)} text={f.body} /> : <Empty>Its body is not text.</Empty>}
     </>
   )
 }

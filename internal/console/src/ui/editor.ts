@@ -30,7 +30,7 @@ const deceptive = /[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u202a-\u202c\u2060-\u2
 export class Editor {
   private readonly view: EditorView
   private readonly completions = new Compartment()
-  /** The text that the page has: a change of the editor is told to the page, and must not come back. */
+  /** The text that the page has: the page learns of a change in the editor, and must not send it back. */
   private known: string
 
   constructor(host: HTMLElement, props: { current: EditorProps }) {
