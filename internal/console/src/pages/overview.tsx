@@ -141,7 +141,7 @@ export default function Overview() {
                 </span>{' '}
                 {g.problems > 0 && <Badge tone="warn">{count(g.problems)} problems</Badge>}
               </summary>
-              <ul class="changes">
+              <ul class="changes" tabIndex={0} aria-label={`Changes of generation ${g.generation}`}>
                 {g.changed.slice(0, 100).map(c => (
                   <li key={c}>
                     <Foreign text={c} max={120} />

@@ -40,6 +40,7 @@ export function Plot({ label, options, deps }: Props) {
     const figure = plot.plot({ className: 'plot', ariaLabel: label, width, ...options(plot, width) })
     // The policy of the page allows no style element; style.css has its rules.
     for (const style of figure.querySelectorAll('style')) style.remove()
+    figure.setAttribute('aria-hidden', 'true') // the place has the label; Plot's own are on elements that take none
     place.current.replaceChildren(figure)
   }, [plot, width, theme.value, ...deps])
   return <div class="plot-place" ref={place} role="img" aria-label={label} />

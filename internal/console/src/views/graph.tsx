@@ -62,7 +62,7 @@ export function Graph({ label, nodes, edges }: { label: string; nodes: GraphNode
             >
               <rect width={n.width} height={nodeHeight} rx="6" />
               <text x="10" y="16" class="kind">
-                {n.kind}
+                {n.kind + ' '}
               </text>
               <text x="10" y="31">
                 {shown(n.name, 34)}

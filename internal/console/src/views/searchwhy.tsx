@@ -26,27 +26,24 @@ export function Channels({ channels }: { channels: Channel[] }) {
   const list = channels.filter(c => c.rank > 0).sort((a, b) => (b.share ?? 0) - (a.share ?? 0) || a.rank - b.rank)
   if (list.length === 0) return <p class="soft small">No channel ranks it.</p>
   return (
-    <div class="bars" role="list" aria-label="Channels">
+    <ul class="bars" aria-label="Channels">
       {list.map(c => {
+        const name = names[c.source] ?? c.source
         const share = c.share ?? 0
-        return [
-          <span key={c.source} role="listitem">
-            {names[c.source] ?? c.source} <span class="soft">#{c.rank}</span>
-            {c.counts === false && <span class="soft"> too low to count</span>}
-          </span>,
-          <meter
-            key={c.source + 'm'}
-            min={0}
-            max={1}
-            value={share}
-            aria-label={`share of ${names[c.source] ?? c.source}`}
-          />,
-          <span key={c.source + 's'} class="right nowrap">
-            {(share * 100).toFixed(0)} % <span class="soft">score {c.score}</span>
-          </span>,
-        ]
+        return (
+          <li key={c.source}>
+            <span>
+              {name} <span class="soft">#{c.rank}</span>
+              {c.counts === false && <span class="soft"> too low to count</span>}
+            </span>
+            <meter min={0} max={1} value={share} aria-label={`share of ${name}`} />
+            <span class="right nowrap">
+              {(share * 100).toFixed(0)} % <span class="soft">score {c.score}</span>
+            </span>
+          </li>
+        )
       })}
-    </div>
+    </ul>
   )
 }
 
