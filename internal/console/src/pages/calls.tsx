@@ -90,22 +90,18 @@ export function LatencyMap({ calls }: { calls: CallPoint[] }) {
       deps={[calls]}
       options={plot => ({
         height: 180,
-        marginLeft: 56,
+        marginLeft: 64,
         x: { label: null },
         y: { type: 'log', base: 2, label: null, tickFormat: (ms: number) => millis(ms), ticks: 5 },
-        color: {
-          scheme: 'oranges',
-          domain: [0, Math.max(...[...cells.values()].map(c => c.calls))],
-          label: 'calls',
-          legend: false,
-        },
+        opacity: { domain: [0, Math.max(...[...cells.values()].map(c => c.calls))], range: [0.15, 1] },
         marks: [
           plot.rect([...cells.values()], {
             x1: 'from',
             x2: 'to',
             y1: 'low',
             y2: 'high',
-            fill: (c: Cell) => c.calls + 1,
+            fill: 'var(--accent)',
+            fillOpacity: 'calls',
             title: (c: Cell) => `${c.calls} calls, ${millis(c.low)} to ${millis(c.high)}`,
           }),
         ],
