@@ -102,7 +102,6 @@ function DataList({
         label="Datasets and views"
         filter="Filter datasets and views"
         rows={list ?? []}
-        id={idOf}
         sort="name"
         empty={list ? 'The Spicepod declares none.' : 'Loading…'}
         columns={[
@@ -267,9 +266,7 @@ WHERE schema = ${sqlText(d.schema)} AND dataset = ${sqlText(d.name)} ORDER BY po
       <Table
         label="Columns"
         name="c"
-        short
         rows={list.data ?? []}
-        id={c => String(c.position)}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
         columns={[
           { key: 'position', title: '#', value: c => c.position, number: true },
@@ -295,9 +292,7 @@ function Rows({ sql, label }: { sql: string; label: string }) {
         <Table
           label={label}
           name="r"
-          short
           rows={list.data!.map((row, at) => ({ row, at }))}
-          id={r => String(r.at)}
           tools={
             <Equivalent
               make={() => [
@@ -335,9 +330,7 @@ WHERE depends_on = ${sqlText(d.name)} GROUP BY function ORDER BY function`
       <Table
         label="Functions that read it"
         name="u"
-        short
         rows={list.data ?? []}
-        id={f => f.function}
         empty="No function reads it."
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
         columns={[

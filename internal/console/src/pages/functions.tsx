@@ -67,7 +67,6 @@ function FunctionList({ list, error }: { list: Fn[] | undefined; error: Error | 
         label="Functions"
         filter="Filter functions"
         rows={list ?? []}
-        id={f => f.name}
         sort="name"
         empty={list ? 'The Spicepod declares none.' : 'Loading…'}
         columns={[

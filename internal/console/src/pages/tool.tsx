@@ -381,9 +381,7 @@ function Calls({ name }: { name: string }) {
       <Table
         label="Calls"
         name="c"
-        short
         rows={list}
-        id={c => c.id}
         sort="-at"
         empty={calls.loading ? 'Loading…' : 'It was not called yet, or its calls are no longer kept.'}
         tools={

@@ -140,7 +140,6 @@ function ToolList() {
         filter="Filter tools"
         columns={columns}
         rows={shownRows}
-        id={t => t.name}
         sort={which === 'hot' ? '-calls' : which === 'failing' ? '-errors' : 'name'}
         empty={tools.loading ? 'Loading…' : which === '' ? 'There are no tools.' : 'No tool is like this.'}
         tools={

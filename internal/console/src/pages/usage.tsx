@@ -87,7 +87,6 @@ FROM spiced.tool_usage WHERE day > current_date - ${days()} ORDER BY day, tool`
         label="Calls by tool, caller and day"
         filter="Filter calls"
         rows={list}
-        id={d => `${d.tool}\n${d.caller}\n${d.day}`}
         sort="-calls"
         empty={used.loading ? 'Loading…' : 'None.'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
@@ -198,7 +197,6 @@ FROM spiced.model_usage WHERE day > current_date - ${days()} ORDER BY day, model
         label="Models by day"
         filter="Filter models"
         rows={list}
-        id={d => `${d.model}\n${d.day}`}
         sort="-day"
         empty={used.loading ? 'Loading…' : 'No model answered in these days.'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
@@ -305,9 +303,7 @@ function CrossAgent() {
         label="Calls of tools that another agent owns"
         filter="Filter foreign calls"
         name="f"
-        short
         rows={foreign.data ?? []}
-        id={c => `${c.tool}\n${c.caller}`}
         sort="-calls"
         empty="No agent called a tool that another agent owns."
         tools={<Equivalent make={() => [{ title: 'SQL', text: foreignSql }]} />}
@@ -368,7 +364,6 @@ function LastCalls() {
         filter="Filter calls"
         name="l"
         rows={list}
-        id={c => c.id}
         sort="-at"
         empty={calls.loading ? 'Loading…' : 'No call is kept.'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: lastSql }]} />}

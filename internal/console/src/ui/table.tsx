@@ -1,6 +1,7 @@
 // A table that filters and sorts, and makes only the rows that can be seen. Its filter and order are
 // part of the address, so that a view can be linked.
 import type { ComponentChildren } from 'preact'
+import { memo } from 'preact/compat'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { count } from '../lib/format.ts'
 import { param, setParams } from '../lib/route.ts'
@@ -22,7 +23,6 @@ interface Props<T> {
   label: string
   columns: Column<T>[]
   rows: T[]
-  id: (row: T) => string
   /** The name of the table in the address; tables of one page differ in it. */
   name?: string
   sort?: string
@@ -31,11 +31,10 @@ interface Props<T> {
   empty?: ComponentChildren
   /** Words that say what the filter looks at, such as "Filter tools". */
   filter?: string | false
-  short?: boolean
 }
 
 const rowHeight = 37 // of td, with its border
-const more = 8 // rows above and below the visible ones
+const more = 4 // rows above and below the visible ones
 const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })
 
 function compare(a: Value, b: Value): number {
@@ -46,7 +45,7 @@ function compare(a: Value, b: Value): number {
   return collator.compare(String(a), String(b))
 }
 
-export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools, empty, filter, short }: Props<T>) {
+export function Table<T>({ label, columns, rows, name = '', sort = '', tools, empty, filter }: Props<T>) {
   const order = param(name + 'sort', sort)
   const words = param(name + 'filter')
   const [by, down] = order.startsWith('-') ? [order.slice(1), true] : [order, false]
@@ -61,20 +60,11 @@ export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools
     })
     return values.map(v => rows[v.at]!)
   }, [rows, by, down])
-  const texts = useMemo(
-    () =>
-      sorted.map(row =>
-        columns
-          .map(c => String(c.value(row) ?? ''))
-          .join('\n')
-          .toLowerCase(),
-      ),
-    [sorted],
-  )
+  const textOf = useTexts(columns, rows)
   const found = useMemo(() => {
     const all = words.toLowerCase().split(/\s+/).filter(Boolean)
-    return all.length === 0 ? sorted : sorted.filter((_, i) => all.every(w => texts[i]!.includes(w)))
-  }, [sorted, texts, words])
+    return all.length === 0 ? sorted : sorted.filter(row => all.every(w => textOf(row).includes(w)))
+  }, [sorted, words])
 
   const box = useRef<HTMLDivElement>(null)
   const [first, setFirst] = useState(0)
@@ -92,6 +82,8 @@ export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools
   const visibleRows = Math.ceil(height / rowHeight) + 2 * more
   const from = Math.max(0, Math.min(first - more, found.length - visibleRows))
   const to = Math.min(found.length, from + visibleRows)
+  const head = useRef<HTMLTableRowElement>(null)
+  const widths = useWidths(head, found.length > to - from, [columns.length, rows, height])
   const choose = (c: Column<T>) => {
     const begin = c.number ? '-' + c.key : c.key
     const other = c.number ? c.key : '-' + c.key
@@ -119,16 +111,23 @@ export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools
         </div>
       )}
       <div
-        class={`table ${short ? '' : 'tall'}`}
+        class="table"
         ref={box}
         tabIndex={0}
         role="region"
         aria-label={label}
         onScroll={e => setFirst(Math.floor(e.currentTarget.scrollTop / rowHeight))}
       >
-        <table aria-rowcount={found.length + 1}>
+        <table aria-rowcount={found.length + 1} class={widths ? 'fixed' : ''}>
+          {widths && (
+            <colgroup>
+              {widths.map((w, i) => (
+                <col key={i} style={{ width: `${w}px` }} />
+              ))}
+            </colgroup>
+          )}
           <thead>
-            <tr>
+            <tr ref={head}>
               {columns.map(c => (
                 <th
                   key={c.key}
@@ -147,13 +146,7 @@ export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools
           <tbody>
             {from > 0 && <Spacer columns={columns.length} height={from * rowHeight} />}
             {found.slice(from, to).map((row, i) => (
-              <tr key={id(row)} aria-rowindex={from + i + 2}>
-                {columns.map(c => (
-                  <td key={c.key} class={c.number ? 'right' : ''}>
-                    {c.show ? c.show(row) : cell(c.value(row))}
-                  </td>
-                ))}
-              </tr>
+              <Row key={(from + i) % visibleRows} row={row} index={from + i + 2} columns={columns} />
             ))}
             {to < found.length && <Spacer columns={columns.length} height={(found.length - to) * rowHeight} />}
           </tbody>
@@ -166,6 +159,79 @@ export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools
       </div>
     </div>
   )
+}
+
+/**
+ * useTexts returns the text of a row that a filter looks at: its columns of text, in lower case. Those of
+ * 10,000 rows take longer than a frame, so they are made while the browser is idle, before a filter
+ * needs them.
+ */
+function useTexts<T>(columns: Column<T>[], rows: T[]): (row: T) => string {
+  const texts = useMemo(() => new Map<T, string>(), [rows])
+  const textOf = (row: T): string => {
+    let text = texts.get(row)
+    if (text === undefined) {
+      text = ''
+      for (const c of columns) {
+        const value = c.value(row)
+        if (typeof value === 'string') text += value.toLowerCase() + '\n'
+      }
+      texts.set(row, text)
+    }
+    return text
+  }
+  useEffect(() => {
+    let [at, waits] = [0, 0]
+    const work = (deadline: IdleDeadline) => {
+      while (at < rows.length && deadline.timeRemaining() > 1)
+        for (let i = 0; i < 50 && at < rows.length; i++) textOf(rows[at++]!)
+      if (at < rows.length) waits = requestIdleCallback(work)
+    }
+    waits = requestIdleCallback(work)
+    return () => cancelIdleCallback(waits)
+  }, [rows])
+  return textOf
+}
+
+interface RowProps<T> {
+  row: T
+  index: number
+  columns: Column<T>[]
+}
+
+/**
+ * Row is drawn again only for another row. While a table is scrolled, most rows stay, and those that leave
+ * become the ones that arrive: a row's place in the document is its index modulo the number of rows that
+ * are made, which is faster than making new ones.
+ */
+const Row = memo(function Row<T>({ row, index, columns }: RowProps<T>) {
+  return (
+    <tr aria-rowindex={index}>
+      {columns.map(c => (
+        <td key={c.key} class={c.number ? 'right' : ''}>
+          {c.show ? c.show(row) : cell(c.value(row))}
+        </td>
+      ))}
+    </tr>
+  )
+}) as <T>(props: RowProps<T>) => ComponentChildren
+
+/**
+ * useWidths keeps the widths that the columns have with the first rows. Without it, columns would
+ * change their widths with the rows that are scrolled to, and the browser would measure every cell.
+ */
+function useWidths(
+  head: { current: HTMLTableRowElement | null },
+  scrolls: boolean,
+  deps: unknown[],
+): number[] | undefined {
+  const [widths, setWidths] = useState<number[]>()
+  useLayoutEffect(() => setWidths(undefined), deps)
+  useLayoutEffect(() => {
+    if (!scrolls || widths || !head.current) return
+    setWidths([...head.current.children].map(th => (th as HTMLElement).offsetWidth))
+  })
+  return widths
 }
 
 const Spacer = ({ columns, height }: { columns: number; height: number }) => (
