@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/usage"
+	"github.com/spiced-sql/spiced/internal/sql/value"
 	"github.com/spiced-sql/spiced/tools"
 )
 
@@ -214,21 +215,28 @@ func toolRows(r reader) []row {
 func callRows(r reader) []row {
 	var rows []row
 	for _, c := range r.opts.Usage.Calls() {
-		if !r.sees(c.Tool) {
-			continue
+		if x := r.callRow(&c); x != nil {
+			rows = append(rows, x)
 		}
-		rows = append(rows, row{
-			"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": r.agent(c.Caller),
-			"surface": textOrNull(c.Surface),
-			"source":  textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows,
-			"bytes":     c.Bytes,
-			"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": r.own(c.Holder, c.RequestID),
-			"session_id": r.own(c.Holder, c.SessionID),
-			"user_id":    textOrNull(c.UserID), "flow_id": r.own(c.Holder, c.FlowID), "step_id": r.own(c.Holder, c.StepID),
-			"generation": c.Generation, "error": r.own(c.Holder, c.Error),
-		})
 	}
 	return rows
+}
+
+// callRow is the row of a call, or nil if the caller does not see the tool.
+func (r reader) callRow(c *usage.Call) row {
+	if !r.sees(c.Tool) {
+		return nil
+	}
+	return row{
+		"id": c.ID, "called_at": sqlTime(c.At), "tool": c.Tool, "owner": textOrNull(c.Owner), "caller": r.agent(c.Caller),
+		"surface": textOrNull(c.Surface),
+		"source":  textOrNull(c.Source), "ok": c.OK, "code": textOrNull(c.Code), "latency_ms": ms(c.Latency), "rows": c.Rows,
+		"bytes":     c.Bytes,
+		"truncated": c.Truncated, "cached": c.Cached, "foreign_call": c.Foreign, "request_id": r.own(c.Holder, c.RequestID),
+		"session_id": r.own(c.Holder, c.SessionID),
+		"user_id":    textOrNull(c.UserID), "flow_id": r.own(c.Holder, c.FlowID), "step_id": r.own(c.Holder, c.StepID),
+		"generation": c.Generation, "error": r.own(c.Holder, c.Error),
+	}
 }
 
 func usageRows(r reader) []row {
@@ -345,21 +353,64 @@ func crossRows(r reader) []row {
 func eventRows(r reader) []row {
 	var rows []row
 	for _, e := range r.opts.Usage.Events() {
-		if e.Holder != r.holder || !r.seesAgent(e.Agent) || e.Tool != "" && !r.sees(e.Tool) {
-			continue
+		if x := r.eventRow(&e); x != nil {
+			rows = append(rows, x)
 		}
-		x := row{
-			"occurred_at": sqlTime(e.At), "type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID,
-			"parent_call_id": textOrNull(e.ParentCallID),
-			"tool":           textOrNull(e.Tool), "text": textOrNull(e.Text), "arguments": textOrNull(e.Arguments),
-			"result": textOrNull(e.Result),
-			"code":   textOrNull(e.Code), "error": textOrNull(e.Error), "request_id": textOrNull(e.RequestID),
-			"session_id": textOrNull(e.SessionID),
-		}
-		if e.OK != nil {
-			x["ok"], x["latency_ms"] = *e.OK, ms(e.Latency)
-		}
-		rows = append(rows, x)
 	}
 	return rows
 }
+
+// eventRow is the row of a step, or nil if the caller does not see it.
+func (r reader) eventRow(e *usage.Event) row {
+	if e.Holder != r.holder || !r.seesAgent(e.Agent) || e.Tool != "" && !r.sees(e.Tool) {
+		return nil
+	}
+	x := row{
+		"occurred_at": sqlTime(e.At), "type": e.Type, "agent": e.Agent, "depth": e.Depth, "call_id": e.CallID,
+		"parent_call_id": textOrNull(e.ParentCallID),
+		"tool":           textOrNull(e.Tool), "text": textOrNull(e.Text), "arguments": textOrNull(e.Arguments),
+		"result": textOrNull(e.Result),
+		"code":   textOrNull(e.Code), "error": textOrNull(e.Error), "request_id": textOrNull(e.RequestID),
+		"session_id": textOrNull(e.SessionID),
+	}
+	if e.OK != nil {
+		x["ok"], x["latency_ms"] = *e.OK, ms(e.Latency)
+	}
+	return x
+}
+
+// Reader shows records to one caller as the tables of this package show them: the same rows, in which
+// the same values are NULL.
+type Reader struct{ reader reader }
+
+// Reader returns the reader of a caller in the current catalog.
+func (r *Registry) Reader(who caller.Caller) Reader {
+	return Reader{r.reader(caller.With(context.Background(), who))}
+}
+
+// Call returns the row of spiced.tool_calls of a call; nil if the caller does not see it.
+func (r Reader) Call(c *usage.Call) map[string]any {
+	x := r.reader.callRow(c)
+	if x != nil {
+		x["called_at"] = jsonTime(c.At)
+	}
+	return x
+}
+
+// Step returns the row of spiced.events of a step of an agent; nil if the caller does not see it.
+func (r Reader) Step(e *usage.Event) map[string]any {
+	x := r.reader.eventRow(e)
+	if x != nil {
+		x["occurred_at"] = jsonTime(e.At)
+	}
+	if x != nil && e.OK == nil {
+		x["ok"], x["latency_ms"] = nil, nil
+	}
+	return x
+}
+
+// HidesFunction reports whether the caller may not learn of a declared function.
+func (r Reader) HidesFunction(name string) bool { return r.reader.view.HidesFunction(name) }
+
+// jsonTime is a time as a TIMESTAMP is in the results of statements as JSON.
+func jsonTime(t time.Time) string { return string(value.AppendTimestamp(nil, t.UnixMicro(), 1e6)) }

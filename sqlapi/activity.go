@@ -18,6 +18,10 @@ type activeQuery struct {
 	StartedAtMS int64         `json:"started_at_ms" doc:"Milliseconds since 1970."`
 }
 
+func activeQueryOf(w activity.Work) activeQuery {
+	return activeQuery{w.ID, w.Kind, w.Protocol, w.Name, w.SQL, w.Began.UnixMilli()}
+}
+
 type activeQueries struct {
 	Queries    []activeQuery `json:"queries"`
 	TotalCount int           `json:"total_count"`
@@ -30,7 +34,7 @@ type activityHandler struct{ table *activity.Table }
 func (h *activityHandler) list(w http.ResponseWriter, _ *http.Request, who caller.Caller) error {
 	list := activeQueries{Queries: []activeQuery{}}
 	for _, q := range h.table.List(who.Owner()) {
-		list.Queries = append(list.Queries, activeQuery{q.ID, q.Kind, q.Protocol, q.Name, q.SQL, q.Began.UnixMilli()})
+		list.Queries = append(list.Queries, activeQueryOf(q))
 	}
 	list.TotalCount = len(list.Queries)
 	return writeJSON(w, http.StatusOK, list)

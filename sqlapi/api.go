@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/feed"
 	"github.com/spiced-sql/spiced/internal/kit/listen"
 	"github.com/spiced-sql/spiced/internal/kit/memory"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
@@ -51,6 +52,8 @@ const (
 	defaultWriteTimeout = 30 * time.Second // for a piece of an answer to leave
 	defaultKeepAlive    = 30 * time.Second // of silence in a stream of events
 	defaultMaxChats     = 4096             // that run at once
+	defaultMaxStreams   = 256              // of events, at once
+	maxStreamsPerCaller = 32               // of these, of one key or, without keys, one address
 	flushEvery          = 100 * time.Millisecond
 	pieceSize           = 256 << 10                   // bytes that are written under one deadline
 	maxRequestID        = 128                         // bytes of an X-Request-Id that is used
@@ -82,8 +85,10 @@ type Options struct {
 	Embeddings func() *embeddings.Set
 	Chats      Chats
 	Search     RowSearch
-	Jobs       *query.Jobs    // nil, with Results: queries are not submitted here
-	Results    *results.Store // stored results
+	// Events is what the stream of events follows; nil: it is not served. The API is its sampler.
+	Events  *feed.Feed
+	Jobs    *query.Jobs    // nil, with Results: queries are not submitted here
+	Results *results.Store // stored results
 	// Cache returns the settings of the cache of results of /v1/sql; nil: off.
 	Cache func() spicepod.ResultCache
 	Guard
@@ -111,6 +116,7 @@ type Limits struct {
 	WriteTimeout time.Duration // without the client reading; 0: 30 s
 	KeepAlive    time.Duration // of silence before a stream of events has a comment; 0: 30 s
 	MaxChats     int           // that run at once; 0: 4096
+	MaxStreams   int           // of events, at once; 0: 256
 }
 
 // API is the handler of all routes. Its handlers are grouped by what they
@@ -173,6 +179,7 @@ func newHandlers(o *Options, cache *resultCache) handlers {
 		runtime:    &runtimeHandler{o.Runtime, bodies},
 		mcp:        &mcpHandler{o.MCP, &o.Guard, o.Tools, bodies},
 		openAPI:    serveOpenAPI(o.Version),
+		events:     newEventsHandler(o),
 		whoami:     &whoamiHandler{o.Runtime.Inventory, &o.Guard, o.Version},
 		metrics: func(w http.ResponseWriter, r *http.Request) error {
 			o.Metrics.Handler().ServeHTTP(w, r)
@@ -229,6 +236,7 @@ func withDefaults(o Options) Options {
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, defaultBodyTimeout)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
 	o.KeepAlive = cmp.Or(o.KeepAlive, defaultKeepAlive)
+	o.MaxStreams = cmp.Or(o.MaxStreams, defaultMaxStreams)
 	o.MaxChats = cmp.Or(o.MaxChats, defaultMaxChats)
 	return o
 }

@@ -61,6 +61,8 @@ func (f *fakeRuntime) Datasets() []Dataset {
 	}
 }
 
+func (f *fakeRuntime) SearchIndexes() []SearchIndex { return nil }
+
 func (f *fakeRuntime) Functions(caller.Caller) []Function {
 	if f.panics {
 		panic("an internal fault")

@@ -3,16 +3,20 @@ package sqlapi
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/kit/feed"
 	"github.com/spiced-sql/spiced/internal/llm/chat"
 	"github.com/spiced-sql/spiced/internal/llm/toolloop"
+	"github.com/spiced-sql/spiced/registry"
 )
 
 // BenchmarkInvoke calls a tool over a real listener, with 32 connections, and
@@ -77,6 +81,30 @@ func BenchmarkChatDelta(b *testing.B) {
 			res := f.open(b.Context(), form.path, form.stream())
 			if _, err := io.Copy(io.Discard, res.Body); err != nil {
 				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkCallFollowed is what a call costs while clients follow the events, each of which shows it to its
+// client, over real connections.
+func BenchmarkCallFollowed(b *testing.B) {
+	for _, clients := range []int{0, 1, 10} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			var tools *registry.Registry
+			f, _ := serveEvents(b, feed.Options{}, func(o *Options) { tools = o.Tools })
+			tools.CacheLimit(0)
+			var read sync.WaitGroup
+			for range clients {
+				s, _ := f.follow("")
+				read.Go(func() { io.Copy(io.Discard, s.res.Body) })
+				b.Cleanup(func() { s.stop(); read.Wait() })
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := tools.Invoke(b.Context(), registry.Call{Name: "haversine_km", Arguments: []byte(berlinParis)}); !r.OK {
+					b.Fatal(r.Error)
+				}
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 type inventory struct{}
 
 func (inventory) Ready() bool                               { return true }
+func (inventory) SearchIndexes() []sqlapi.SearchIndex       { return nil }
 func (inventory) Generation() uint64                        { return 1 }
 func (inventory) Components() []sqlapi.Component            { return nil }
 func (inventory) Problems() spicepod.Problems               { return nil }

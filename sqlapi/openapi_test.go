@@ -221,6 +221,7 @@ var probes = map[string][]probe{
 	"openapi":        {{"/v1/openapi.json", "", nil, 200}},
 	"console":        {{"/ui/tools", "", nil, 200}, {"/ui/assets/none.js", "", nil, 404}},
 	"page":           {{"/", "", []string{"Accept", "text/html"}, 302}, {"/", "", nil, 404}},
+	"events":         {{"/v1/events?kinds=x", "", nil, 400}, {"/v1/events", "", nil, 404}},
 	"get_caller":     {{"/v1/caller", "", nil, 200}, {"/v1/caller", "", []string{headerUser, strings.Repeat("x", 200)}, 400}},
 }
 

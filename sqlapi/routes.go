@@ -24,6 +24,7 @@ type handlers struct {
 	openAPI    handler
 	metrics    handler
 	whoami     *whoamiHandler
+	events     *eventsHandler
 }
 
 // routes is the table of the API. OpenAPI and docs/http.md are made of it with
@@ -43,7 +44,7 @@ func routes(h handlers) []route {
 		},
 		approvalRoutes(h.approvals), componentRoutes(h.runtime), sandboxRoutes(h.sandboxes),
 		runtimeRoutes(h.runtime, h.openAPI, h.metrics), queryRoutes(h.queries), mcpRoutes(h.mcp.serve),
-		[]route{whoamiRoute(h.whoami)}, pageRoutes())
+		[]route{whoamiRoute(h.whoami), eventsRoute(h.events)}, pageRoutes())
 }
 
 func sqlRoute(h handler) route {

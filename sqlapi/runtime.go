@@ -24,6 +24,7 @@ type Inventory interface {
 	// not.
 	Problems() spicepod.Problems
 	Datasets() []Dataset
+	SearchIndexes() []SearchIndex
 	// Functions are the declared functions that the caller may see.
 	Functions(who caller.Caller) []Function
 	Spicepods() []Spicepod
@@ -95,6 +96,20 @@ type Dataset struct {
 	Error               string     `json:"error,omitempty" doc:"Why it is not served, or why its last refresh failed."`
 }
 
+// SearchIndex is the index of the searched columns of a dataset or view: a row of spiced.search_indexes.
+type SearchIndex struct {
+	Table    string     `json:"table"`
+	Columns  []string   `json:"columns"`
+	State    string     `json:"state" enum:"waiting,building,ready,updating,failed"`
+	Rows     *int       `json:"rows" required:"true" nullable:"true" doc:"null: unknown, or the table hides rows from callers."`
+	Chunks   *int       `json:"chunks" required:"true" nullable:"true"`
+	Progress *float64   `json:"progress" required:"true" nullable:"true" doc:"Of the update that runs, from 0 to 1."`
+	Bytes    *int64     `json:"bytes" required:"true" nullable:"true"`
+	Models   []string   `json:"models"`
+	ReadAt   *time.Time `json:"read_at" required:"true" nullable:"true"`
+	Message  *string    `json:"message" required:"true" nullable:"true"`
+}
+
 // Function is a declared function that is served, or waits for data.
 type Function struct {
 	Name         string   `json:"name"`
@@ -156,4 +171,13 @@ type Reload struct {
 	Generation uint64            `json:"generation" doc:"The generation that is served now."`
 	Changed    []string          `json:"changed" doc:"Components that were rebuilt or removed."`
 	Problems   spicepod.Problems `json:"problems"`
+}
+
+// Reloaded is the outcome of a load, as those who follow the events get it.
+type Reloaded struct {
+	Reload
+	Trigger string    `json:"trigger" doc:"start, file, signal, request, retry, mcp, loaded or lost."`
+	At      time.Time `json:"at" doc:"When the load began."`
+	TookMS  float64   `json:"took_ms"`
+	Ready   bool      `json:"ready"`
 }

@@ -22,6 +22,10 @@ import (
 var components = map[string]any{
 	"Caller":         callerInfo{},
 	"Error":          requestError{},
+	"EventReload":    Reloaded{},
+	"EventWork":      workEvent{},
+	"SearchIndex":    SearchIndex{},
+	"EventHello":     helloEvent{},
 	"Problem":        spicepod.Problem{},
 	"Component":      Component{},
 	"Message":        message{},

@@ -126,7 +126,12 @@ func (spaceTool) Unavailable(s tools.Scope) string {
 // fakeRegistry has the fake tools and the embedding models named.
 func fakeRegistry(t testing.TB, models ...string) (*registry.Registry, *embeddings.Set) {
 	t.Helper()
-	recorder, err := usage.Open(usage.Options{})
+	return fakeRegistryWith(t, usage.Options{}, models...)
+}
+
+func fakeRegistryWith(t testing.TB, o usage.Options, models ...string) (*registry.Registry, *embeddings.Set) {
+	t.Helper()
+	recorder, err := usage.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}

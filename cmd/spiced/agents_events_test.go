@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -96,6 +98,7 @@ func TestEventsTable(t *testing.T) {
 		"Ishvana": once(chattest.Call("c1", "delegate", `{"agent":"hawken","task":"Who is Mara?"}`)),
 		"Hawken":  once(chattest.Call("h1", "lore_search", `{"query":"Mara"}`)),
 	}))
+	follows := c.follow("?kinds=agent", keyOf("ann")...)
 	if r := c.do("POST", "/v1/chat/completions", `{"model":"scribe","messages":[{"role":"user","content":"x"}]}`,
 		append(keyOf("ann"), "X-Request-Id", "the-request")...); !strings.Contains(r.body, "lore of Mara") {
 		t.Fatal(r.body)
@@ -125,6 +128,14 @@ func TestEventsTable(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("events:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for range want {
+		h, _ := follows.until("agent")
+		row := c.row(fmt.Sprintf("SELECT * FROM spiced.events WHERE type = '%s' AND call_id = '%s'", h.row["type"], h.row["call_id"]),
+			keyOf("ann")...)
+		if !reflect.DeepEqual(row, h.row) {
+			t.Errorf("the event and the row of the table differ:\n%s\n%v", h.data, row)
+		}
 	}
 	if body := c.do("POST", "/v1/sql", query, keyOf("bob")...).body; body != "[]" {
 		t.Errorf("another caller reads %s", body)

@@ -46,9 +46,7 @@ func assemble(ctx context.Context, o options) (_ *app, err error) {
 	}
 	a := &app{log: o.Log, memory: memory.NewBudget(0)}
 	o.Version = version
-	if o.mcp {
-		o.Published = func() { a.mcp.Published() }
-	}
+	o.Loaded = a.reloaded
 	if o.Worker, err = worker(); err != nil {
 		return nil, err
 	}
@@ -112,6 +110,33 @@ func assembleLoaded(ctx context.Context, std streams, o options) (*app, error) {
 	return a, nil
 }
 
+// reloaded tells those who follow of a load.
+func (a *app) reloaded(r *runtime.Report) {
+	if r.Accepted && a.mcp != nil {
+		a.mcp.Published()
+	}
+	if !a.Events().Active() {
+		return
+	}
+	outcome := inventory{runtime: a.Runtime}.outcome(r)
+	a.Events().Publish(sqlapi.Reloaded{
+		Reload: outcome, Trigger: r.Trigger, At: r.Time.UTC(), Ready: a.Ready(),
+		TookMS: float64(r.Duration.Microseconds()) / 1000,
+	}, sizeOf(outcome))
+}
+
+// sizeOf is about how many bytes the outcome of a load has.
+func sizeOf(r sqlapi.Reload) int {
+	size := 256
+	for _, c := range r.Changed {
+		size += len(c) + 16
+	}
+	for _, p := range r.Problems {
+		size += len(p.Message) + len(p.Hint) + len(p.Component) + len(p.Path) + len(p.Source) + 128
+	}
+	return size
+}
+
 // newAPI returns the HTTP API. addresses are those of the listeners, by name.
 func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[string]string) *sqlapi.API {
 	shown := inventory{a.Runtime, addresses}
@@ -120,6 +145,7 @@ func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[st
 		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
 		Cache:   func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
 		Runtime: sqlapi.Runtime{Inventory: shown, Refresher: shown, Reloader: shown, Sandboxes: shown},
+		Events:  a.Events(),
 		Tools:   a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime}, Search: a.SearchRows,
 		Metrics: a.opts.Metrics, Log: a.log, Version: version,
 	}

@@ -21,11 +21,12 @@ const drainCheck = 10 * time.Millisecond
 // does, so that /v1/ready can answer that the runtime is not ready.
 type running struct{ requests atomic.Int64 }
 
-// count counts the requests that h answers. The stream of an MCP client has
-// nothing to finish and does not count.
+// count counts the requests that h answers. Streams of what happens have nothing to finish and do not
+// count.
 func (r *running) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Method == http.MethodGet && req.URL.Path == sqlapi.PathMCP {
+		follows := req.URL.Path == sqlapi.PathMCP || req.URL.Path == sqlapi.PathEvents
+		if req.Method == http.MethodGet && follows {
 			h.ServeHTTP(w, req)
 			return
 		}
@@ -60,7 +61,8 @@ func (s *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s.running.wait(ctx)
-	s.mcp.Close() // its streams would keep the listeners open
+	s.mcp.Close() // its streams, and those of events, would keep the listeners open
+	s.Events().Close()
 	var group sync.WaitGroup
 	for _, e := range s.endpoints {
 		group.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spiced-sql/spiced/functions"
 	"github.com/spiced-sql/spiced/internal/access/caller"
@@ -132,6 +133,22 @@ func (i inventory) Datasets() []sqlapi.Dataset {
 	return list
 }
 
+func (i inventory) SearchIndexes() []sqlapi.SearchIndex {
+	var list []sqlapi.SearchIndex
+	for _, r := range i.runtime.SearchIndexes() {
+		x := sqlapi.SearchIndex{
+			Table: r.Table, Columns: r.Columns, State: r.State, Rows: r.Rows, Chunks: r.Chunks, Progress: r.Progress,
+			Bytes: r.Bytes, Models: r.Models, Message: r.Message,
+		}
+		if r.ReadAt != nil {
+			at := time.UnixMicro(int64(*r.ReadAt * 1e6)).UTC()
+			x.ReadAt = &at
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
 func (i inventory) Functions(who caller.Caller) []sqlapi.Function {
 	list := []sqlapi.Function{}
 	hides := i.runtime.ToolEnv().Hidden(tools.Scope{Caller: who})
@@ -214,8 +231,12 @@ func (i inventory) Reload(ctx context.Context) (sqlapi.Reload, error) {
 	if err != nil {
 		return sqlapi.Reload{}, err
 	}
+	return i.outcome(report), nil
+}
+
+func (i inventory) outcome(report *runtime.Report) sqlapi.Reload {
 	return sqlapi.Reload{
 		Accepted: report.Accepted, Generation: report.Generation, Changed: report.Changed,
 		Problems: i.runtime.ForCallers(report.Problems),
-	}, nil
+	}
 }

@@ -40,13 +40,13 @@ type Report struct {
 // loader builds generations from the Spicepod's files.
 type loader struct {
 	*services
-	path      string
-	strict    bool          // any fault refuses the load
-	patience  time.Duration // how long data may take before the rest is published; 0: any time
-	first     *reading      // of New, for the first load
-	watcher   *watcher      // nil unless files are watched
-	published func()        // may be nil
-	again     func()        // requests a load after one that left DuckDB without a generation
+	path     string
+	strict   bool          // any fault refuses the load
+	patience time.Duration // how long data may take before the rest is published; 0: any time
+	first    *reading      // of New, for the first load
+	watcher  *watcher      // nil unless files are watched
+	outcome  func(*Report) // may be nil
+	again    func()        // requests a load after one that left DuckDB without a generation
 
 	undescribed []string        // tools that were logged
 	logged      map[string]bool // faults that were, of the last load
@@ -78,6 +78,10 @@ func (l *loader) load(ctx context.Context, trigger string) *Report {
 	}
 	l.logReport(report)
 	l.count(report)
+	l.events.Poke()
+	if l.outcome != nil {
+		l.outcome(report)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case l.db.Lost():
@@ -167,9 +171,6 @@ func (l *loader) publish(ctx context.Context, report *Report) (err error) {
 	report.Problems.Sort()
 	l.db.retainFiles(l.Current())
 	l.sandboxes.collect()
-	if l.published != nil {
-		l.published()
-	}
 	return nil
 }
 

@@ -61,10 +61,10 @@ type Options struct {
 	Audit func(spicepod.Audit, bool) (*audit.Log, error)
 	// Clients returns the catalog for the clients of a protocol that a Spicepod serves; nil, or
 	// nil of it: there is none.
-	Clients   func(spicepod.Runtime) *engine.ClientCatalog
-	Progress  func(load.Progress)
-	Published func()           // called after each load that is accepted; must return at once
-	Now       func() time.Time // of the history of tools; nil: time.Now
+	Clients  func(spicepod.Runtime) *engine.ClientCatalog
+	Progress func(load.Progress)
+	Loaded   func(*Report)    // called after each load, also one that is refused; must return at once
+	Now      func() time.Time // of the history of tools; nil: time.Now
 }
 
 // Runtime serves one Spicepod.
@@ -128,8 +128,8 @@ func New(ctx context.Context, opts Options) (*Runtime, error) {
 	}
 	rt.loader = &loader{
 		services: rt.services, path: opts.Path, strict: opts.Strict, first: first, watcher: rt.watcher,
-		published: opts.Published,
-		again:     func() { time.AfterFunc(renewPause, func() { rt.requests.add(triggerLost) }) },
+		outcome: opts.Loaded,
+		again:   func() { time.AfterFunc(renewPause, func() { rt.requests.add(triggerLost) }) },
 	}
 	return rt, nil
 }

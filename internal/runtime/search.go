@@ -37,8 +37,8 @@ func indexesView() string {
 		"models":["VARCHAR"],"read_at":"DOUBLE","message":"VARCHAR"}]')) AS r)`
 }
 
-// indexRow is a row of spiced.search_indexes.
-type indexRow struct {
+// IndexRow is a row of spiced.search_indexes.
+type IndexRow struct {
 	Table    string   `json:"table"`
 	Columns  []string `json:"columns"`
 	State    string   `json:"state"`
@@ -47,7 +47,7 @@ type indexRow struct {
 	Progress *float64 `json:"progress"`
 	Bytes    *int64   `json:"bytes"`
 	Models   []string `json:"models"`
-	ReadAt   *float64 `json:"read_at"`
+	ReadAt   *float64 `json:"read_at"` // seconds since 1970
 	Message  *string  `json:"message"`
 }
 
@@ -62,14 +62,15 @@ func (s *services) openSearch(eager bool) {
 	s.db.Handle(rowsearch.RowSearch, s.search.Handler(query.ToolDB{DB: s.db.DB}, timeout, embedding))
 	s.db.Handle(rowsearch.RerankRows, rowsearch.RerankHandler(s.rerank))
 	s.db.Handle("spiced."+tableIndexes, func(context.Context, string) (string, error) {
-		text, err := json.Marshal(append([]indexRow{}, s.indexRows()...))
+		text, err := json.Marshal(append([]IndexRow{}, s.SearchIndexes()...))
 		return string(text), err
 	})
 }
 
-func (s *services) indexRows() (rows []indexRow) {
+// SearchIndexes returns the rows of spiced.search_indexes.
+func (s *services) SearchIndexes() (rows []IndexRow) {
 	for _, i := range s.search.Status() {
-		r := indexRow{Table: shownRelation(i.Relation), State: string(i.State), Columns: []string{}, Models: []string{}}
+		r := IndexRow{Table: shownRelation(i.Relation), State: string(i.State), Columns: []string{}, Models: []string{}}
 		for _, c := range i.Columns {
 			r.Columns = append(r.Columns, c.Name)
 			if c.Model != "" {

@@ -21,6 +21,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/data/tables"
 	"github.com/spiced-sql/spiced/internal/find/usage"
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
+	"github.com/spiced-sql/spiced/internal/kit/feed"
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 	"github.com/spiced-sql/spiced/internal/kit/telemetry"
 	"github.com/spiced-sql/spiced/internal/llm/models"
@@ -45,6 +46,7 @@ type services struct {
 	faults
 	log      *slog.Logger
 	activity activity.Table     // what runs for clients
+	events   *feed.Feed         // of what changes, for those who follow it
 	metrics  *telemetry.Metrics // nil: none
 	audit    *audit.Log         // nil: nothing is audited
 	settings spicepod.Runtime   // at start
@@ -79,8 +81,9 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 ) (_ *services, err error) {
 	s := &services{
 		serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics,
-		settings: pod.Runtime, serves: opts.Serves, id: rand.Text(),
+		settings: pod.Runtime, serves: opts.Serves, id: rand.Text(), events: feed.New(feed.Options{}),
 	}
+	s.activity.Changed = s.workChanged
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,6 +122,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 		Documents: openDocuments(opts.Reader, opts.Sandbox, filepath.Join(s.state.dir, "pdfium"), s.log),
 		Progress:  opts.Progress,
 		Publish:   s.publishRefresh,
+		Began:     func(*tables.Table) { s.events.Poke() },
 		Ended: func(ctx context.Context, t *tables.Table, failed error) {
 			s.refreshEnded(ctx, t, failed)
 			if t.Kind == "view" && t.State.Report(t.LoadFault() != nil) {
@@ -167,7 +171,7 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 	h := s.settings.Tools.History
 	history := usage.Options{
 		Calls: h.MaxCalls, Searches: h.MaxSearches, Events: h.MaxEvents, Retention: h.Retention,
-		Days: h.UsageDays, Log: s.log, Now: opts.Now,
+		Days: h.UsageDays, Log: s.log, Now: opts.Now, Called: s.called, Stepped: s.stepped,
 	}
 	vectors := ""
 	if s.state.temp == nil {
@@ -213,7 +217,7 @@ func (s *services) openTools(opts Options, reload func(trigger string)) (err err
 
 // openApprovals opens the approvals of calls, with those of earlier runs.
 func (s *services) openApprovals() (*approval.Store, error) {
-	o := approval.Options{Log: s.log, Audit: s.audit}
+	o := approval.Options{Log: s.log, Audit: s.audit, Changed: s.approvalChanged}
 	if s.state.temp == nil {
 		o.Dir = filepath.Join(s.state.dir, "approvals")
 	}
@@ -229,6 +233,7 @@ func (s *services) openApprovals() (*approval.Store, error) {
 
 // close releases what is open; some of it is not if opening failed.
 func (s *services) close() {
+	s.events.Close()
 	if s.search != nil {
 		s.search.Close()
 	}
@@ -322,6 +327,10 @@ func (s *services) Results() *results.Store { return s.results }
 
 // Audit returns the audit log; nil writes nothing.
 func (s *services) Audit() *audit.Log { return s.audit }
+
+// Events returns the feed of what changes: values of type [usage.Call], [usage.Event], [approval.Change] and
+// [activity.Change], and what the users of the runtime publish.
+func (s *services) Events() *feed.Feed { return s.events }
 
 // Activity returns the table of what runs for clients.
 func (s *services) Activity() *activity.Table { return &s.activity }

@@ -192,6 +192,7 @@ func (s *services) publishRefresh(ctx context.Context, t *tables.Table, v *table
 
 // refreshEnded counts a refresh, and records why it failed.
 func (s *services) refreshEnded(ctx context.Context, t *tables.Table, failed error) {
+	defer s.events.Poke()
 	outcome := "ok"
 	if failed != nil {
 		outcome = "failed"
@@ -204,6 +205,7 @@ func (s *services) refreshEnded(ctx context.Context, t *tables.Table, failed err
 
 // snapshotEnded counts a snapshot.
 func (s *services) snapshotEnded(t *tables.Table, how snapshots.Outcome) {
+	s.events.Poke()
 	if s.metrics != nil {
 		s.metrics.Snapshot(t.Name, string(how), t.State.LastSnapshot())
 	}
@@ -211,6 +213,7 @@ func (s *services) snapshotEnded(t *tables.Table, how snapshots.Outcome) {
 
 // recordError records why a refresh failed; nil: the error of another task.
 func (s *services) recordError(ctx context.Context, t *tables.Table, failed error) {
+	defer s.events.Poke()
 	err := s.db.republish(ctx, func(tx *engine.Tx) error {
 		return s.data.Refreshed(tx, t, nil, failed)
 	}, datasetsRelation)

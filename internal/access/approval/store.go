@@ -25,6 +25,9 @@ type Options struct {
 	Now   func() time.Time // nil: time.Now
 	// Counted is called for each event: asked, approved, denied, used. Nil: none.
 	Counted func(event string)
+	// Changed gets each approval that was asked for, decided or used. It must return at once, and
+	// may not call the store. Nil: no one gets them.
+	Changed func(Change)
 }
 
 // Store has the approvals. It is safe for concurrent use.
@@ -85,6 +88,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.Counted == nil {
 		o.Counted = func(string) {}
+	}
+	if o.Changed == nil {
+		o.Changed = func(Change) {}
 	}
 	s := &Store{opts: o, byID: map[string]*entry{}, byCall: map[string]*entry{}}
 	if o.Dir == "" {
@@ -331,6 +337,34 @@ func (s *Store) List(keys Keys, who caller.Caller) []Approval {
 	return list
 }
 
+// Change is an approval as it was at one moment, for callers who may see it.
+type Change struct {
+	entry entry
+	is    Approval
+}
+
+// For returns the approval, if the caller may see it.
+func (c Change) For(keys Keys, who caller.Caller) (Approval, bool) {
+	return c.is, maySee(keys, who, &c.entry)
+}
+
+// Size is about how many bytes the approval has.
+func (c Change) Size() int { return 512 + c.entry.size() }
+
+// Expired returns the approvals that have expired after a moment and until now, before they were decided or
+// used. Expiry is a matter of time: no event tells it.
+func (s *Store) Expired(after time.Time) (list []Change, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Now()
+	for _, e := range s.order {
+		if e.at(now) == Expired && e.at(after) != Expired {
+			list = append(list, Change{*e, e.shown(now)})
+		}
+	}
+	return list, now
+}
+
 // Await waits until an approval is decided, at most for a time, and returns the approval.
 // It ends at once with ctx.
 func (s *Store) Await(ctx context.Context, id string, wait time.Duration) (Approval, error) {
@@ -409,6 +443,7 @@ func (s *Store) rewrite() error { return s.journal.rewrite(s.order) }
 // happened counts and audits what happened. The caller holds s.mu.
 func (s *Store) happened(ctx context.Context, e *entry, event string, who caller.Caller) {
 	s.opts.Counted(event)
+	s.opts.Changed(Change{*e, e.shown(s.opts.Now())})
 	s.opts.Audit.Record(ctx, audit.Entry{
 		Kind: audit.Approval, Protocol: string(who.Protocol), Principal: who.Principal, User: who.UserID,
 		RequestID: who.RequestID,

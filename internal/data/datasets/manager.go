@@ -65,7 +65,8 @@ type Options struct {
 	Progress  func(load.Progress) // called for slow loads, concurrently
 	Files     bool                // copies of mode memory are in files too, for other processes to attach
 	InPlace   bool                // accelerated datasets are read at their sources instead of copied, to check a Spicepod
-	// Publish, Ended, Noted and Retry are those of [refresh.Options].
+	// Publish, Ended, Noted and Retry are those of [refresh.Options], and so is Began, which may be nil.
+	Began   func(t *tables.Table)
 	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
 	Ended   func(ctx context.Context, t *tables.Table, err error)
 	Noted   func(ctx context.Context, t *tables.Table)
@@ -121,6 +122,9 @@ type Manager struct {
 func NewManager(opts Options) (*Manager, error) {
 	opts.Proxies = cmp.Or(opts.Proxies, NewProxies(opts.Connectors, opts.Log))
 	opts.Clock, opts.Limits = cmp.Or[load.Clock](opts.Clock, load.Real{}), opts.Limits.withDefaults()
+	if opts.Began == nil {
+		opts.Began = func(*tables.Table) {}
+	}
 	var err error
 	if opts.StateDir, err = filepath.Abs(opts.StateDir); err != nil {
 		return nil, err
@@ -155,7 +159,7 @@ func NewManager(opts Options) (*Manager, error) {
 		}),
 		refreshes: refresh.New(refresh.Options{
 			DB: opts.DB, Clock: opts.Clock, Log: opts.Log, Publish: opts.Publish,
-			Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry,
+			Began: opts.Began, Ended: opts.Ended, Noted: opts.Noted, Retry: opts.Retry,
 		}),
 		live: map[string]*served{}, failed: map[string]Status{},
 		loads:   &loads{entries: map[string]*entry{}, running: map[*Load]context.CancelFunc{}, requests: newBackground()},

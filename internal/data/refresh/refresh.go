@@ -68,6 +68,8 @@ type Options struct {
 	// Publish runs build, which publishes version v of the table, in a transaction of
 	// the current generation. Publications do not overlap.
 	Publish func(ctx context.Context, t *tables.Table, v *tables.Version, build func(*engine.Tx) error) error
+	// Began is called when a refresh has begun.
+	Began func(t *tables.Table)
 	// Ended is called after each refresh, with the reason if it failed.
 	Ended func(ctx context.Context, t *tables.Table, err error)
 	// Noted is called when the error of a table may have changed other than by a refresh.
@@ -350,6 +352,7 @@ func (s *Scheduler) refresh(ctx context.Context, t *target, o Override) {
 	b := t.Base()
 	started := s.opts.Clock.Now()
 	b.State.Begin()
+	s.opts.Began(b)
 	v, err := t.Load(ctx, o)
 	if err == nil {
 		v.Stats.Took = s.opts.Clock.Now().Sub(started)

@@ -43,9 +43,10 @@ func (r *Recorder) Event(e Event) {
 	e.tidy()
 	now := r.now()
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	e.At = r.state.when(e.At, now)
 	r.state.events.push(&e)
+	r.mu.Unlock()
+	r.stepped(e)
 }
 
 // Events returns the retained events, latest first.

@@ -19,6 +19,10 @@ type Options struct {
 	FlushEvery time.Duration    // interval of writes to the files; 0: 500 ms
 	Log        *slog.Logger     // nil: slog.Default
 	Now        func() time.Time // nil: time.Now
+	// Called and Stepped get each call and each event of an agent as it was recorded. They must
+	// return at once. Nil: no one gets them.
+	Called  func(Call)
+	Stepped func(Event)
 }
 
 // withDefaults sets defaults and rejects invalid values.
@@ -47,6 +51,12 @@ func (o Options) withDefaults() (Options, error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Called == nil {
+		o.Called = func(Call) {}
+	}
+	if o.Stepped == nil {
+		o.Stepped = func(Event) {}
 	}
 	return o, nil
 }

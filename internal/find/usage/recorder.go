@@ -12,9 +12,11 @@ import (
 
 // Recorder counts calls and searches. It is safe for concurrent use.
 type Recorder struct {
-	now   func() time.Time
-	log   *slog.Logger
-	every time.Duration
+	now     func() time.Time
+	called  func(Call)
+	stepped func(Event)
+	log     *slog.Logger
+	every   time.Duration
 
 	mu    sync.Mutex // guards state; not held during I/O
 	state *state
@@ -39,8 +41,9 @@ func Open(o Options) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{
-		now: o.Now, log: o.Log, every: o.FlushEvery, state: newState(o, o.Now().Round(0).UTC()),
-		stop: make(chan struct{}), ended: make(chan struct{}),
+		now: o.Now, called: o.Called, stepped: o.Stepped, log: o.Log, every: o.FlushEvery,
+		state: newState(o, o.Now().Round(0).UTC()),
+		stop:  make(chan struct{}), ended: make(chan struct{}),
 	}
 	r.close = sync.OnceValue(r.end)
 	if o.Dir != "" {
@@ -189,9 +192,10 @@ func (r *Recorder) Call(c Call) {
 	c.tidy()
 	now := r.now()
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	c.At = r.state.when(c.At, now)
 	r.state.addCall(&c)
+	r.mu.Unlock()
+	r.called(c)
 }
 
 // Search records a search for tools. It only changes memory and never fails.

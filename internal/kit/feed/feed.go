@@ -57,7 +57,8 @@ type Feed struct {
 	lost   uint64 // events up to this id may not be retained
 	subs   map[*Subscription]struct{}
 	idle   *time.Timer // ends retention; nil: it does not wait
-	sample func(stop <-chan struct{})
+	sample func(begun func(), stop <-chan struct{})
+	begun  chan struct{}  // closed when sample has begun; nil: there is none
 	stop   chan struct{}  // ends sample; nil: it does not run
 	wait   sync.WaitGroup // for sample
 	closed chan struct{}
@@ -118,13 +119,22 @@ type Subscription struct {
 }
 
 // Subscribe follows the feed: after the event of a token, if all later ones are retained, or
-// else from now on. It returns nil if the feed is closed.
+// else from now on. It returns when the sampler has begun, so that a state which is read
+// afterwards, with the events, is complete. It returns nil if the feed is closed.
 func (f *Feed) Subscribe(token string) (s *Subscription, resumed bool) {
+	s, resumed, begun := f.subscribe(token)
+	if begun != nil {
+		<-begun
+	}
+	return s, resumed
+}
+
+func (f *Feed) subscribe(token string) (s *Subscription, resumed bool, begun <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
 	case <-f.closed:
-		return nil, false
+		return nil, false, nil
 	default:
 	}
 	f.activate()
@@ -135,7 +145,7 @@ func (f *Feed) Subscribe(token string) (s *Subscription, resumed bool) {
 		s.at = f.next()
 	}
 	f.subs[s] = struct{}{}
-	return s, resumed
+	return s, resumed, f.begun
 }
 
 // retained reads a token, and reports whether all events after it are retained.
@@ -166,9 +176,13 @@ func (f *Feed) start() {
 	if f.sample == nil || f.stop != nil || len(f.subs) == 0 && !f.active.Load() {
 		return
 	}
-	stop := make(chan struct{})
-	f.stop = stop
-	f.wait.Go(func() { f.sample(stop) })
+	stop, begun := make(chan struct{}), make(chan struct{})
+	f.stop, f.begun = stop, begun
+	once := sync.OnceFunc(func() { close(begun) })
+	f.wait.Go(func() {
+		defer once()
+		f.sample(once, stop)
+	})
 }
 
 // deactivate drops the events, and ends sampling. The caller holds f.mu.
@@ -182,9 +196,9 @@ func (f *Feed) deactivate() {
 }
 
 // Sample has run called while the feed is active, until the channel that it gets is closed. It
-// is for what has a state that changes without telling: run compares, and publishes. It is
-// called once.
-func (f *Feed) Sample(run func(stop <-chan struct{})) {
+// is for what has a state that changes without telling: run reads the state, calls begun, and from then
+// on compares, and publishes what has changed. Sample is called once.
+func (f *Feed) Sample(run func(begun func(), stop <-chan struct{})) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sample = run

@@ -142,9 +142,10 @@ func TestSample(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := feed.New(feed.Options{})
 		runs, running := 0, 0
-		f.Sample(func(stop <-chan struct{}) {
+		f.Sample(func(begun func(), stop <-chan struct{}) {
 			runs++
 			running++
+			begun()
 			for {
 				select {
 				case <-stop:

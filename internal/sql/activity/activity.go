@@ -49,12 +49,22 @@ type Work struct {
 	Began    time.Time // set by Begin
 }
 
+// Change is work that has begun or ended.
+type Change struct {
+	Work
+	Ended bool
+}
+
 // ErrCancelled is the cause of a context whose work was cancelled by its owner.
 var ErrCancelled = engine.NewError(errcode.Cancelled, "", "the statement was cancelled by its owner")
 
 // Table is the list of work. The zero value is ready to use. It is safe for
 // concurrent use.
 type Table struct {
+	// Changed gets work that has begun, and that has ended. It is set before the first use, and must
+	// return at once. Nil: no one gets it.
+	Changed func(w Work, ended bool)
+
 	mu      sync.Mutex
 	entries map[*Entry]struct{}
 }
@@ -82,11 +92,14 @@ func (t *Table) Begin(ctx context.Context, w Work) (context.Context, *Entry) {
 	e := &Entry{Work: w, table: t}
 	ctx, e.cancel = context.WithCancelCause(context.WithValue(ctx, contextKey{}, e))
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.entries == nil {
 		t.entries = map[*Entry]struct{}{}
 	}
 	t.entries[e] = struct{}{}
+	t.mu.Unlock()
+	if t.Changed != nil {
+		t.Changed(e.Work, false)
+	}
 	return ctx, e
 }
 
@@ -114,9 +127,14 @@ func (e *Entry) End() {
 		return
 	}
 	e.cancel(nil)
-	e.table.mu.Lock()
-	defer e.table.mu.Unlock()
-	delete(e.table.entries, e)
+	t := e.table
+	t.mu.Lock()
+	_, runs := t.entries[e]
+	delete(t.entries, e)
+	t.mu.Unlock()
+	if runs && t.Changed != nil {
+		t.Changed(e.Work, true)
+	}
 }
 
 // find returns an owner's work of an id, or all of it if id is "".
