@@ -121,8 +121,7 @@ test('the pages on the quickstart', async t => {
         for (const [name, path] of Object.entries(views)) {
           const page = await open(t, path, { theme, width })
           await page.locator('h1').first().waitFor()
-          await page.waitForLoadState('networkidle').catch(() => {})
-          await page.waitForFunction(() => !document.body.textContent.includes('Loading…'))
+          await page.waitForFunction(() => !/Loading…|Drawing…/.test(document.body.textContent))
           await accessible(page, `${name}, ${theme}, ${width} px`)
           const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
           assert.ok(wide <= 0, `${name} is ${wide} px too wide at ${width} px`)

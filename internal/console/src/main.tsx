@@ -1,12 +1,13 @@
 // The console: the frame around the pages, and the choice of the page by the address.
 import { render, type ComponentType } from 'preact'
 import { Suspense, lazy } from 'preact/compat'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { caller, key, keyWanted, useKey } from './lib/api.ts'
 import { connection, follow } from './lib/events.ts'
 import { followLinks, href, segments } from './lib/route.ts'
 import { nextTheme, theme } from './lib/theme.ts'
 import { Palette } from './ui/palette.tsx'
+import { Failure } from './ui/parts.tsx'
 import icon from './icon.svg'
 
 interface Page {
@@ -15,7 +16,7 @@ interface Page {
   view: ComponentType
 }
 
-// pages.ts: every page, in the order of the navigation.
+// Every page, in the order of the navigation.
 const pages: Page[] = [
   { path: '', title: 'Overview', view: lazy(() => import('./pages/overview.tsx')) },
   { path: 'tools', title: 'Tools', view: lazy(() => import('./pages/tools.tsx')) },
@@ -53,7 +54,7 @@ function Console() {
           <KeyForm />
         ) : page ? (
           <Suspense fallback={<p class="soft">Loading…</p>}>
-            <page.view key={path} />
+            <Shown key={path} view={page.view} />
           </Suspense>
         ) : (
           <p>
@@ -64,6 +65,12 @@ function Console() {
       <Palette pages={pages} />
     </div>
   )
+}
+
+/** Shown shows a page; a fault of the console in it is shown instead of nothing. */
+function Shown({ view: View }: { view: ComponentType }) {
+  const [fault, again] = useErrorBoundary(e => console.error(e))
+  return fault ? <Failure error={fault} again={again} /> : <View />
 }
 
 function Sidebar({ path }: { path: string }) {
@@ -97,7 +104,9 @@ function Sidebar({ path }: { path: string }) {
         </button>
         <div class="row" role="status">
           <span class={`dot ${connection.value === 'open' ? 'good' : connection.value === 'lost' ? 'bad' : ''}`} />
-          {connection.value === 'open' ? 'Live' : connection.value === 'lost' ? 'Connection lost' : 'Connecting'}
+          <span>
+            {connection.value === 'open' ? 'Live' : connection.value === 'lost' ? 'Connection lost' : 'Connecting'}
+          </span>
           {who && <span class="soft">generation {who.generation}</span>}
         </div>
         {key.value && (

@@ -14,13 +14,15 @@ export interface Loaded<T> {
 const between = 1000 // ms between two loads that events ask for
 
 /**
- * useLoad loads a value when deps change, and again when an event of kinds arrives: once a second at
- * most. A load that is superseded is aborted.
+ * useLoad loads a value when deps change, and again when an event of kinds arrives that matters: once a
+ * second at most. A load that is superseded is aborted. A statement is itself work, so what loads with
+ * one must not be loaded again for the work of statements.
  */
 export function useLoad<T>(
   load: (signal: AbortSignal) => Promise<T>,
   deps: unknown[],
   kinds: string[] = [],
+  matters: (data: any) => boolean = () => true,
 ): Loaded<T> {
   const [state, set] = useState<Omit<Loaded<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
   const running = useRef<AbortController | undefined>(undefined)
@@ -40,8 +42,8 @@ export function useLoad<T>(
 
   useEffect(reload, [...deps, key.value])
   useEffect(() => () => (running.current?.abort(), clearTimeout(waits.current)), [])
-  useEvents(kinds, () => {
-    if (waits.current !== undefined) return
+  useEvents(kinds, e => {
+    if (waits.current !== undefined || (e.kind !== 'reset' && !matters(e.data))) return
     waits.current = window.setTimeout(() => {
       waits.current = undefined
       reload()

@@ -40,7 +40,7 @@ interface Generation {
   generation: number
   published: string
   trigger: string
-  changed: string[]
+  changed: string[] | null
   functions: number
   datasets: number
   views: number
@@ -142,13 +142,13 @@ export default function Overview() {
                 {g.problems > 0 && <Badge tone="warn">{count(g.problems)} problems</Badge>}
               </summary>
               <ul class="changes" tabIndex={0} aria-label={`Changes of generation ${g.generation}`}>
-                {g.changed.slice(0, 100).map(c => (
+                {(g.changed ?? []).slice(0, 100).map(c => (
                   <li key={c}>
                     <Foreign text={c} max={120} />
                   </li>
                 ))}
-                {g.changed.length > 100 && <li class="soft">and {g.changed.length - 100} more</li>}
-                {g.changed.length === 0 && <li class="soft">nothing</li>}
+                {(g.changed?.length ?? 0) > 100 && <li class="soft">and {g.changed!.length - 100} more</li>}
+                {!g.changed?.length && <li class="soft">nothing</li>}
               </ul>
             </details>
           ))}

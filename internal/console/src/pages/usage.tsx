@@ -140,11 +140,13 @@ interface ModelDay {
   total_ms: number
 }
 
+const chatEnded = (work: { kind: string; ended: boolean }): boolean => work.kind === 'chat' && work.ended
+
 function ModelUsage() {
   const sql = `SELECT model, day, chats, failed, rounds, tool_calls, input_tokens, output_tokens, cache_read_tokens,
   definition_tokens, first_token_p50_ms, total_ms
 FROM spiced.model_usage WHERE day > current_date - ${days()} ORDER BY day, model`
-  const used = useLoad(signal => rows<ModelDay>(sql, [], signal), [sql], ['work'])
+  const used = useLoad(signal => rows<ModelDay>(sql, [], signal), [sql], ['work'], chatEnded)
   const list = used.data ?? []
   const total = (of: (d: ModelDay) => number) => list.reduce((n, d) => n + of(d), 0)
   const input = total(d => d.input_tokens)
