@@ -107,6 +107,7 @@ type Runtime struct {
 	Refresher Refresher
 	Reloader  Reloader
 	Sandboxes Sandboxes // nil: they are not served
+	Tester    Tester    // nil: tests are not run
 }
 
 // Limits are the limits on requests.

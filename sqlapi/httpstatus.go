@@ -21,6 +21,7 @@ const (
 	codeNoResult       errcode.Code = "result_not_found"
 	codeUnknownDataset errcode.Code = "dataset_not_found"
 	codeNoSandbox      errcode.Code = "sandbox_not_found"
+	codeNoFunction     errcode.Code = "function_not_found"
 	codeNotBuilt       errcode.Code = "sandbox_not_built"
 	codeNotAccelerated errcode.Code = "not_accelerated"
 	codeReloadRefused  errcode.Code = "reload_refused"
@@ -66,6 +67,7 @@ var errorCodes = []errorCode{
 	{errcode.ToolUnavailable, http.StatusForbidden, "The tool is not available to the caller."},
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
 	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
+	{codeNoFunction, http.StatusNotFound, "No function of that name is served that the caller may see."},
 	{codeNoSandbox, http.StatusNotFound, "There is no sandbox of that name."},
 	{errcode.ToolNotFound, http.StatusNotFound, "There is no tool of that name."},
 	{errcode.ModelNotFound, http.StatusNotFound, "There is no model of that name."},

@@ -223,6 +223,11 @@ var probes = map[string][]probe{
 	"page":           {{"/", "", []string{"Accept", "text/html"}, 302}, {"/", "", nil, 404}},
 	"events":         {{"/v1/events?kinds=x", "", nil, 400}, {"/v1/events", "", nil, 404}},
 	"get_caller":     {{"/v1/caller", "", nil, 200}, {"/v1/caller", "", []string{headerUser, strings.Repeat("x", 200)}, 400}},
+	"test_function": {
+		{"/v1/functions/twice:test", "", nil, 200},
+		{"/v1/functions/nope:test", "", nil, 404},
+		{"/v1/functions/twice:test", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
+	},
 }
 
 // chatProbes are requests for what the endpoints answer; see [echoes].
@@ -261,7 +266,7 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 	f := serveChats(t, echoes(), func(o *Options) {
 		s := mcpserver.New(mcpserver.Options{Registry: o.Tools})
 		t.Cleanup(s.Close)
-		o.MCP, o.Sandboxes, o.Search = s, &fakeSandboxes{}, fakeSearch
+		o.MCP, o.Sandboxes, o.Search, o.Tester = s, &fakeSandboxes{}, fakeSearch, fakeTester{}
 	})
 	check := newChecker(t, f)
 	for _, rt := range routes(handlers{}) {

@@ -105,6 +105,7 @@ func componentRoutes(h *runtimeHandler) []route {
 			is:       scoped,
 			handle:   withCaller(caller.HTTP, h.functions),
 		},
+		testFunctionRoute(h),
 		{
 			method: "GET", path: "/v1/datasets", id: "get_datasets", tag: "Datasets",
 			summary: "List the datasets.",

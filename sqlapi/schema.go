@@ -34,6 +34,7 @@ var components = map[string]any{
 	"Dataset":        Dataset{},
 	"Refresh":        RefreshOptions{},
 	"Function":       Function{},
+	"FunctionTest":   FunctionTest{},
 	"Sandbox":        Sandbox{},
 	"SandboxPackage": SandboxPackage{},
 	"Field":          Field{},

@@ -200,6 +200,18 @@ func typeOf(t *functions.Type) sqlapi.Type {
 	return sqlapi.Type{Type: t.String(), DuckDBType: t.SQL()}
 }
 
+// TestFunction runs the tests of a function.
+func (i inventory) TestFunction(ctx context.Context, name string) (list []sqlapi.FunctionTest, err error) {
+	results, err := i.runtime.TestFunction(ctx, name)
+	for _, r := range results {
+		list = append(list, sqlapi.FunctionTest{
+			Name: r.Name, Passed: r.Passed, Message: r.Message, TookMS: float64(r.Duration.Microseconds()) / 1000,
+			File: r.Position.File, Line: r.Position.Line,
+		})
+	}
+	return list, err
+}
+
 func (i inventory) Spicepods() []sqlapi.Spicepod {
 	g := i.runtime.Current()
 	if g == nil {

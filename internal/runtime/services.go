@@ -60,6 +60,7 @@ type services struct {
 	tools    toolServices
 	code
 	closing sync.WaitGroup // replaced embedding models
+	testing chan struct{}  // held by the run of tests that was asked for
 }
 
 // toolServices are the registry and what tools use.
@@ -82,6 +83,7 @@ func openServices(ctx context.Context, opts Options, pod *spicepod.Pod,
 	s := &services{
 		serving: serving{loaded: make(chan struct{})}, log: opts.Log, metrics: opts.Metrics,
 		settings: pod.Runtime, serves: opts.Serves, id: rand.Text(), events: feed.New(feed.Options{}),
+		testing: make(chan struct{}, 1),
 	}
 	s.activity.Changed = s.workChanged
 	if s.log == nil {
