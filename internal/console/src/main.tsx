@@ -2,7 +2,7 @@
 import { render, type ComponentType } from 'preact'
 import { Suspense, lazy } from 'preact/compat'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
-import { caller, key, keyWanted, useKey } from './lib/api.ts'
+import { ApiError, caller, key, keyWanted, useKey } from './lib/api.ts'
 import { connection, follow } from './lib/events.ts'
 import { followLinks, href, segments } from './lib/route.ts'
 import { nextTheme, theme } from './lib/theme.ts'
@@ -14,29 +14,39 @@ interface Page {
   path: string
   title: string
   view: ComponentType
+  /** Fetches the code of the page, before it is opened. */
+  prefetch: () => Promise<unknown>
+}
+
+function page(path: string, title: string, load: () => Promise<{ default: ComponentType }>): Page {
+  const reached = () =>
+    load().catch(() => {
+      throw new ApiError(0, 'unreachable', 'The runtime does not answer.', 'This page was not fetched yet.')
+    })
+  return { path, title, view: lazy(reached), prefetch: load }
 }
 
 // Every page, in the order of the navigation.
-const pages: Page[] = [
-  { path: '', title: 'Overview', view: lazy(() => import('./pages/overview.tsx')) },
-  { path: 'tools', title: 'Tools', view: lazy(() => import('./pages/tools.tsx')) },
-  { path: 'search', title: 'Search', view: lazy(() => import('./pages/search.tsx')) },
-  { path: 'functions', title: 'Functions', view: lazy(() => import('./pages/functions.tsx')) },
-  { path: 'sql', title: 'SQL', view: lazy(() => import('./pages/sql.tsx')) },
-  { path: 'chat', title: 'Chat', view: lazy(() => import('./pages/chat.tsx')) },
-  { path: 'approvals', title: 'Approvals', view: lazy(() => import('./pages/approvals.tsx')) },
-  { path: 'data', title: 'Data', view: lazy(() => import('./pages/data.tsx')) },
-  { path: 'usage', title: 'Usage', view: lazy(() => import('./pages/usage.tsx')) },
-  { path: 'spicepod', title: 'Spicepod', view: lazy(() => import('./pages/spicepod.tsx')) },
+const pages = [
+  page('', 'Overview', () => import('./pages/overview.tsx')),
+  page('tools', 'Tools', () => import('./pages/tools.tsx')),
+  page('search', 'Search', () => import('./pages/search.tsx')),
+  page('functions', 'Functions', () => import('./pages/functions.tsx')),
+  page('sql', 'SQL', () => import('./pages/sql.tsx')),
+  page('chat', 'Chat', () => import('./pages/chat.tsx')),
+  page('approvals', 'Approvals', () => import('./pages/approvals.tsx')),
+  page('data', 'Data', () => import('./pages/data.tsx')),
+  page('usage', 'Usage', () => import('./pages/usage.tsx')),
+  page('spicepod', 'Spicepod', () => import('./pages/spicepod.tsx')),
 ]
 
 function Console() {
   const path = segments.value[0] ?? ''
-  const page = pages.find(p => p.path === path)
+  const current = pages.find(p => p.path === path)
   const main = useRef<HTMLElement>(null)
   const before = useRef(path)
   useEffect(() => {
-    document.title = page ? `${page.title} · spiced` : 'spiced'
+    document.title = current ? `${current.title} · spiced` : 'spiced'
     if (before.current !== path) main.current?.focus()
     before.current = path
   }, [path])
@@ -52,9 +62,9 @@ function Console() {
         )}
         {keyWanted.value ? (
           <KeyForm />
-        ) : page ? (
+        ) : current ? (
           <Suspense fallback={<p class="soft">Loading…</p>}>
-            <Shown key={path} view={page.view} />
+            <Shown key={path} view={current.view} />
           </Suspense>
         ) : (
           <p>
@@ -153,4 +163,6 @@ function KeyForm() {
 
 followLinks()
 follow()
+// Pages open at once, and when the runtime is gone, if their code is here already.
+requestIdleCallback(() => pages.forEach(p => p.prefetch().catch(() => {})), { timeout: 5000 })
 render(<Console />, document.getElementById('console')!)

@@ -262,8 +262,8 @@ function Tests({ name }: { name: string }) {
   const run = () => {
     setBusy(true)
     setFailed(undefined)
-    api<{ tests: TestOutcome[] }>(path, { method: 'POST' })
-      .then(x => setList(x.tests), setFailed)
+    api<TestOutcome[]>(path, { method: 'POST' })
+      .then(setList, setFailed)
       .finally(() => setBusy(false))
   }
   return (

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiError, type Problem } from '../lib/api.ts'
 import * as snippet from '../lib/snippet.ts'
-import { shown, visible } from '../lib/text.ts'
+import { shown, truncate, visible } from '../lib/text.ts'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | ''
 
@@ -129,7 +129,7 @@ export function ProblemNote({ problem: p }: { problem: Problem }) {
       {p.source && (
         <pre class="excerpt" tabIndex={0}>
           <span class="soft">{String(p.line).padStart(4)} │ </span>
-          {shown(p.source, 400).replace(/\s+$/, '')}
+          {visible(truncate(p.source, 400)).replaceAll('\t', ' ').trimEnd()}
           {p.column > 0 && p.column < 400 && (
             <>
               {'\n     │ ' + ' '.repeat(p.column - 1)}
