@@ -1,0 +1,202 @@
+// Statements that run, and their results. They belong to the console, not to the page: a statement goes
+// on while another page is looked at, and its result is there on the way back.
+import { effect, signal } from '@preact/signals'
+import { ApiError, api, fetchApi, key } from './api.ts'
+import { Result, limits, load } from './arrow.ts'
+import { type Plan, readPlan } from './sqlplan.ts'
+
+export type Mode = 'rows' | 'explain' | 'analyze'
+
+/** A parameter, as the page has it: what was typed, and how it is read. */
+export interface Parameter {
+  name: string
+  type: 'text' | 'number' | 'boolean' | 'json' | 'null'
+  text: string
+}
+
+export interface Job {
+  sql: string
+  mode: Mode
+  parameters: Parameter[]
+  /** Where the statement begins in the editor: line and column from 1. */
+  line: number
+  column: number
+}
+
+export class Run {
+  readonly id = ++made
+  readonly result: Result
+  readonly started = Date.now()
+  /** Changes with all that is shown of the run, at most once a frame. */
+  readonly version = signal(0)
+  state: 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' = 'waiting'
+  error: Error | undefined
+  plan: Plan | undefined
+  took = 0
+  firstRows = 0
+  private queryId = ''
+  private readonly stop = new AbortController()
+  private frame = 0
+
+  constructor(
+    readonly job: Job,
+    room: number,
+  ) {
+    this.result = new Result(room)
+  }
+
+  private changed = () => {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0
+      this.version.value++
+    })
+  }
+
+  async go() {
+    if (this.state !== 'waiting') return
+    this.state = 'running'
+    this.version.value++
+    const begin = performance.now()
+    try {
+      if (this.job.mode === 'rows') await this.readRows(begin)
+      else this.plan = readPlan(await (await this.send('application/json')).json())
+      this.state = this.result.end === 'cancelled' ? 'cancelled' : 'done'
+    } catch (error) {
+      this.state = this.stop.signal.aborted ? 'cancelled' : 'failed'
+      if (this.state === 'failed') this.error = error as Error
+      if (this.state === 'cancelled') this.result.end = 'cancelled'
+    }
+    this.took = performance.now() - begin
+    this.version.value++
+  }
+
+  private async readRows(begin: number) {
+    const response = await this.send(arrow)
+    await load(
+      response.body!,
+      this.result,
+      () => {
+        if (this.result.rows > 0) this.firstRows ||= performance.now() - begin
+        this.changed()
+      },
+      this.stop.signal,
+    )
+  }
+
+  private async send(accept: string): Promise<Response> {
+    const response = await fetchApi('/v1/sql', { ...request(this.job, accept), signal: this.stop.signal })
+    this.queryId = response.headers.get('X-Spiced-Query-Id') ?? ''
+    return response
+  }
+
+  /** Ends the statement: closing the connection does, and the cancel route if the statement is known by its id. */
+  cancel() {
+    if (this.state === 'waiting') this.state = 'cancelled'
+    this.stop.abort()
+    if (this.queryId && this.state === 'running')
+      void api(`/v1/sql/${this.queryId}/cancel`, { method: 'POST' }).catch(() => {})
+    this.version.value++
+  }
+}
+
+let made = 0
+export const arrow = 'application/vnd.apache.arrow.stream'
+
+/** The runs of the last click on Run. */
+export const runs = signal<Run[]>([])
+export const running = signal(false)
+/** How many statements one click runs at most. */
+export const mostStatements = 20
+
+/** start runs statements one after the other, in place of those before; the first that fails is the last. */
+export async function start(jobs: Job[]) {
+  stop()
+  const list = jobs
+    .slice(0, mostStatements)
+    .map(job => new Run(job, limits.bytes / Math.min(jobs.length, mostStatements)))
+  runs.value = list
+  running.value = true
+  for (const run of list) {
+    await run.go()
+    if (run.state !== 'done') break
+  }
+  if (runs.peek() !== list) return
+  running.value = false
+}
+
+export function stop() {
+  for (const run of runs.peek()) run.cancel()
+}
+
+// What one key may see is not shown to the next.
+effect(() => {
+  void key.value
+  stop()
+  runs.value = []
+  running.value = false
+})
+
+const mostPosition = 1000
+const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/
+
+/** literal is a parameter as JSON. Numbers keep their digits: they are never a JavaScript number. */
+function literal(p: Parameter): string {
+  const text = p.text.trim()
+  switch (p.type) {
+    case 'null':
+      return 'null'
+    case 'text':
+      return JSON.stringify(p.text)
+    case 'boolean':
+      return text === 'true' ? 'true' : 'false'
+    case 'number': {
+      if (!number.test(text)) throw wrong(p, `"${text}" is not a number`, 'write it as 12, -0.5 or 1e6, or choose text')
+      return text
+        .replace(/^\+/, '')
+        .replace(/^(-?)0*(?=\d)/, '$1')
+        .replace(/^(-?)\./, '$10.')
+        .replace(/\.(?!\d)/, '')
+    }
+    case 'json':
+      try {
+        JSON.parse(text)
+      } catch (cause) {
+        throw wrong(
+          p,
+          `not valid JSON: ${(cause as Error).message}`,
+          'write a list as [1, 2] and an object as {"a": 1}',
+        )
+      }
+      return text
+  }
+}
+
+const wrong = (p: Parameter, message: string, hint: string) =>
+  new ApiError(0, 'invalid_parameter', `parameter ${p.name}: ${message}`, hint)
+
+/** bodyOf is the body of the request: the statement alone, or JSON with its parameters. */
+export function bodyOf(job: Pick<Job, 'sql' | 'mode' | 'parameters'>): { text: string; json: boolean } {
+  const prefix = { rows: '', explain: 'EXPLAIN (FORMAT json) ', analyze: 'EXPLAIN (ANALYZE, FORMAT json) ' }[job.mode]
+  const sql = prefix + job.sql
+  if (job.parameters.length === 0) return { text: sql, json: false }
+  const positions = job.parameters.every(p => /^\d+$/.test(p.name))
+  if (!positions) {
+    const members = job.parameters.map(p => `${JSON.stringify(p.name)}: ${literal(p)}`)
+    return { text: `{"sql": ${JSON.stringify(sql)}, "parameters": {${members.join(', ')}}}`, json: true }
+  }
+  const values: string[] = []
+  const last = job.parameters.find(p => Number(p.name) < 1 || Number(p.name) > mostPosition)
+  if (last) throw wrong(last, 'no such position', `positions are 1 to ${mostPosition}`)
+  for (const p of job.parameters) values[Number(p.name) - 1] = literal(p)
+  const list = Array.from(values, v => v ?? 'null')
+  return { text: `{"sql": ${JSON.stringify(sql)}, "parameters": [${list.join(', ')}]}`, json: true }
+}
+
+export function request(job: Pick<Job, 'sql' | 'mode' | 'parameters'>, accept: string) {
+  const { text, json } = bodyOf(job)
+  return {
+    method: 'POST',
+    body: text,
+    headers: { Accept: accept, 'Content-Type': json ? 'application/json' : 'text/plain' },
+  }
+}

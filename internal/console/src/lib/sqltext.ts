@@ -1,0 +1,83 @@
+// Statements in a text: where each begins and ends, and which parameters it has. The runtime takes one
+// statement for each request. Strings, quoted names, dollar quotes and comments are passed over, as
+// DuckDB's tokenizer does.
+
+export interface Statement {
+  from: number
+  to: number
+  text: string
+}
+
+const token =
+  /'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|--[^\n]*|\/\*|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$|::|:=|[$:?][A-Za-z0-9_\u0080-\uffff]*|;|[eE]'(?:[^'\\]|\\.|'')*(?:'|$)|[\w\u0080-\uffff]+|[\s\S]/gy
+
+/** tokens calls each with the tokens that are code; a dollar quote is one. */
+function tokens(text: string, each: (word: string, from: number, to: number) => void) {
+  token.lastIndex = 0
+  for (let m = token.exec(text); m; m = token.exec(text)) {
+    const word = m[0]
+    if (word === '/*') {
+      token.lastIndex = commentEnd(text, m.index)
+      continue
+    }
+    if (word.startsWith('--') || word.trim() === '') continue
+    let to = token.lastIndex
+    if (word.length > 1 && word.startsWith('$') && word.endsWith('$')) {
+      const end = text.indexOf(word, to)
+      to = token.lastIndex = end < 0 ? text.length : end + word.length
+    }
+    each(word, m.index, to)
+  }
+}
+
+/** Comments nest, as in PostgreSQL. */
+function commentEnd(text: string, from: number): number {
+  const mark = /\/\*|\*\//g
+  mark.lastIndex = from
+  let depth = 0
+  for (let m = mark.exec(text); m; m = mark.exec(text)) {
+    depth += m[0] === '/*' ? 1 : -1
+    if (depth === 0) return mark.lastIndex
+  }
+  return text.length
+}
+
+/** statements cuts a text at its semicolons. Empty ones are left out. */
+export function statements(text: string): Statement[] {
+  const list: Statement[] = []
+  let [from, end] = [-1, 0]
+  const add = () => {
+    if (from >= 0) list.push({ from, to: end, text: text.slice(from, end) })
+    from = -1
+  }
+  tokens(text, (word, at, to) => {
+    if (word === ';') return add()
+    if (from < 0) from = at
+    end = to
+  })
+  add()
+  return list
+}
+
+/** statementAt is the statement that the cursor is in, or else the one before it. */
+export function statementAt(text: string, cursor: number): Statement | undefined {
+  const list = statements(text)
+  return list.find(s => cursor <= s.to) ?? list.at(-1)
+}
+
+/**
+ * parametersOf lists the parameters in the order of their first place: '1' for $1 and for the first ?,
+ * 'name' for $name and :name. A colon right after a value or a name begins a slice, or the value of a
+ * struct.
+ */
+export function parametersOf(text: string): string[] {
+  const found = new Set<string>()
+  let questions = 0
+  tokens(text, (word, from) => {
+    if (word === '?') found.add(String(++questions))
+    else if (/^\?\d+$/.test(word) || (/^\$./.test(word) && !word.endsWith('$'))) found.add(word.slice(1))
+    else if (/^:[A-Za-z_\u0080-\uffff]/.test(word) && !/[\w"')\]}\u0080-\uffff]/.test(text[from - 1] ?? ''))
+      found.add(word.slice(1))
+  })
+  return [...found]
+}

@@ -1,0 +1,80 @@
+// A result as a file. CSV, JSON and Arrow come from the API, which runs the statement again and sends
+// all rows; where the browser can, they go to the disk as they arrive.
+import { useState } from 'preact/hooks'
+import { fetchApi } from '../lib/api.ts'
+import { type Run, request } from '../lib/sqlrun.ts'
+import { Failure } from '../ui/parts.tsx'
+
+const forms = [
+  { name: 'CSV', ending: 'csv', type: 'text/csv' },
+  { name: 'JSON', ending: 'json', type: 'application/json' },
+  { name: 'Arrow', ending: 'arrows', type: 'application/vnd.apache.arrow.stream' },
+] as const
+
+type Form = (typeof forms)[number]
+
+export function Download({ run }: { run: Run }) {
+  const [busy, setBusy] = useState('')
+  const [error, setError] = useState<Error>()
+
+  const save = async (name: string, work: () => Promise<void>) => {
+    setBusy(name)
+    setError(undefined)
+    try {
+      await work()
+    } catch (cause) {
+      if ((cause as Error).name !== 'AbortError') setError(cause as Error)
+    }
+    setBusy('')
+  }
+  return (
+    <>
+      {forms.map(f => (
+        <button
+          key={f.name}
+          type="button"
+          disabled={busy !== ''}
+          title={`Run the statement again and save all rows as ${f.name}`}
+          onClick={() => save(f.name, () => stream(run, f))}
+        >
+          {busy === f.name ? 'Saving…' : f.name}
+        </button>
+      ))}
+      <button
+        type="button"
+        disabled={busy !== '' || run.state === 'running'}
+        title="Save the rows that are loaded as Parquet"
+        onClick={() =>
+          save('Parquet', async () => {
+            const { parquet } = await import('../lib/arrow-parquet.ts')
+            offer(new Blob([parquet(run.result)], { type: 'application/vnd.apache.parquet' }), 'result.parquet')
+          })
+        }
+      >
+        {busy === 'Parquet' ? 'Saving…' : 'Parquet'}
+      </button>
+      <Failure error={error} />
+    </>
+  )
+}
+
+interface Picker {
+  showSaveFilePicker?: (o: { suggestedName: string }) => Promise<{ createWritable: () => Promise<WritableStream> }>
+}
+
+async function stream(run: Run, form: Form) {
+  const name = `result.${form.ending}`
+  // The picker must be opened by the click itself, before anything is waited for.
+  const file = await (window as Picker).showSaveFilePicker?.({ suggestedName: name })
+  const response = await fetchApi('/v1/sql', request(run.job, form.type))
+  if (file) return response.body!.pipeTo(await file.createWritable())
+  offer(await response.blob(), name)
+}
+
+function offer(blob: Blob, name: string) {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}

@@ -1,0 +1,247 @@
+// One run of a statement: its state, and its rows, chart or plan.
+import { useMemo, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../lib/api.ts'
+import { type Result, limits } from '../lib/arrow.ts'
+import { type Format, copyText, formats } from '../lib/arrow-copy.ts'
+import { sortRows } from '../lib/arrow-sort.ts'
+import { bytes, count, millis, plural } from '../lib/format.ts'
+import { param, setParams } from '../lib/route.ts'
+import type { Run } from '../lib/sqlrun.ts'
+import type { Diagnostic } from '../ui/code.tsx'
+import { Badge, Failure, Modal, LongText, Copy, Tabs, type Tone } from '../ui/parts.tsx'
+import { shown } from '../lib/text.ts'
+import { Explain } from '../views/explain.tsx'
+import { type Range, type Sort, ResultGrid } from '../views/result-grid.tsx'
+import { Download } from './sql-download.tsx'
+
+const tones: Record<Run['state'], Tone> = {
+  waiting: '',
+  running: 'accent',
+  done: 'good',
+  failed: 'bad',
+  cancelled: 'warn',
+}
+
+export function RunTitle({ run, text }: { run: Run; text: string }) {
+  void run.version.value
+  return (
+    <>
+      <span class="foreign">{text}</span> {run.state !== 'done' && <Badge tone={tones[run.state]}>{run.state}</Badge>}
+    </>
+  )
+}
+
+interface RunProps {
+  run: Run
+  /** Moves the cursor of the editor to a place. */
+  go: (place: Diagnostic) => void
+}
+
+export function RunView({ run, go }: RunProps) {
+  void run.version.value
+  const { result, error } = run
+  if (run.state === 'waiting') return <p class="soft">Not run yet.</p>
+  const e = error instanceof ApiError && error.line > 0 ? error : undefined
+  return (
+    <div class="stack">
+      <Failure error={error} />
+      {e && (
+        <div>
+          <button
+            type="button"
+            onClick={() =>
+              go({
+                line: run.job.line + e.line - 1,
+                column: e.line === 1 ? e.column + run.job.column - 1 : e.column,
+                message: '',
+              })
+            }
+          >
+            Go to the place
+          </button>
+        </div>
+      )}
+      {run.state === 'running' && run.job.mode !== 'rows' && <p role="status">Running…</p>}
+      {run.state === 'cancelled' && result.columns.length === 0 && <p role="status">Cancelled.</p>}
+      {run.plan && <Explain plan={run.plan} />}
+      {run.job.mode === 'rows' && !error && (result.columns.length > 0 || run.state === 'running') && (
+        <Rows run={run} result={result} />
+      )}
+    </div>
+  )
+}
+
+function Rows({ run, result }: { run: Run; result: Result }) {
+  const [sort, setSort] = useState<Sort>()
+  const [range, setRange] = useState<Range>()
+  const [opened, setOpened] = useState<{ row: number; column: number }>()
+  const [copied, setCopied] = useState<{ text: string; bad: boolean }>()
+  const format = useRef<Format>('TSV')
+  const version = run.version.value
+  const order = useMemo(
+    () => (sort ? sortRows(result, sort.column, sort.down) : undefined),
+    [result, sort, result.rows],
+  )
+  const view = param('view', 'table')
+
+  const onSort = (column: number) =>
+    setSort(s => (s?.column !== column ? { column, down: false } : s.down ? undefined : { column, down: true }))
+  const copy = () => {
+    const r = range ?? { top: 0, bottom: result.rows - 1, left: 0, right: result.columns.length - 1 }
+    const one = r.top === r.bottom && r.left === r.right && format.current === 'TSV'
+    const columns = Array.from({ length: r.right - r.left + 1 }, (_, i) => r.left + i)
+    const rows = function* () {
+      for (let i = Math.max(0, r.top); i <= r.bottom && i < result.rows; i++) yield order ? order[i]! : i
+    }
+    try {
+      // One cell is its bare value, as spreadsheets do; more have the names of their columns.
+      const text = one
+        ? (result.text(order ? order[r.top]! : r.top, r.left) ?? '')
+        : copyText(result, { rows: rows(), columns }, format.current)
+      const what = one
+        ? 'the value'
+        : `${plural(r.bottom - Math.max(0, r.top) + 1, 'row')} × ${plural(columns.length, 'column')} as ${format.current}`
+      navigator.clipboard.writeText(text).then(
+        () => setCopied({ text: `Copied ${what}.`, bad: false }),
+        () => setCopied({ text: 'The browser does not let this page write to the clipboard.', bad: true }),
+      )
+    } catch (cause) {
+      setCopied({ text: `Not copied: ${(cause as Error).message}.`, bad: true })
+    }
+  }
+
+  return (
+    <>
+      <Summary run={run} result={result} sorted={sort !== undefined} />
+      {result.columns.length > 0 && (
+        <Tabs
+          label="Views of the result"
+          current={view}
+          choose={id => setParams({ view: id === 'table' ? '' : id })}
+          tabs={[
+            {
+              id: 'table',
+              title: 'Table',
+              body: () => (
+                <>
+                  <div class="row">
+                    <button type="button" onClick={copy} disabled={result.rows === 0}>
+                      Copy selection
+                    </button>
+                    <select
+                      aria-label="Form of what is copied"
+                      defaultValue="TSV"
+                      onChange={e => (format.current = e.currentTarget.value as Format)}
+                    >
+                      {formats.map(f => (
+                        <option key={f}>{f}</option>
+                      ))}
+                    </select>
+                    <Download run={run} />
+                    <span class={copied?.bad ? 'small' : 'soft small'} role="status">
+                      {copied?.text}
+                    </span>
+                  </div>
+                  <ResultGrid
+                    result={result}
+                    version={version}
+                    order={order}
+                    sort={sort}
+                    onSort={onSort}
+                    onSelect={setRange}
+                    onOpen={(row, column) => setOpened({ row: order ? order[row]! : row, column })}
+                    onCopy={copy}
+                  />
+                  {result.rows === 0 && result.end === 'complete' && <p class="empty">The result has no rows.</p>}
+                </>
+              ),
+            },
+          ]}
+        />
+      )}
+      {opened && <Cell result={result} {...opened} close={() => setOpened(undefined)} />}
+    </>
+  )
+}
+
+/** What the result is: how many rows, how long it took, and whether rows are missing. */
+function Summary({ run, result, sorted }: { run: Run; result: Result; sorted: boolean }) {
+  const missing = {
+    running: '',
+    complete: '',
+    rows: `These are the first ${count(limits.rows)} rows, which is what the page holds at most. A download has all rows.`,
+    bytes: `These are the rows in the first ${bytes(result.room)}, which is what the page holds at most. A download has all rows.`,
+    columns: `The result has more than ${count(limits.columns)} columns, which is what the page shows at most. A download has all of them.`,
+    broken:
+      'The result is incomplete: the connection was closed before its end. That happens when the statement fails while rows are sent, or when the runtime stops.',
+    cancelled: 'The result is incomplete: the statement was cancelled.',
+  }[result.end]
+  return (
+    <>
+      <p class="soft small" role="status">
+        {run.state === 'running' ? `${plural(result.rows, 'row')} so far…` : plural(result.rows, 'row')}
+        {result.columns.length > 0 && `, ${plural(result.columns.length, 'column')}`}
+        {run.took > 0 && `, ${millis(run.took)}`}
+        {run.firstRows > 0 && run.took > 200 && ` (first rows after ${millis(run.firstRows)})`}
+        {result.bytes > 0 && `, ${bytes(result.bytes)}`}
+        {sorted && result.end !== 'complete' && '. Only the rows that are loaded are sorted.'}
+      </p>
+      {missing && (
+        <div class={`note ${result.end === 'broken' ? 'bad' : 'warn'}`} role="alert">
+          {missing}
+        </div>
+      )}
+    </>
+  )
+}
+
+/** A value whole. */
+function Cell({ result, row, column, close }: { result: Result; row: number; column: number; close: () => void }) {
+  const { name, type, kind } = result.columns[column]!
+  const text = result.text(row, column)
+  const pretty = useMemo(() => (text !== null && text.length < 1_000_000 ? prettyJson(text) : null), [text])
+  const [raw, setRaw] = useState(false)
+  return (
+    <Modal title={`${shown(name, 60) || '(no name)'}, row ${count(row + 1)}`} close={close}>
+      <p class="soft small">
+        {shown(type, 300)}
+        {text !== null && kind !== 'number' && `, ${plural([...text.slice(0, 5_000_000)].length, 'character')}`}
+      </p>
+      {text === null ? <p class="soft">NULL</p> : <LongText text={pretty && !raw ? pretty : text} />}
+      <div class="row">
+        {text !== null && <Copy text={text} />}
+        {pretty && (
+          <button type="button" onClick={() => setRaw(!raw)}>
+            {raw ? 'Show indented' : 'Show as it is'}
+          </button>
+        )}
+      </div>
+    </Modal>
+  )
+}
+
+/**
+ * prettyJson indents JSON without reading its numbers, which would lose digits. null if the text is no
+ * object or list.
+ */
+function prettyJson(text: string): string | null {
+  if (!/^\s*[[{]/.test(text)) return null
+  try {
+    JSON.parse(text)
+  } catch {
+    return null
+  }
+  let [out, depth] = ['', 0]
+  const line = () => '\n' + '  '.repeat(depth)
+  for (const [part] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g)) {
+    if (part === '{' || part === '[') {
+      depth++
+      out += part + line()
+    } else if (part === '}' || part === ']') {
+      depth--
+      out = /[[{]\s*$/.test(out.slice(-200)) ? out.trimEnd() + part : out + line() + part
+    } else if (part === ',') out += part + line()
+    else out += part === ':' ? ': ' : part
+  }
+  return out
+}

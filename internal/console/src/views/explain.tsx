@@ -1,0 +1,172 @@
+// A plan as a tree: what each operator took and returned, and the path on which most time is spent.
+import { useMemo, useState } from 'preact/hooks'
+import { bytes, count, millis } from '../lib/format.ts'
+import { type FunctionCalls, type Plan, type PlanNode, costliest } from '../lib/sqlplan.ts'
+import { shown, visible } from '../lib/text.ts'
+import './explain.css'
+
+export function Explain({ plan }: { plan: Plan }) {
+  const path = useMemo(() => costliest(plan.roots), [plan])
+  const measured = plan.seconds !== undefined
+  const most = useMemo(() => Math.max(0, ...all(plan.roots).map(n => n.seconds ?? 0)), [plan])
+  return (
+    <div class="stack">
+      {measured && (
+        <p class="soft small">
+          {millis((plan.seconds ?? 0) * 1000)} in all, {millis((plan.cpu ?? 0) * 1000)} of CPU
+          {plan.peakMemory !== undefined && `, ${bytes(plan.peakMemory)} of memory at most`}
+          {plan.bytesRead !== undefined && `, ${bytes(plan.bytesRead)} read`}. The times are of each operator alone,
+          over all threads.
+        </p>
+      )}
+      {plan.calls.length > 0 && (
+        <ul class="plain-list">
+          {plan.calls.map(c => (
+            <li key={c.function}>
+              <code class="foreign">{shown(c.function)}</code> {callsText(c)}
+            </li>
+          ))}
+        </ul>
+      )}
+      <ul class="plan" role="tree" aria-label="Operators of the plan" onKeyDown={onKeyDown}>
+        {plan.roots.map((n, i) => (
+          <Node key={i} node={n} level={1} first={i === 0} path={path} most={most} />
+        ))}
+      </ul>
+    </div>
+  )
+}
+
+interface NodeProps {
+  node: PlanNode
+  level: number
+  first: boolean
+  path: Set<PlanNode>
+  most: number
+}
+
+function Node({ node, level, first, path, most }: NodeProps) {
+  const [open, setOpen] = useState(true)
+  const [details, setDetails] = useState(false)
+  const [summary] = node.info
+  const off = misestimate(node)
+  return (
+    <li
+      role="treeitem"
+      aria-level={level}
+      aria-expanded={node.children.length > 0 ? open : undefined}
+      aria-selected={details}
+      aria-label={label(node, path.has(node))}
+      tabIndex={first ? 0 : -1}
+      class={path.has(node) ? 'costly' : ''}
+    >
+      <div class="operator" onClick={() => setDetails(!details)}>
+        <button
+          type="button"
+          class="plain twist"
+          tabIndex={-1}
+          aria-hidden="true"
+          disabled={node.children.length === 0}
+          onClick={e => (e.stopPropagation(), setOpen(!open))}
+        >
+          {node.children.length === 0 ? '·' : open ? '▾' : '▸'}
+        </button>
+        <b>{shown(node.name, 80)}</b>
+        <span class="clip soft foreign">{summary && shown(summary[1], 120)}</span>
+        <span class="numbers">
+          {node.rows !== undefined ? `${count(node.rows)} rows` : ''}
+          {node.estimated !== undefined && (
+            <span class={off ? 'off' : 'soft'}>
+              {node.rows === undefined
+                ? `~${count(node.estimated)} rows`
+                : ` of ~${count(node.estimated)}${off ? ` (${off})` : ''}`}
+            </span>
+          )}
+        </span>
+        {node.seconds !== undefined && (
+          <span class="time">
+            <span class="bar" style={{ width: `${most > 0 ? (100 * node.seconds) / most : 0}%` }} />
+            <span>{millis(node.seconds * 1000)}</span>
+          </span>
+        )}
+      </div>
+      {details && (
+        <dl class="definition small">
+          {node.info.length === 0 && <dt>No details.</dt>}
+          {node.info.map(([name, value]) => (
+            <>
+              <dt>{shown(name, 80)}</dt>
+              <dd class="foreign mono">{visible(value.slice(0, 20_000))}</dd>
+            </>
+          ))}
+        </dl>
+      )}
+      {open && node.children.length > 0 && (
+        <ul role="group">
+          {node.children.map((c, i) => (
+            <Node key={i} node={c} level={level + 1} first={false} path={path} most={most} />
+          ))}
+        </ul>
+      )}
+    </li>
+  )
+}
+
+/** The keys of the tree pattern of the ARIA Authoring Practices; Enter shows the details. */
+function onKeyDown(e: KeyboardEvent) {
+  const tree = e.currentTarget as HTMLElement
+  const items = [...tree.querySelectorAll<HTMLElement>('[role=treeitem]')]
+  const at = items.indexOf((e.target as HTMLElement).closest<HTMLElement>('[role=treeitem]')!)
+  const item = items[at]
+  if (!item) return
+  const open = item.getAttribute('aria-expanded')
+  const focus = (to: HTMLElement | null | undefined) => {
+    if (!to) return
+    for (const i of items) i.tabIndex = -1
+    to.tabIndex = 0
+    to.focus()
+  }
+  const click = (part: string) => item.querySelector<HTMLElement>(part)!.click()
+  const acts: Record<string, () => void> = {
+    ArrowDown: () => focus(items[at + 1]),
+    ArrowUp: () => focus(items[at - 1]),
+    Home: () => focus(items[0]),
+    End: () => focus(items.at(-1)),
+    ArrowRight: () => (open === 'false' ? click('.twist') : open === 'true' && focus(items[at + 1])),
+    ArrowLeft: () =>
+      open === 'true' ? click('.twist') : focus(item.parentElement!.closest<HTMLElement>('[role=treeitem]')),
+    Enter: () => click('.operator'),
+    ' ': () => click('.operator'),
+  }
+  const act = acts[e.key]
+  if (!act) return
+  e.preventDefault()
+  act()
+}
+
+const all = (nodes: PlanNode[]): PlanNode[] => nodes.flatMap(n => [n, ...all(n.children)])
+
+/** How far the estimate is off, when it is by ten times or more: the usual cause of a slow plan. */
+function misestimate(n: PlanNode): string {
+  if (n.rows === undefined || n.estimated === undefined) return ''
+  const [low, high] = [Math.min(n.rows, n.estimated), Math.max(n.rows, n.estimated)]
+  const times = high / Math.max(1, low)
+  return times >= 10 && high >= 1000 ? `${count(times)} times ${n.rows > n.estimated ? 'more' : 'fewer'}` : ''
+}
+
+function label(n: PlanNode, costly: boolean): string {
+  const parts = [shown(n.name, 80)]
+  if (n.rows !== undefined) parts.push(`${count(n.rows)} rows`)
+  if (n.estimated !== undefined) parts.push(`${count(n.estimated)} rows expected`)
+  if (n.seconds !== undefined) parts.push(millis(n.seconds * 1000))
+  if (costly) parts.push('on the most expensive path')
+  return parts.join(', ')
+}
+
+function callsText(c: FunctionCalls): string {
+  const about =
+    c.estimated_calls != null
+      ? `about ${count(c.estimated_calls)} calls expected`
+      : `no estimate${c.no_estimate ? ': ' + shown(c.no_estimate, 200) : ''}`
+  return c.calls === undefined ? about : `${count(c.calls)} calls for ${count(c.rows ?? 0)} rows, ${about}`
+}
