@@ -14,6 +14,8 @@ export interface Reader {
   json: (i: number) => string
   /** For sorting: numbers and times as number or bigint, all else as text. */
   order: (i: number) => number | bigint | string
+  /** For charts: numbers, and times as milliseconds since 1970. NaN if there is none, as for infinity. */
+  number?: (i: number) => number
   isNull: (i: number) => boolean
 }
 
@@ -135,18 +137,18 @@ function make(data: Data): Reader {
     }
     case Type.Int: {
       const text = (i: number) => String(values[i])
-      return { isNull, text, json: text, order: i => values[i] }
+      return { isNull, text, json: text, order: i => values[i], number: i => Number(values[i]) }
     }
     case Type.Float: {
       const text = (i: number) => floatText(values[i], type.precision)
       const json = (i: number) => (Number.isFinite(values[i]) ? text(i) : 'null')
-      return { isNull, text, json, order: i => values[i] }
+      return { isNull, text, json, order: i => values[i], number: i => values[i] }
     }
     case Type.Decimal: {
       const words = type.bitWidth / 32
       const order = (i: number) => bigint(values as Uint32Array, i * words, words)
       const text = (i: number) => decimalText(order(i), type.scale)
-      return { isNull, text, json: text, order }
+      return { isNull, text, json: text, order, number: i => Number(text(i)) }
     }
     case Type.Utf8:
     case Type.LargeUtf8:
@@ -166,6 +168,7 @@ function make(data: Data): Reader {
         text: i => dateText(days(i)),
         json: i => JSON.stringify(isoDate(days(i))),
         order: days,
+        number: i => (beyond(days(i)) ? NaN : days(i) * 86_400_000),
       }
     }
     case Type.Time: {
@@ -174,9 +177,11 @@ function make(data: Data): Reader {
     }
     case Type.Timestamp: {
       const order = (i: number): bigint => values[i]
+      const perMilli = Number(perSecond[type.unit]!) / 1000
       return {
         isNull,
         order,
+        number: i => (beyond64(order(i)) ? NaN : Number(order(i)) / perMilli),
         text: i => timestampText(order(i), type.unit, Boolean(type.timezone)),
         json: i => `"${isoTimestamp(order(i), type.unit, Boolean(type.timezone))}"`,
       }

@@ -10,8 +10,6 @@ export interface ResultColumn {
   name: string
   type: string
   kind: Kind
-  /** Numbers that a JavaScript number cannot hold with all their digits. */
-  wide: boolean
 }
 
 /** Why a result ended: all rows, a limit of the page, or a connection that was closed before its end. */
@@ -36,7 +34,6 @@ export class Result {
       name: f.name,
       type: typeName(f.type),
       kind: kindOf(f.type),
-      wide: f.type.toString().startsWith('Decimal') || /int64$/i.test(f.type.toString()),
     }))
     this.version++
   }
@@ -85,16 +82,9 @@ export class Result {
     return this.read(row, column, (r, at) => r.order(at))
   }
 
-  /** The value as a number, for charts: times are milliseconds since 1970. */
-  number(row: number, column: number): number | null {
-    const kind = this.columns[column]!.kind
-    if (kind === 'number') {
-      const text = this.text(row, column)
-      return text === null ? null : Number(text.replace(/inf$/, 'Infinity'))
-    }
-    if (kind !== 'time') return null
-    const iso = this.json(row, column)
-    return iso === 'null' ? null : timeOf(JSON.parse(iso) as string)
+  /** The value as a number, for charts; NULL and what is no number are NaN. */
+  number(row: number, column: number): number {
+    return this.read(row, column, (r, at) => r.number?.(at) ?? NaN) ?? NaN
   }
 
   /** The raw data of a column, batch by batch, for writers of files. */
@@ -105,14 +95,6 @@ export class Result {
         rows: Math.min(batch.numRows, this.rows - this.starts[i]!),
       }
   }
-}
-
-/** Milliseconds of an ISO 8601 time without a zone, or in UTC; years before 0 and after 9999 too. */
-function timeOf(iso: string): number {
-  const m = /^(-?)(\d+)(-.*?)(Z?)$/.exec(iso)
-  if (!m) return NaN
-  const year = m[1] || m[2]!.length > 4 ? `${m[1] || '+'}${m[2]!.padStart(6, '0')}` : m[2]
-  return Date.parse(`${year}${m[3]}${iso.includes('T') ? 'Z' : 'T00:00:00Z'}`)
 }
 
 /** load reads a stream into a result and calls changed after each batch. */

@@ -10,6 +10,8 @@ import type { Run } from '../lib/sqlrun.ts'
 import type { Diagnostic } from '../ui/code.tsx'
 import { Badge, Failure, Modal, LongText, Copy, Tabs, type Tone } from '../ui/parts.tsx'
 import { shown } from '../lib/text.ts'
+import { type Chart, type Settings, charts, suggest, usable } from '../lib/chart.ts'
+import { ResultChart } from '../views/result-chart.tsx'
 import { Explain } from '../views/explain.tsx'
 import { type Range, type Sort, ResultGrid } from '../views/result-grid.tsx'
 import { Download } from './sql-download.tsx'
@@ -156,12 +158,29 @@ function Rows({ run, result }: { run: Run; result: Result }) {
                 </>
               ),
             },
+            { id: 'chart', title: 'Chart', body: () => <ChartView result={result} version={version} /> },
           ]}
         />
       )}
       {opened && <Cell result={result} {...opened} close={() => setOpened(undefined)} />}
     </>
   )
+}
+
+/** The chart with its settings in the address: chart, x, y and color, columns by their position. */
+function ChartView({ result, version }: { result: Result; version: number }) {
+  const chart = param('chart')
+  const at = (name: string) => Number(param(name, '0')) - 1
+  const settings = useMemo(
+    () =>
+      chart in charts
+        ? usable(result, { chart: chart as Chart, x: at('x'), y: at('y'), color: at('color') })
+        : suggest(result),
+    [result, result.columns, chart, param('x'), param('y'), param('color')],
+  )
+  const change = (s: Settings) =>
+    setParams({ chart: s.chart, x: String(s.x + 1), y: String(s.y + 1), color: String(s.color + 1) })
+  return <ResultChart result={result} version={version} settings={settings} onChange={change} />
 }
 
 /** What the result is: how many rows, how long it took, and whether rows are missing. */
