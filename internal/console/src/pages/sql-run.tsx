@@ -88,8 +88,7 @@ function Rows({ run, result }: { run: Run; result: Result }) {
 
   const onSort = (column: number) =>
     setSort(s => (s?.column !== column ? { column, down: false } : s.down ? undefined : { column, down: true }))
-  const copy = () => {
-    const r = range ?? { top: 0, bottom: result.rows - 1, left: 0, right: result.columns.length - 1 }
+  const copy = (r: Range) => {
     const one = r.top === r.bottom && r.left === r.right && format.current === 'TSV'
     const columns = Array.from({ length: r.right - r.left + 1 }, (_, i) => r.left + i)
     const rows = function* () {
@@ -127,7 +126,7 @@ function Rows({ run, result }: { run: Run; result: Result }) {
               body: () => (
                 <>
                   <div class="row">
-                    <button type="button" onClick={copy} disabled={result.rows === 0}>
+                    <button type="button" onClick={() => range && copy(range)} disabled={result.rows === 0}>
                       Copy selection
                     </button>
                     <select

@@ -45,12 +45,18 @@ export default function SqlPage() {
   const [completions, setCompletions] = useState<CompletionSource[]>([])
   const names = useMemo(() => parametersOf(text), [text])
 
-  // The address is the state: a link that is followed here puts its text into the editor.
+  // The address is the state: a link that is followed here puts its text into the editor. What this
+  // page has written into the address itself is older than what is in the editor.
+  const written = useRef('')
   useEffect(() => {
-    if (linked && linked !== draft.peek()) draft.value = linked
+    if (linked && linked !== written.current) draft.value = linked
+    written.current = linked
   }, [linked])
   useEffect(() => {
-    const wait = setTimeout(() => setParams({ q: text.length <= mostShared ? text : '' }), 300)
+    const wait = setTimeout(() => {
+      written.current = text.length <= mostShared ? text : ''
+      setParams({ q: written.current })
+    }, 300)
     return () => clearTimeout(wait)
   }, [text])
 

@@ -72,6 +72,7 @@ export class Editor {
             ...foldKeymap,
             ...lintKeymap,
           ]),
+          EditorView.domEventHandlers({ beforeinput: (e, view) => typeOver(e, view) }),
           EditorView.updateListener.of(u => {
             if (!u.docChanged) return
             this.known = u.state.doc.toString()
@@ -139,6 +140,22 @@ export class Editor {
   destroy() {
     this.view.destroy()
   }
+}
+
+/**
+ * typeOver types over a selection. Chromium would keep the style of what it replaces, as an attribute
+ * that the page's policy refuses; so the text goes into the editor's state and not into its elements.
+ */
+function typeOver(e: InputEvent, view: EditorView): boolean {
+  const { from, to, empty } = view.state.selection.main
+  const text = e.data
+  if (e.inputType !== 'insertText' || text === null || empty || view.composing) return false
+  e.preventDefault()
+  const insert = () =>
+    view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true })
+  if (!view.state.facet(EditorView.inputHandler).some(handle => handle(view, from, to, text, insert)))
+    view.dispatch(insert())
+  return true
 }
 
 /** place is the offset of a line and a column. CodeMirror counts UTF-16 units, the API characters. */

@@ -1,5 +1,5 @@
 // A plan as a tree: what each operator took and returned, and the path on which most time is spent.
-import { useMemo, useState } from 'preact/hooks'
+import { useId, useMemo, useState } from 'preact/hooks'
 import { bytes, count, millis } from '../lib/format.ts'
 import { type FunctionCalls, type Plan, type PlanNode, costliest } from '../lib/sqlplan.ts'
 import { shown, visible } from '../lib/text.ts'
@@ -46,6 +46,7 @@ interface NodeProps {
 }
 
 function Node({ node, level, first, path, most }: NodeProps) {
+  const id = useId()
   const [open, setOpen] = useState(true)
   const [details, setDetails] = useState(false)
   const [summary] = node.info
@@ -56,11 +57,11 @@ function Node({ node, level, first, path, most }: NodeProps) {
       aria-level={level}
       aria-expanded={node.children.length > 0 ? open : undefined}
       aria-selected={details}
-      aria-label={label(node, path.has(node))}
+      aria-labelledby={id}
       tabIndex={first ? 0 : -1}
       class={path.has(node) ? 'costly' : ''}
     >
-      <div class="operator" onClick={() => setDetails(!details)}>
+      <div class="operator" id={id} onClick={() => setDetails(!details)}>
         <button
           type="button"
           class="plain twist"
@@ -72,6 +73,7 @@ function Node({ node, level, first, path, most }: NodeProps) {
           {node.children.length === 0 ? '·' : open ? '▾' : '▸'}
         </button>
         <b>{shown(node.name, 80)}</b>
+        {path.has(node) && <span class="visually-hidden">on the most expensive path</span>}
         <span class="clip soft foreign">{summary && shown(summary[1], 120)}</span>
         <span class="numbers">
           {node.rows !== undefined ? `${count(node.rows)} rows` : ''}
@@ -152,15 +154,6 @@ function misestimate(n: PlanNode): string {
   const [low, high] = [Math.min(n.rows, n.estimated), Math.max(n.rows, n.estimated)]
   const times = high / Math.max(1, low)
   return times >= 10 && high >= 1000 ? `${count(times)} times ${n.rows > n.estimated ? 'more' : 'fewer'}` : ''
-}
-
-function label(n: PlanNode, costly: boolean): string {
-  const parts = [shown(n.name, 80)]
-  if (n.rows !== undefined) parts.push(`${count(n.rows)} rows`)
-  if (n.estimated !== undefined) parts.push(`${count(n.estimated)} rows expected`)
-  if (n.seconds !== undefined) parts.push(millis(n.seconds * 1000))
-  if (costly) parts.push('on the most expensive path')
-  return parts.join(', ')
 }
 
 function callsText(c: FunctionCalls): string {

@@ -152,7 +152,7 @@ function optionsOf(
     height: Math.max(280, Math.min(460, width * 0.5)),
     grid: true,
     x: { label: name(s.x), ...axis(points[0]?.x) },
-    y: { label: s.y >= 0 ? name(s.y) : 'rows', tickFormat: 's' },
+    y: { label: s.y >= 0 ? name(s.y) : 'rows', ...axis(points[0]?.y) },
     ...(series ? { color: { legend: true, label: name(s.color) } } : {}),
   }
   switch (s.chart) {
@@ -161,8 +161,8 @@ function optionsOf(
       return {
         ...common,
         height: Math.max(160, points.length * 22 + 60),
-        marginLeft: Math.min(200, width * 0.4),
-        x: { label: s.y >= 0 ? `sum of ${name(s.y)}` : 'rows', type: 'linear', tickFormat: 's' },
+        marginLeft: Math.min(max(points.map(p => String(p.x).length)) * 7 + 24, 200, width * 0.4),
+        x: { label: s.y >= 0 ? `sum of ${name(s.y)}` : 'rows', ...axis(0) },
         y: {
           label: name(s.x),
           type: 'band',
@@ -182,7 +182,7 @@ function optionsOf(
     case 'histogram':
       return {
         ...common,
-        y: { label: 'rows', tickFormat: 's' },
+        y: { label: 'rows', ...axis(0) },
         marks: [plot.rectY(points, plot.binX({ y: 'count' }, { x: 'x', ...fill })), plot.ruleY([0])],
       }
     case 'heat': {
@@ -223,7 +223,16 @@ function optionsOf(
 }
 
 /** The scale of an axis, by its values: texts that look like numbers stay texts. */
-const axis = (value: unknown, ofText: 'band' | 'point' = 'band') =>
-  ({ type: value instanceof Date ? 'utc' : typeof value === 'number' ? 'linear' : ofText }) as const
+function axis(
+  value: unknown,
+  ofText: 'band' | 'point' = 'band',
+): PlotModule.ScaleOptions & { tickFormat?: (v: unknown) => string } {
+  if (value instanceof Date) return { type: 'utc' }
+  if (typeof value === 'number') return { type: 'linear', tickFormat: (v: unknown) => tick(v as number) }
+  return { type: ofText, tickFormat: (v: unknown) => shown(String(v), 24) }
+}
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 })
+const tick = (v: number): string => (Math.abs(v) >= 10_000 ? compact.format(v) : String(Number(v.toPrecision(10))))
 
 const max = (list: number[]): number => list.reduce((a, b) => (b > a ? b : a), -Infinity)

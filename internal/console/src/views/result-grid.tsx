@@ -20,6 +20,11 @@ export interface Range {
   right: number
 }
 
+interface Cell {
+  row: number
+  column: number
+}
+
 export interface Sort {
   column: number
   down: boolean
@@ -37,9 +42,17 @@ interface Props {
   /** Enter or a double click on a value. */
   onOpen?: (row: number, column: number) => void
   /** Ctrl+C. */
-  onCopy?: () => void
+  onCopy?: (range: Range) => void
   label?: string
 }
+
+const origin: Cell = { row: 0, column: 0 }
+const rangeOf = (a: Cell, b: Cell): Range => ({
+  top: Math.min(a.row, b.row),
+  bottom: Math.max(a.row, b.row),
+  left: Math.min(a.column, b.column),
+  right: Math.max(a.column, b.column),
+})
 
 const rowHeight = 26
 const [least, most, widest] = [56, 1200, 420] // px of a column: at least, at most, and of one not yet resized
@@ -54,8 +67,14 @@ export function ResultGrid(props: Props) {
   const box = useRef<HTMLDivElement>(null)
   const [size, setSize] = useState({ width: 900, height: 400 })
   const [resized, setResized] = useState<ReadonlyMap<number, number>>(new Map())
-  const [cell, setCell] = useState({ row: 0, column: 0 })
-  const [anchor, setAnchor] = useState({ row: 0, column: 0 })
+  // The selection is from anchor to cell. Keys can come faster than the grid is drawn, so what counts is
+  // in place, and state only draws it.
+  const place = useRef({ cell: origin, anchor: origin })
+  const [{ cell, anchor }, setPlace] = useState(place.current)
+  const select = (to: Cell, from = place.current.anchor) => {
+    place.current = { cell: to, anchor: from }
+    setPlace(place.current)
+  }
   const scroll = useScroll(box, rows * rowHeight, size.height - rowHeight)
 
   useLayoutEffect(() => {
@@ -84,28 +103,16 @@ export function ResultGrid(props: Props) {
   const first = Math.max(0, Math.floor(scroll.top / rowHeight) - more)
   const last = Math.min(rows, Math.ceil((scroll.top + size.height) / rowHeight) + more)
 
-  const range = useMemo<Range>(
-    () => ({
-      top: Math.min(cell.row, anchor.row),
-      bottom: Math.max(cell.row, anchor.row),
-      left: Math.min(cell.column, anchor.column),
-      right: Math.max(cell.column, anchor.column),
-    }),
-    [cell, anchor],
-  )
+  const range = useMemo(() => rangeOf(cell, anchor), [cell, anchor])
   useEffect(() => onSelect?.(range), [range])
-  useEffect(() => {
-    setCell({ row: 0, column: 0 })
-    setAnchor({ row: 0, column: 0 })
-  }, [result])
+  useEffect(() => select(origin, origin), [result])
 
   const move = (row: number, column: number, extend: boolean) => {
     const to = {
       row: Math.min(rows - 1, Math.max(-1, row)),
       column: Math.min(columns.length - 1, Math.max(0, column)),
     }
-    setCell(to)
-    if (!extend) setAnchor(to)
+    select(to, extend ? place.current.anchor : to)
     scroll.show(to.row * rowHeight, rowHeight)
     const b = box.current!
     if (lefts[to.column]! - gutter < b.scrollLeft) b.scrollLeft = lefts[to.column]! - gutter
@@ -116,7 +123,7 @@ export function ResultGrid(props: Props) {
 
   const onKeyDown = (e: KeyboardEvent) => {
     const command = e.ctrlKey || e.metaKey
-    const { row, column } = cell
+    const { row, column } = place.current.cell
     if (e.altKey && (e.key === 'ArrowLeft' || e.key === 'ArrowRight')) {
       e.preventDefault()
       resize(column, width(column) + (e.key === 'ArrowRight' ? 24 : -24))
@@ -124,13 +131,12 @@ export function ResultGrid(props: Props) {
     }
     if (command && e.key.toLowerCase() === 'c' && onCopy) {
       e.preventDefault()
-      onCopy()
+      onCopy(rangeOf(place.current.cell, place.current.anchor))
       return
     }
     if (command && e.key.toLowerCase() === 'a') {
       e.preventDefault()
-      setAnchor({ row: 0, column: 0 })
-      setCell({ row: Math.max(0, rows - 1), column: columns.length - 1 })
+      select({ row: Math.max(0, rows - 1), column: columns.length - 1 }, origin)
       return
     }
     if (e.key === 'Enter') {
@@ -156,7 +162,7 @@ export function ResultGrid(props: Props) {
   }
 
   /** The cell below the pointer, from its place: cells have no handlers of their own. */
-  const under = (e: MouseEvent): { row: number; column: number } | null => {
+  const under = (e: MouseEvent): Cell | null => {
     const b = box.current!
     const rect = b.getBoundingClientRect()
     const x = e.clientX - rect.left + b.scrollLeft
@@ -171,11 +177,11 @@ export function ResultGrid(props: Props) {
     const at = under(e)
     if (!at || at.row < 0) return
     const end = at.column < 0 ? { row: at.row, column: columns.length - 1 } : at
-    setCell(end)
-    if (!e.shiftKey) setAnchor(at.column < 0 ? { row: at.row, column: 0 } : at)
+    const begin = at.column < 0 ? { row: at.row, column: 0 } : at
+    select(end, e.shiftKey ? place.current.anchor : begin)
     const drag = (m: PointerEvent) => {
       const to = under(m)
-      if (to && to.row >= 0) setCell(to.column < 0 ? { row: to.row, column: columns.length - 1 } : to)
+      if (to && to.row >= 0) select(to.column < 0 ? { row: to.row, column: columns.length - 1 } : to)
     }
     const b = box.current!
     b.setPointerCapture(e.pointerId)
@@ -186,10 +192,7 @@ export function ResultGrid(props: Props) {
     const at = under(e)
     if (!at || at.column < 0) return
     if (at.row < 0) onSort(at.column)
-    else if ((e as PointerEvent).pointerType === 'touch') {
-      setCell(at)
-      setAnchor(at)
-    }
+    else if ((e as PointerEvent).pointerType === 'touch') select(at, at)
   }
   const onDblClick = (e: MouseEvent) => {
     const at = under(e)

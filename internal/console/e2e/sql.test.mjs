@@ -1,0 +1,391 @@
+// The SQL page: running, values of every type, what goes wrong, and a million rows.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { accessible, openBrowser, openPage, screenshot, serve } from './lib.mjs'
+
+/** Opens the page with a statement and waits for the editor. */
+async function openSql(t, browser, spiced, sql, o = {}, more = '') {
+  const page = await openPage(t, browser, `${spiced.url}/ui/sql?${more}q=${encodeURIComponent(sql)}`, o)
+  await page.getByRole('textbox', { name: 'Statements' }).waitFor()
+  await page.locator('.code-editor:not([hidden])').waitFor()
+  return page
+}
+
+const runButton = page => page.getByRole('button', { name: /^Run Ctrl/ })
+const summary = (page, text) => page.locator('main p[role=status]', { hasText: text }).waitFor()
+
+/** Writes a statement in place of the one in the editor. */
+async function write(page, sql) {
+  await page.getByRole('textbox', { name: 'Statements' }).click()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.insertText(sql)
+}
+
+/** Copies the whole result in a form and returns the clipboard. */
+async function copied(page, form = 'TSV') {
+  await page.getByLabel('Form of what is copied').selectOption(form)
+  await page.getByRole('grid').focus()
+  await page.keyboard.press('Control+a')
+  await page.keyboard.press('Control+c')
+  await page.getByText(/^Copied .*\.$/).waitFor()
+  return page.evaluate(() => navigator.clipboard.readText())
+}
+
+// Each is written by the page as DuckDB writes it: the page's text is compared with a cast to VARCHAR.
+const scalars = [
+  `true`,
+  `(-128)::TINYINT`,
+  `(-32768)::SMALLINT`,
+  `(-2147483648)::INTEGER`,
+  `(-9223372036854775808)::BIGINT`,
+  `9007199254740993`,
+  `255::UTINYINT`,
+  `65535::USMALLINT`,
+  `4294967295::UINTEGER`,
+  `18446744073709551615::UBIGINT`,
+  `(-170141183460469231731687303715884105728)::HUGEINT`,
+  `170141183460469231731687303715884105727::HUGEINT`,
+  `340282366920938463463374607431768211455::UHUGEINT`,
+  `0.1::FLOAT`,
+  `123456789.123::FLOAT`,
+  `1e38::FLOAT`,
+  `0.1::DOUBLE`,
+  `1::DOUBLE`,
+  `1e15::DOUBLE`,
+  `1e16::DOUBLE`,
+  `1.7976931348623157e308::DOUBLE`,
+  `5e-324::DOUBLE`,
+  `0.0001::DOUBLE`,
+  `0.00001::DOUBLE`,
+  `-12.5::DOUBLE`,
+  `'nan'::DOUBLE`,
+  `'-inf'::DOUBLE`,
+  `(-0.05)::DECIMAL(4,2)`,
+  `1234567.89::DECIMAL(9,2)`,
+  `12345678901234.5678::DECIMAL(18,4)`,
+  `(-0.0000000000000000000000000000000000001)::DECIMAL(38,37)`,
+  `99999999999999999999999999999999999999::DECIMAL(38,0)`,
+  `DATE '1969-12-31'`,
+  `DATE '0044-03-15 (BC)'`,
+  `DATE '0001-01-01'`,
+  `DATE '12345-12-31'`,
+  `DATE '2000-02-29'`,
+  `'infinity'::DATE`,
+  `'-infinity'::DATE`,
+  `TIME '01:02:03.1'`,
+  `TIME '24:00:00'`,
+  `TIMESTAMP '1969-12-31 23:59:59.999999'`,
+  `TIMESTAMP '0044-03-15 (BC) 01:00:00'`,
+  `'infinity'::TIMESTAMP`,
+  `'2020-01-01 00:00:00'::TIMESTAMP_S`,
+  `'2020-01-01 00:00:00.12'::TIMESTAMP_MS`,
+  `'1969-12-31 23:59:59.123456789'::TIMESTAMP_NS`,
+  `TIMESTAMPTZ '2020-06-01 12:00:00.5+02'`,
+  `'-infinity'::TIMESTAMPTZ`,
+  `INTERVAL '1 year 2 months 3 days 04:05:06.789'`,
+  `INTERVAL '-1 month -3 days -04:05:06.7'`,
+  `INTERVAL '0 days'`,
+  `INTERVAL '26 hours'`,
+  `'\\x00\\xFFab"~'::BLOB`,
+  `''::BLOB`,
+  `'0101'::BIT`,
+  `uuid '12345678-1234-1234-1234-123456789abc'`,
+  `'b'::ENUM('a','b')`,
+  `'{"a": [1, 1.50]}'::JSON`,
+  `''`,
+  `'naïve 😀'`,
+]
+
+// Nested values are JSON, as the API writes them.
+const nested = [
+  `[1, NULL, 9007199254740993]`,
+  `[]::INT[]`,
+  `['a', 'b']::VARCHAR[2]`,
+  `{'a': 1, 'b c': 'x"y', 'n': NULL}`,
+  `MAP {'k': 1.5}`,
+  `MAP {1: 'a', 2: NULL}`,
+  `MAP {DATE '2020-01-01': [true]}`,
+  `union_value(num := 2)`,
+  `[union_value(k := 'v')]`,
+  `[{'a': [1.10::DECIMAL(4,2)]}]`,
+  `[DATE '0044-03-15 (BC)', 'infinity'::DATE]`,
+  `['2020-01-01 00:00:00.1'::TIMESTAMP_NS]`,
+  `[TIMESTAMPTZ '2020-06-01 12:00:00.5+02']`,
+  `['nan'::DOUBLE, 1e21, 1.0]`,
+  `['\\xFF'::BLOB]`,
+  `[INTERVAL '1 day']`,
+  `['a'::ENUM('a','b')]`,
+  `[340282366920938463463374607431768211455::UHUGEINT]`,
+]
+
+const unquoted = text => (text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text)
+
+test('the SQL page', async t => {
+  const spiced = await serve(t, { from: 'examples/quickstart' })
+  const browser = await openBrowser(t)
+  const open = (t, sql, o, more) => openSql(t, browser, spiced, sql, o, more)
+  const api = (sql, accept) =>
+    fetch(spiced.url + '/v1/sql', { method: 'POST', body: sql, headers: { Accept: accept } }).then(r => r.json())
+
+  await t.test('a value of each type is shown as DuckDB writes it', async t => {
+    const page = await open(t, 'SELECT ' + scalars.map((s, i) => `${s} AS c${i}`).join(', '))
+    await page.keyboard.press('Control+Enter')
+    await runButton(page).click()
+    await summary(page, `1 row, ${scalars.length} columns`)
+    const got = (await copied(page)).split('\n')[1].split('\t').map(unquoted)
+    const [want] = await api(
+      'SELECT ' + scalars.map((s, i) => `(${s})::VARCHAR AS c${i}`).join(', '),
+      'application/json',
+    )
+    for (const [i, s] of scalars.entries()) assert.equal(got[i], want[`c${i}`], s)
+  })
+
+  await t.test('nested values are JSON with all their digits', async t => {
+    const list = nested.map((s, i) => `${s} AS c${i}`).join(', ')
+    const page = await open(t, `SELECT ${list}`)
+    await runButton(page).click()
+    await summary(page, '1 row')
+    const got = (await copied(page)).split('\n')[1].split('\t').map(unquoted)
+    const raw = await fetch(spiced.url + '/v1/sql', { method: 'POST', body: `SELECT ${list}` }).then(r => r.text())
+    const want = `[{${got.map((text, i) => `"c${i}":${text}`).join(',')}}]`
+    assert.equal(want, raw)
+    assert.equal(JSON.stringify(JSON.parse(await copied(page, 'JSON'))), JSON.stringify(JSON.parse(raw)))
+  })
+
+  await t.test('statements: all, the one at the cursor, the selection', async t => {
+    const page = await open(t, "SELECT 1 AS a;\nSELECT ';' AS b; -- the end;")
+    await page.getByRole('button', { name: 'Run all' }).click()
+    await page.getByRole('tab', { name: "2: SELECT ';' AS b" }).click()
+    await page.getByRole('columnheader', { name: 'b VARCHAR' }).waitFor()
+    await page.getByRole('textbox', { name: 'Statements' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('columnheader', { name: 'a INTEGER' }).waitFor()
+    assert.equal(await page.getByRole('tab', { name: /^2:/ }).count(), 0)
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('columnheader', { name: 'b VARCHAR' }).waitFor()
+  })
+
+  await t.test('an error is underlined at its place, behind other statements and wide characters', async t => {
+    const page = await open(t, "SELECT 1;\n  SELECT '😀', nope FROM airports", { allowed: /status of 400/ })
+    await page.getByRole('button', { name: 'Run all' }).click()
+    await page.getByRole('alert').filter({ hasText: 'Referenced column "nope" not found' }).waitFor()
+    await page.getByText('there are columns such as name').first().waitFor()
+    const marked = page.locator('.cm-lintRange-error')
+    await marked.waitFor()
+    assert.equal(await marked.textContent(), 'nope')
+    await page.getByRole('button', { name: 'Go to the place' }).click()
+    await page.keyboard.insertText('name, ')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('alert').filter({ hasText: 'nope' }).waitFor()
+    await accessible(page, 'the SQL page with an error')
+  })
+
+  await t.test('parameters keep their digits', async t => {
+    const page = await open(t, 'SELECT $n::HUGEINT + 1 AS n, $t AS t, $l::INT[] AS l, $x IS NULL AS x')
+    await page.getByLabel('Type of $n').selectOption('number')
+    await page.getByLabel('Value of $n').fill('90071992547409930')
+    await page.getByLabel('Value of $t').fill("it's")
+    await page.getByLabel('Type of $l').selectOption('json')
+    await page.getByLabel('Value of $l').fill('[1,2]')
+    await page.getByLabel('Type of $x').selectOption('null')
+    await runButton(page).click()
+    await summary(page, '1 row')
+    assert.equal((await copied(page)).split('\n')[1], "90071992547409931\tit's\t[1,2]\ttrue")
+    await page.getByLabel('Value of $n').fill('12a')
+    await runButton(page).click()
+    await page.getByRole('alert').filter({ hasText: 'parameter n: "12a" is not a number' }).waitFor()
+    assert.ok(!page.url().includes('90071992547409930'), 'values of parameters are not part of the address')
+  })
+
+  await t.test('completion: tables, columns after an alias, functions', async t => {
+    const page = await open(t, '')
+    const options = page.locator('.cm-tooltip-autocomplete li')
+    const editor = page.getByRole('textbox', { name: 'Statements' })
+    await write(page, 'SELECT * FROM airports a WHERE a.')
+    await page.keyboard.press('Control+Space')
+    await options.filter({ hasText: 'country' }).first().waitFor()
+    await page.keyboard.press('Escape')
+    await write(page, 'SELECT airport_')
+    await page.keyboard.press('Control+Space')
+    await options.filter({ hasText: 'airport_km' }).first().click()
+    assert.match(await editor.textContent(), /airport_km\(/)
+  })
+
+  await t.test('hostile names and values are text', async t => {
+    const page = await open(
+      t,
+      `SELECT NULL AS n, 'NULL' AS t, '<img src=x onerror=alert(1)>' AS "<script>alert(1)</script>", 'a' || chr(8238) || 'b' AS "q""uote
+newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
+    )
+    await runButton(page).click()
+    await summary(page, '1 row, 8 columns')
+    assert.equal(await page.locator('.result-grid img, .result-grid script').count(), 0)
+    await page.getByRole('gridcell', { name: 'a\\u{202e}b' }).waitFor()
+    assert.equal(await page.locator('.result-grid .cell.null').count(), 1)
+    const json = JSON.parse(await copied(page, 'JSON'))[0]
+    assert.equal(json.d, 1)
+    assert.equal(json.d_1, 2, 'equal names are numbered in JSON')
+    assert.equal(json.big.length, 1_000_000)
+    assert.match(await copied(page, 'INSERT'), /INSERT INTO result \(.*d, d_1.*\) VALUES\n {2}\('<img/s)
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('Home')
+    for (let i = 0; i < 7; i++) await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('1,000,000 characters', { exact: false }).first().waitFor()
+    await page.keyboard.press('Escape')
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)
+    assert.ok(wide, 'the page is not wider than the window')
+  })
+
+  await t.test('no rows, many columns, sorting', async t => {
+    const page = await open(t, 'SELECT 1 AS a WHERE false')
+    await runButton(page).click()
+    await page.getByText('The result has no rows.').waitFor()
+    await page.getByRole('tab', { name: 'Chart' }).click()
+    await page.getByText('No row has a value').waitFor()
+    await page.getByRole('tab', { name: 'Table' }).click()
+
+    await write(page, `SELECT ${Array.from({ length: 3000 }, (_, i) => `${i} AS c${i}`).join(', ')}`)
+    await runButton(page).click()
+    await summary(page, '1 row, 3,000 columns')
+    await page.getByRole('grid').focus()
+    await page.keyboard.press('End')
+    await page.getByRole('columnheader', { name: 'c2999 INTEGER' }).waitFor()
+    assert.ok((await page.getByRole('gridcell').count()) < 60, 'only the columns that can be seen are made')
+
+    await write(page, "SELECT * FROM (VALUES (2, 'b'), (NULL, 'n'), (10, 'a'), (-1, 'c')) t(i, s)")
+    await runButton(page).click()
+    await summary(page, '4 rows')
+    const column = async () =>
+      (await copied(page))
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map(l => l.split('\t')[0])
+    await page.getByRole('columnheader', { name: 'i INTEGER' }).click()
+    assert.deepEqual(await column(), ['-1', '2', '10', ''])
+    await page.getByRole('columnheader', { name: 'i INTEGER' }).click()
+    assert.deepEqual(await column(), ['10', '2', '-1', ''])
+  })
+
+  await t.test('a failure in the middle of a result is told', async t => {
+    const page = await open(
+      t,
+      "SELECT CASE WHEN i < 500000 THEN i ELSE error('broken') END AS i FROM range(1000000) t(i)",
+      {
+        allowed: /ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_HTTP2/,
+      },
+    )
+    await runButton(page).click()
+    await page.getByRole('alert').filter({ hasText: 'The result is incomplete' }).waitFor()
+  })
+
+  await t.test('cancel, and a second run while the first goes on', async t => {
+    const page = await open(t, 'SELECT count(*) FROM range(100000000) a, range(100000) b')
+    await runButton(page).click()
+    const active = () => fetch(spiced.url + '/v1/sql/active').then(r => r.json())
+    await page.waitForFunction(async url => (await (await fetch(url)).json()).total_count === 1, '/v1/sql/active')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Cancelled.').waitFor()
+    await page.waitForFunction(async url => (await (await fetch(url)).json()).total_count === 0, '/v1/sql/active')
+    await runButton(page).click()
+    await page.waitForFunction(async url => (await (await fetch(url)).json()).total_count === 1, '/v1/sql/active')
+    await write(page, 'SELECT 42 AS answer')
+    await runButton(page).click()
+    await page.getByRole('gridcell', { name: '42' }).waitFor()
+    await page.waitForFunction(async url => (await (await fetch(url)).json()).total_count === 0, '/v1/sql/active')
+    assert.equal((await active()).total_count, 0)
+    // A result is there on the way back from another page.
+    await page.getByRole('link', { name: 'Tools', exact: true }).click()
+    await page.getByRole('heading', { name: 'Tools' }).waitFor()
+    await page.getByRole('link', { name: 'SQL', exact: true }).click()
+    await page.getByRole('gridcell', { name: '42' }).waitFor()
+  })
+
+  await t.test('history is searched, used and cleared', async t => {
+    const page = await open(t, 'SELECT 1 AS uno')
+    await runButton(page).click()
+    await summary(page, '1 row')
+    await write(page, 'SELECT 2 AS dos')
+    await runButton(page).click()
+    await page.getByRole('columnheader', { name: 'dos INTEGER' }).waitFor()
+    await page.getByRole('button', { name: 'History' }).click()
+    await page.getByLabel('Filter the history').fill('uno')
+    await page.getByRole('button', { name: /SELECT 1 AS uno/ }).click()
+    assert.match(await page.getByRole('textbox', { name: 'Statements' }).textContent(), /uno/)
+    await page.getByRole('button', { name: 'History' }).click()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByText('No statement was run yet.').waitFor()
+    assert.equal(await page.evaluate(() => sessionStorage.getItem('spiced.sql.history')), null)
+    assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('uno')), false)
+  })
+
+  await t.test('plans, estimated and measured', async t => {
+    const page = await open(t, 'SELECT country, count(*) FROM airports GROUP BY ALL ORDER BY 2')
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page
+      .getByRole('treeitem', { name: /~\d+ rows/ })
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Analyze' }).click()
+    await page.getByText(/of CPU/).waitFor()
+    await page
+      .getByRole('treeitem', { name: /on the most expensive path/ })
+      .first()
+      .waitFor()
+    await page.getByRole('treeitem').first().focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.locator('.plan dl').waitFor()
+    await accessible(page, 'a plan')
+  })
+
+  await t.test('downloads', async t => {
+    const page = await open(
+      t,
+      "SELECT i, 'x' || i AS s, DATE '2020-01-01' AS d, 1.50::DECIMAL(5,2) AS m FROM range(3) t(i)",
+    )
+    // A browser with a picker of files asks the user; without one, the file is offered as a download.
+    await page.evaluate(() => delete window.showSaveFilePicker)
+    await page.evaluate(() => (window.showSaveFilePicker = undefined))
+    await runButton(page).click()
+    await summary(page, '3 rows')
+    const { readFileSync } = await import('node:fs')
+    for (const [name, check] of [
+      ['CSV', b => assert.match(b.toString(), /^i,s,d,m\r?\n0,x0,2020-01-01,1\.50/)],
+      ['JSON', b => assert.equal(JSON.parse(b.toString())[2].s, 'x2')],
+      ['Arrow', b => assert.equal(b.readInt32LE(0), -1)],
+      ['Parquet', b => assert.equal(b.toString('latin1', 0, 4) + b.toString('latin1', b.length - 4), 'PAR1PAR1')],
+    ]) {
+      const saved = page.waitForEvent('download')
+      await page.getByRole('button', { name, exact: true }).click()
+      check(readFileSync(await (await saved).path()))
+    }
+    await write(page, "SELECT [1] AS list, 'infinity'::DATE AS d")
+    await runButton(page).click()
+    await summary(page, '1 row')
+    await page.getByRole('button', { name: 'Parquet', exact: true }).click()
+    await page
+      .getByRole('alert')
+      .filter({ hasText: 'column "list": INTEGER[] is not written to Parquet here' })
+      .waitFor()
+  })
+
+  for (const theme of ['light', 'dark'])
+    for (const width of [400, 1400])
+      await t.test(`no violation of WCAG: ${theme}, ${width} px`, async t => {
+        const page = await open(t, 'SELECT * FROM airports WHERE country <> $c', { theme, width })
+        await page.getByLabel('Value of $c').fill('JP')
+        await runButton(page).click()
+        await page.getByRole('gridcell').first().waitFor()
+        await accessible(page, 'the table')
+        await screenshot(page, `sql-table-${theme}-${width}`)
+        await page.getByRole('tab', { name: 'Chart' }).click()
+        await page.locator('svg.plot').first().waitFor()
+        await page.getByText('The chart as a table').click()
+        await accessible(page, 'the chart')
+        await screenshot(page, `sql-chart-${theme}-${width}`)
+      })
+})
