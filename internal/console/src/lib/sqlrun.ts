@@ -192,11 +192,12 @@ export function bodyOf(job: Pick<Job, 'sql' | 'mode' | 'parameters'>): { text: s
   return { text: `{"sql": ${JSON.stringify(sql)}, "parameters": [${list.join(', ')}]}`, json: true }
 }
 
+/** request is the call of the API. The first type of accept is that of the rows, JSON that of errors. */
 export function request(job: Pick<Job, 'sql' | 'mode' | 'parameters'>, accept: string) {
   const { text, json } = bodyOf(job)
   return {
     method: 'POST',
     body: text,
-    headers: { Accept: accept, 'Content-Type': json ? 'application/json' : 'text/plain' },
+    headers: { Accept: `${accept}, application/json`, 'Content-Type': json ? 'application/json' : 'text/plain' },
   }
 }

@@ -1,5 +1,6 @@
 // A plan as a tree: what each operator took and returned, and the path on which most time is spent.
-import { useId, useMemo, useState } from 'preact/hooks'
+import { Fragment } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
 import { bytes, count, millis } from '../lib/format.ts'
 import { type FunctionCalls, type Plan, type PlanNode, costliest } from '../lib/sqlplan.ts'
 import { shown, visible } from '../lib/text.ts'
@@ -28,89 +29,108 @@ export function Explain({ plan }: { plan: Plan }) {
           ))}
         </ul>
       )}
-      <ul class="plan" role="tree" aria-label="Operators of the plan" onKeyDown={onKeyDown}>
-        {plan.roots.map((n, i) => (
-          <Node key={i} node={n} level={1} first={i === 0} path={path} most={most} />
-        ))}
-      </ul>
+      <Tree roots={plan.roots} path={path} most={most} />
     </div>
   )
 }
 
-interface NodeProps {
+interface Line {
   node: PlanNode
   level: number
-  first: boolean
-  path: Set<PlanNode>
-  most: number
 }
 
-function Node({ node, level, first, path, most }: NodeProps) {
-  const id = useId()
-  const [open, setOpen] = useState(true)
-  const [details, setDetails] = useState(false)
+/** The operators that are not folded away, from top to bottom. */
+function lines(nodes: PlanNode[], folded: ReadonlySet<PlanNode>, level = 1): Line[] {
+  return nodes.flatMap(node => [{ node, level }, ...(folded.has(node) ? [] : lines(node.children, folded, level + 1))])
+}
+
+function toggled<T>(set: ReadonlySet<T>, value: T): ReadonlySet<T> {
+  const changed = new Set(set)
+  if (!changed.delete(value)) changed.add(value)
+  return changed
+}
+
+/** The tree is a flat list with levels, so that the name of an item is its own text only. */
+function Tree({ roots, path, most }: { roots: PlanNode[]; path: Set<PlanNode>; most: number }) {
+  const [folded, setFolded] = useState<ReadonlySet<PlanNode>>(new Set())
+  const [detailed, setDetailed] = useState<ReadonlySet<PlanNode>>(new Set())
+  const list = useMemo(() => lines(roots, folded), [roots, folded])
+  const fold = (n: PlanNode) => setFolded(toggled(folded, n))
+  return (
+    <ul class="plan" role="tree" aria-label="Operators of the plan" onKeyDown={onKeyDown}>
+      {list.map(({ node, level }, i) => (
+        <li
+          key={i}
+          role="treeitem"
+          aria-level={level}
+          aria-expanded={node.children.length > 0 ? !folded.has(node) : undefined}
+          aria-selected={detailed.has(node)}
+          tabIndex={i === 0 ? 0 : -1}
+          class={path.has(node) ? 'costly' : ''}
+          style={{ '--level': String(Math.min(level - 1, 24)) }}
+        >
+          <Operator
+            node={node}
+            costly={path.has(node)}
+            most={most}
+            folded={folded.has(node)}
+            fold={() => fold(node)}
+            show={() => setDetailed(toggled(detailed, node))}
+          />
+          {detailed.has(node) && (
+            <dl class="definition small">
+              {node.info.length === 0 && <dt>No details.</dt>}
+              {node.info.map(([name, value]) => (
+                <Fragment key={name}>
+                  <dt>{shown(name, 80)}</dt>
+                  <dd class="foreign mono">{visible(value.slice(0, 20_000))}</dd>
+                </Fragment>
+              ))}
+            </dl>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+interface OperatorProps {
+  node: PlanNode
+  costly: boolean
+  most: number
+  folded: boolean
+  fold: () => void
+  show: () => void
+}
+
+function Operator({ node, costly, most, folded, fold, show }: OperatorProps) {
   const [summary] = node.info
   const off = misestimate(node)
   return (
-    <li
-      role="treeitem"
-      aria-level={level}
-      aria-expanded={node.children.length > 0 ? open : undefined}
-      aria-selected={details}
-      aria-labelledby={id}
-      tabIndex={first ? 0 : -1}
-      class={path.has(node) ? 'costly' : ''}
-    >
-      <div class="operator" id={id} onClick={() => setDetails(!details)}>
-        <button
-          type="button"
-          class="plain twist"
-          tabIndex={-1}
-          aria-hidden="true"
-          disabled={node.children.length === 0}
-          onClick={e => (e.stopPropagation(), setOpen(!open))}
-        >
-          {node.children.length === 0 ? '·' : open ? '▾' : '▸'}
-        </button>
-        <b>{shown(node.name, 80)}</b>
-        {path.has(node) && <span class="visually-hidden">on the most expensive path</span>}
-        <span class="clip soft foreign">{summary && shown(summary[1], 120)}</span>
-        <span class="numbers">
-          {node.rows !== undefined ? `${count(node.rows)} rows` : ''}
-          {node.estimated !== undefined && (
-            <span class={off ? 'off' : 'soft'}>
-              {node.rows === undefined
-                ? `~${count(node.estimated)} rows`
-                : ` of ~${count(node.estimated)}${off ? ` (${off})` : ''}`}
-            </span>
-          )}
-        </span>
-        {node.seconds !== undefined && (
-          <span class="time">
-            <span class="bar" style={{ width: `${most > 0 ? (100 * node.seconds) / most : 0}%` }} />
-            <span>{millis(node.seconds * 1000)}</span>
+    <div class="operator" onClick={show}>
+      <span class="twist" aria-hidden="true" onClick={e => (e.stopPropagation(), fold())}>
+        {node.children.length === 0 ? '·' : folded ? '▸' : '▾'}
+      </span>
+      <b>{shown(node.name, 80)}</b>
+      {costly && <span class="visually-hidden">on the most expensive path</span>}
+      <span class="clip soft foreign">{summary && shown(summary[1], 120)}</span>
+      <span class="numbers">
+        {node.rows !== undefined ? `${count(node.rows)} rows` : ''}
+        {node.estimated !== undefined && (
+          <span class={off ? 'off' : 'soft'}>
+            {node.rows === undefined
+              ? `~${count(node.estimated)} rows`
+              : ` of ~${count(node.estimated)} rows${off ? ` (${off})` : ''}`}
           </span>
         )}
-      </div>
-      {details && (
-        <dl class="definition small">
-          {node.info.length === 0 && <dt>No details.</dt>}
-          {node.info.map(([name, value]) => (
-            <>
-              <dt>{shown(name, 80)}</dt>
-              <dd class="foreign mono">{visible(value.slice(0, 20_000))}</dd>
-            </>
-          ))}
-        </dl>
+      </span>
+      {node.seconds !== undefined && (
+        <span class="time">
+          <span class="bar" style={{ width: `${most > 0 ? (100 * node.seconds) / most : 0}%` }} />
+          <span>{millis(node.seconds * 1000)}</span>
+        </span>
       )}
-      {open && node.children.length > 0 && (
-        <ul role="group">
-          {node.children.map((c, i) => (
-            <Node key={i} node={c} level={level + 1} first={false} path={path} most={most} />
-          ))}
-        </ul>
-      )}
-    </li>
+    </div>
   )
 }
 
@@ -129,14 +149,15 @@ function onKeyDown(e: KeyboardEvent) {
     to.focus()
   }
   const click = (part: string) => item.querySelector<HTMLElement>(part)!.click()
+  const level = Number(item.ariaLevel)
+  const parent = items.slice(0, at).findLast(i => Number(i.ariaLevel) < level)
   const acts: Record<string, () => void> = {
     ArrowDown: () => focus(items[at + 1]),
     ArrowUp: () => focus(items[at - 1]),
     Home: () => focus(items[0]),
     End: () => focus(items.at(-1)),
     ArrowRight: () => (open === 'false' ? click('.twist') : open === 'true' && focus(items[at + 1])),
-    ArrowLeft: () =>
-      open === 'true' ? click('.twist') : focus(item.parentElement!.closest<HTMLElement>('[role=treeitem]')),
+    ArrowLeft: () => (open === 'true' ? click('.twist') : focus(parent)),
     Enter: () => click('.operator'),
     ' ': () => click('.operator'),
   }

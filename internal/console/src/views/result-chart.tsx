@@ -99,7 +99,7 @@ export function ResultChart({ result, version, settings, onChange }: Props) {
           ))}
           <details>
             <summary>The chart as a table</summary>
-            <div class="table">
+            <div class="table" tabIndex={0} role="region" aria-label="Values of the chart">
               <table>
                 <thead>
                   <tr>
