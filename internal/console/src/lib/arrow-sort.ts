@@ -1,24 +1,32 @@
-// The order of a result's rows by one column. NULL is last in both directions, NaN after all numbers.
+// The order of a result's rows by one column, as ORDER BY of DuckDB has it: texts by their characters,
+// NaN after all numbers. NULL is last in both directions.
 import type { Result } from './arrow.ts'
 
-const collator = new Intl.Collator('en', { numeric: true })
+const safe = BigInt(Number.MAX_SAFE_INTEGER)
 
 export function sortRows(result: Result, column: number, down: boolean): Uint32Array {
   const n = result.rows
-  const keys: (number | bigint | string | null)[] = new Array(n)
-  for (let i = 0; i < n; i++) keys[i] = result.order(i, column)
   const order = new Uint32Array(n)
-  for (let i = 0; i < n; i++) order[i] = i
+  // Rows with a value stand in front, those with NULL behind them.
+  let [values, nulls] = [0, n]
+  const keys: (number | bigint | string)[] = new Array(n)
+  for (let i = 0; i < n; i++) {
+    const key = result.order(i, column)
+    if (key === null) order[--nulls] = i
+    else {
+      // Numbers are compared faster than big integers; the two compare with each other.
+      keys[i] = typeof key === 'bigint' && key > -safe && key < safe ? Number(key) : key
+      order[values++] = i
+    }
+  }
+  order.subarray(nulls).reverse()
   const sign = down ? -1 : 1
-  order.sort((x, y) => {
+  order.subarray(0, values).sort((x, y) => {
     const [a, b] = [keys[x]!, keys[y]!]
-    if (a === null || b === null) return a === b ? x - y : a === null ? 1 : -1
-    if (typeof a === 'string') return sign * collator.compare(a, b as string) || x - y
-    if (a < (b as number)) return -sign
-    if (a > (b as number)) return sign
+    if (a < b) return -sign
+    if (a > b) return sign
     if (a === b) return x - y
-    // One is NaN, which is equal to itself and greater than all else, as in DuckDB.
-    const [na, nb] = [Number.isNaN(a), Number.isNaN(b)]
+    const [na, nb] = [Number.isNaN(a), Number.isNaN(b)] // NaN is neither less nor greater nor equal
     return na === nb ? x - y : na ? sign : -sign
   })
   return order

@@ -29,6 +29,7 @@ export function Download({ run }: { run: Run }) {
   }
   return (
     <>
+      <span class="soft small">Download</span>
       {forms.map(f => (
         <button
           key={f.name}

@@ -225,6 +225,7 @@ export function ResultGrid(props: Props) {
     <div
       ref={box}
       class="result-grid"
+      style={{ '--rows-height': `${Math.min(rows, 100) * rowHeight}px` }}
       role="grid"
       tabIndex={0}
       aria-label={label}
