@@ -3,7 +3,7 @@
 import { type Data, Type } from 'apache-arrow'
 import { type ColumnSource, parquetWriteBuffer } from 'hyparquet-writer'
 import type { Result } from './arrow.ts'
-import { distinct } from './arrow-copy.ts'
+import { distinct } from './result-copy.ts'
 import { bytesAt, readerOf } from './arrow-value.ts'
 
 type Element = NonNullable<Parameters<typeof parquetWriteBuffer>[0]['schema']>[number]

@@ -2,9 +2,7 @@
 // JavaScript number where Arrow has more: nanoseconds, 64-bit times, decimals. So the buffers are read
 // here, and a value becomes the text that DuckDB prints for it, or JSON as POST /v1/sql writes it.
 import { type Data, type DataType, type Field, Type } from 'apache-arrow'
-
-/** How a column is sorted, drawn and aligned. */
-export type Kind = 'number' | 'time' | 'bool' | 'text' | 'binary' | 'nested'
+import type { Kind } from './result.ts'
 
 /** Reads the values of one column in one batch. The index must be one of a value that is not NULL. */
 export interface Reader {

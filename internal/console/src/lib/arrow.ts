@@ -1,22 +1,17 @@
 // A result, as it arrives: record batches of an Arrow IPC stream. The batches stay as they are, 8 bytes
 // for a number, so that a million rows fit; a row is made when it is looked at.
 import { type Field, RecordBatchReader, type RecordBatch } from 'apache-arrow'
-import { type Kind, type Reader, kindOf, readerOf, typeName } from './arrow-value.ts'
+import { type Reader, kindOf, readerOf, typeName } from './arrow-value.ts'
+import type { ResultColumn, ResultData } from './result.ts'
 
 /** What the page holds of one result at most. The rest is not lost: a download has all rows. */
 export const limits = { rows: 1_000_000, bytes: 256 << 20, columns: 10_000 }
-
-export interface ResultColumn {
-  name: string
-  type: string
-  kind: Kind
-}
 
 /** Why a result ended: all rows, a limit of the page, or a connection that was closed before its end. */
 export type End = 'running' | 'complete' | 'rows' | 'bytes' | 'columns' | 'broken' | 'cancelled'
 
 /** A result that grows while it arrives. Views read it; version changes with what it holds. */
-export class Result {
+export class Result implements ResultData {
   columns: ResultColumn[] = []
   rows = 0
   bytes = 0
@@ -67,22 +62,18 @@ export class Result {
     return reader.isNull(at) ? null : of(reader, at)
   }
 
-  /** The text of a value; null is NULL. */
   text(row: number, column: number): string | null {
     return this.read(row, column, (r, at) => r.text(at))
   }
 
-  /** The value as a literal of JSON. */
   json(row: number, column: number): string {
     return this.read(row, column, (r, at) => r.json(at)) ?? 'null'
   }
 
-  /** What the value is sorted by. */
   order(row: number, column: number): number | bigint | string | null {
     return this.read(row, column, (r, at) => r.order(at))
   }
 
-  /** The value as a number, for charts; NULL and what is no number are NaN. */
   number(row: number, column: number): number {
     return this.read(row, column, (r, at) => r.number?.(at) ?? NaN) ?? NaN
   }

@@ -1,6 +1,5 @@
 // What a chart shows of a result: which columns it needs, which it begins with, and its points.
-import type { Result, ResultColumn } from './arrow.ts'
-import type { Kind } from './arrow-value.ts'
+import type { Kind, ResultColumn, ResultData } from './result.ts'
 import { count } from './format.ts'
 import { shown } from './text.ts'
 
@@ -56,7 +55,7 @@ const ofKind =
     kinds.includes(c.kind)
 
 /** suggest chooses a chart by the types and names of the columns. */
-export function suggest(result: Result): Settings {
+export function suggest(result: ResultData): Settings {
   const c = result.columns
   const number = first(c, ofKind('number'))
   const time = first(c, ofKind('time'))
@@ -72,7 +71,7 @@ export function suggest(result: Result): Settings {
 }
 
 /** usable replaces columns that the chart cannot use by the first that it can. */
-export function usable(result: Result, s: Settings): Settings {
+export function usable(result: ResultData, s: Settings): Settings {
   const c = result.columns
   const fits = (role: 'x' | 'y' | 'color', at: number) => {
     const column = c[at]
@@ -127,7 +126,7 @@ export interface ChartData {
   binned: boolean
 }
 
-export function dataOf(result: Result, s: Settings): ChartData {
+export function dataOf(result: ResultData, s: Settings): ChartData {
   const need = roles[s.chart]
   const used = (['x', 'y', 'color'] as const).filter(r => need[r] && s[r] >= 0)
   const data: ChartData = {
@@ -182,7 +181,7 @@ export function dataOf(result: Result, s: Settings): ChartData {
 }
 
 /** bars adds up the rows of each bar. The longest are shown if there are too many. */
-function bars(result: Result, s: Settings, data: ChartData): ChartData {
+function bars(result: ResultData, s: Settings, data: ChartData): ChartData {
   const sums = new Map<string, number>()
   for (let row = 0; row < result.rows; row++) {
     const name = result.text(row, s.x) ?? 'NULL'

@@ -8,8 +8,24 @@ export interface Statement {
   text: string
 }
 
-const token =
-  /'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|--[^\n]*|\/\*|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$|::|:=|[$:?][A-Za-z0-9_\u0080-\uffff]*|;|[eE]'(?:[^'\\]|\\.|'')*(?:'|$)|[\w\u0080-\uffff]+|[\s\S]/gy
+const token = new RegExp(
+  [
+    /[eE]'[^'\\]*(?:(?:\\[\s\S]|'')[^'\\]*)*(?:'|$)/, // E'…' has escapes
+    /'[^']*(?:''[^']*)*(?:'|$)/,
+    /"[^"]*(?:""[^"]*)*(?:"|$)/,
+    /--[^\n]*/,
+    /\/\*/,
+    /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/, // begins a dollar quote
+    /::|:=/,
+    /[$:?][\w\u0080-\uffff]*/,
+    /[\w\u0080-\uffff]+/,
+    /\s+/,
+    /[\s\S]/,
+  ]
+    .map(r => r.source)
+    .join('|'),
+  'gy',
+)
 
 /** tokens calls each with the tokens that are code; a dollar quote is one. */
 function tokens(text: string, each: (word: string, from: number, to: number) => void) {
@@ -59,10 +75,17 @@ export function statements(text: string): Statement[] {
   return list
 }
 
-/** statementAt is the statement that the cursor is in, or else the one before it. */
+/**
+ * statementAt is the statement that the cursor is in. Between two it is the one before, as long as the
+ * cursor is on the line where that ends: right behind its semicolon people have just written it.
+ */
 export function statementAt(text: string, cursor: number): Statement | undefined {
   const list = statements(text)
-  return list.find(s => cursor <= s.to) ?? list.at(-1)
+  const next = list.findIndex(s => cursor <= s.to)
+  if (next < 0) return list.at(-1)
+  const before = list[next - 1]
+  if (before && cursor < list[next]!.from && !text.slice(before.to, cursor).includes('\n')) return before
+  return list[next]
 }
 
 /**

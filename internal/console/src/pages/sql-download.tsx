@@ -1,7 +1,7 @@
 // A result as a file. CSV, JSON and Arrow come from the API, which runs the statement again and sends
 // all rows; where the browser can, they go to the disk as they arrive.
 import { useState } from 'preact/hooks'
-import { fetchApi } from '../lib/api.ts'
+import { ApiError, fetchApi } from '../lib/api.ts'
 import { type Run, request } from '../lib/sqlrun.ts'
 import { Failure } from '../ui/parts.tsx'
 
@@ -68,8 +68,18 @@ async function stream(run: Run, form: Form) {
   // The picker must be opened by the click itself, before anything is waited for.
   const file = await (window as Picker).showSaveFilePicker?.({ suggestedName: name })
   const response = await fetchApi('/v1/sql', request(run.job, form.type))
-  if (file) return response.body!.pipeTo(await file.createWritable())
-  offer(await response.blob(), name)
+  try {
+    if (file) await response.body!.pipeTo(await file.createWritable())
+    else offer(await response.blob(), name)
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause // what the browser throws when the connection is closed
+    throw new ApiError(
+      0,
+      'incomplete',
+      'Nothing was saved: the connection was closed before the end of the result.',
+      'That happens when the statement fails while rows are sent, or when the runtime stops.',
+    )
+  }
 }
 
 function offer(blob: Blob, name: string) {

@@ -2,14 +2,14 @@
 // first chart, the coastlines with the first map.
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type * as PlotModule from '@observablehq/plot'
-import type { Result } from '../lib/arrow.ts'
+import type { ResultData } from '../lib/result.ts'
 import { type Chart, type Settings, charts, dataOf, roles, usable } from '../lib/chart.ts'
 import { count } from '../lib/format.ts'
 import { shown } from '../lib/text.ts'
 import { Plot } from '../ui/plot.tsx'
 
 interface Props {
-  result: Result
+  result: ResultData
   /** Changes when the result does. */
   version: number
   settings: Settings

@@ -7,7 +7,7 @@
 import type { ComponentChildren } from 'preact'
 import { memo } from 'preact/compat'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Result, ResultColumn } from '../lib/arrow.ts'
+import type { ResultColumn, ResultData } from '../lib/result.ts'
 import { count } from '../lib/format.ts'
 import { shown } from '../lib/text.ts'
 import './result-grid.css'
@@ -31,7 +31,7 @@ export interface Sort {
 }
 
 interface Props {
-  result: Result
+  result: ResultData
   /** Changes when the result does: it is one object that grows. */
   version: number
   /** The order of the rows, if it is not that of the result. */
@@ -264,7 +264,7 @@ export function ResultGrid(props: Props) {
 }
 
 interface RowProps {
-  result: Result
+  result: ResultData
   row: number
   source: number
   y: number
@@ -418,7 +418,7 @@ function visibleColumns(lefts: Float64Array, left: number, width: number): [from
   return [Math.max(0, columnAt(lefts, left)), Math.min(n, columnAt(lefts, left + width) + 1)]
 }
 
-function naturalWidth(result: Result, column: ResultColumn, at: number, limit = widest): number {
+function naturalWidth(result: ResultData, column: ResultColumn, at: number, limit = widest): number {
   let characters = column.name.length + Math.min(20, column.type.length) + 3
   for (let row = 0; row < Math.min(100, result.rows); row++)
     characters = Math.max(characters, Math.min(200, result.text(row, at)?.length ?? 4))

@@ -1,10 +1,10 @@
 // The order of a result's rows by one column, as ORDER BY of DuckDB has it: texts by their characters,
 // NaN after all numbers. NULL is last in both directions.
-import type { Result } from './arrow.ts'
+import type { ResultData } from './result.ts'
 
 const safe = BigInt(Number.MAX_SAFE_INTEGER)
 
-export function sortRows(result: Result, column: number, down: boolean): Uint32Array {
+export function sortRows(result: ResultData, column: number, down: boolean): Uint32Array {
   const n = result.rows
   const order = new Uint32Array(n)
   // Rows with a value stand in front, those with NULL behind them.

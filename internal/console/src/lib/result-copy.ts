@@ -1,5 +1,5 @@
 // Parts of a result as text, in the forms that people paste: TSV, CSV, JSON, Markdown, INSERT.
-import type { Result } from './arrow.ts'
+import type { ResultData } from './result.ts'
 import { sqlName, sqlText } from './snippet.ts'
 
 export const formats = ['TSV', 'CSV', 'JSON', 'Markdown', 'INSERT'] as const
@@ -15,7 +15,7 @@ export interface Part {
 export const mostCopied = 16 << 20
 
 /** copyText writes a part of a result; it throws when the text would be longer than limit. */
-export function copyText(result: Result, part: Part, format: Format, limit = mostCopied): string {
+export function copyText(result: ResultData, part: Part, format: Format, limit = mostCopied): string {
   const names = part.columns.map(c => result.columns[c]!.name)
   const lines: string[] = []
   let length = 0
@@ -39,7 +39,7 @@ interface Writer {
   end: string
 }
 
-const writers: Record<Format, (names: string[], result: Result, columns: number[]) => Writer> = {
+const writers: Record<Format, (names: string[], result: ResultData, columns: number[]) => Writer> = {
   // Tabs and line breaks would be cells and rows where it is pasted; spreadsheets quote them as CSV does.
   TSV: (names, result, columns) => ({
     begin: names.map(n => quoted(n, /["\t\r\n]/)).join('\t') + '\n',
@@ -101,7 +101,7 @@ export function distinct(names: string[]): string[] {
   })
 }
 
-function literal(result: Result, row: number, column: number): string {
+function literal(result: ResultData, row: number, column: number): string {
   const text = result.text(row, column)
   if (text === null) return 'NULL'
   const { kind, type } = result.columns[column]!
