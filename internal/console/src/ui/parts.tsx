@@ -4,6 +4,9 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiError, type Problem } from '../lib/api.ts'
 import * as snippet from '../lib/snippet.ts'
 import { shown, truncate, visible } from '../lib/text.ts'
+import { LongText } from './foreign.tsx'
+
+export { Foreign, Json, LongText } from './foreign.tsx'
 
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | ''
 
@@ -22,37 +25,6 @@ export function State({ state }: { state: string | null | undefined }) {
   }
   return state ? <Badge tone={tones[state.toLowerCase()] ?? ''}>{state}</Badge> : null
 }
-
-/** Foreign shows a text of others in a line. */
-export const Foreign = ({ text, max = 300, class: name = '' }: { text: string; max?: number; class?: string }) => (
-  <span class={`foreign ${name}`} dir="auto">
-    {shown(text, max)}
-  </span>
-)
-
-const longText = 5_000
-
-/** LongText shows a text of others with its lines: its beginning, and the rest on demand. */
-export function LongText({ text, max = longText, wrap = true }: { text: string; max?: number; wrap?: boolean }) {
-  const [all, setAll] = useState(false)
-  const part = all ? text : text.slice(0, max)
-  return (
-    <>
-      <pre class={`foreign ${wrap ? 'wrap' : ''}`} tabIndex={0} dir="auto">
-        {visible(part)}
-      </pre>
-      {text.length > max && (
-        <button type="button" onClick={() => setAll(!all)}>
-          {all ? 'Show less' : `Show all ${text.length} characters`}
-        </button>
-      )}
-    </>
-  )
-}
-
-export const Json = ({ value, max }: { value: unknown; max?: number }) => (
-  <LongText text={JSON.stringify(value, null, 2) ?? 'null'} {...(max ? { max } : {})} />
-)
 
 interface PanelProps {
   title?: ComponentChildren
