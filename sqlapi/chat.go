@@ -160,18 +160,19 @@ func (c *chatHandler) stream(ctx context.Context, s *chatStream, events chatEven
 
 // write sends an event. What the client has not asked for is left out.
 func (s *chatStream) write(e toolloop.Event) error {
-	if e.Tool == nil {
+	if e.Tool == nil && e.Response == nil {
 		s.collect(e.Delta)
 		return s.send(func() error { return s.encoder.Write(e.Delta) })
 	}
 	if !s.turn.events {
 		return nil
 	}
-	data, err := json.Marshal(newCallEvent(e.Tool)) // the event has its name next to it
+	event := eventOf(e)
+	data, err := json.Marshal(event.callEvent) // the event has its name next to it
 	if err != nil {
 		return err
 	}
-	return s.send(func() error { return s.encoder.Event(string(e.Tool.Type), data) })
+	return s.send(func() error { return s.encoder.Event(string(event.Type), data) })
 }
 
 // collect stores the answer of a turn before the client sees its end, so that
@@ -212,10 +213,10 @@ func writeChat(ctx context.Context, w http.ResponseWriter, t *turn, events chatE
 		switch {
 		case err != nil:
 			return err
-		case e.Tool == nil:
+		case e.Tool == nil && e.Response == nil:
 			answer.Add(e.Delta)
 		case t.events:
-			calls.add(e.Tool)
+			calls.add(e)
 		}
 	}
 	if err := ctx.Err(); err != nil {

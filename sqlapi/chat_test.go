@@ -588,7 +588,9 @@ func TestCancelBeforeTheFirstDelta(t *testing.T) {
 
 func TestEventsOfCalls(t *testing.T) {
 	eachForm(t, func(t *testing.T, form form) {
-		f := serveChats(t, script(nil, append([]toolloop.Event{starts, callStep, resultStep, failedStep, says("moin")}, ends(chat.ReasonStop)...)...), nil)
+		read := toolloop.Event{Response: &toolloop.Response{Round: 2, Usage: chat.Usage{Input: 20, Output: 5, CacheRead: 7}}}
+		list := []toolloop.Event{starts, callStep, resultStep, failedStep, read, says("moin")}
+		f := serveChats(t, script(nil, append(list, ends(chat.ReasonStop)...)...), nil)
 		stream := f.send("POST", form.path, form.stream(), headerEvents, "include")
 		for _, want := range []string{
 			"tool_call", `"call_id":"c1"`, `"tool":"haversine_km"`, `"arguments":{"lat1":52.5}`, "tool_result", `"ok":true`, `"result":871`,
@@ -596,12 +598,18 @@ func TestEventsOfCalls(t *testing.T) {
 		} {
 			f.want(stream, 200, want)
 		}
+		f.want(stream, 200, `"round":2`)
+		f.want(stream, 200, `"usage":{"input_tokens":20,"output_tokens":5,"cache_read_tokens":7,"cache_write_tokens":0}`)
+		if bare := f.send("POST", form.path, form.stream()); strings.Contains(bare.body, "response_end") {
+			t.Errorf("not asked for: %s", bare.body)
+		}
 		whole := f.send("POST", form.path, form.whole(), headerEvents, "include")
 		var body struct {
 			Events []map[string]any `json:"spiced_events"`
 		}
 		f.decode(whole, &body)
-		if len(body.Events) != 3 || body.Events[0]["type"] != "tool_call" || body.Events[1]["result"] != 871.0 || body.Events[2]["ok"] != false {
+		if len(body.Events) != 4 || body.Events[0]["type"] != "tool_call" || body.Events[1]["result"] != 871.0 || body.Events[2]["ok"] != false ||
+			body.Events[3]["type"] != "response_end" {
 			t.Errorf("got %s", whole.body)
 		}
 		f.want(whole, 200, "moin")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spiced-sql/spiced/internal/kit/errcode"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
+	"github.com/spiced-sql/spiced/internal/llm/toolloop"
 	"github.com/spiced-sql/spiced/registry"
 )
 
@@ -30,12 +31,13 @@ func includesEvents(r *http.Request) bool {
 
 // callEvent is a step of a tool's call, or of an agent that works for one, as clients see it.
 type callEvent struct {
-	CallID    string          `json:"call_id"`
+	CallID    string          `json:"call_id,omitempty" doc:"Of all but a response_end."`
 	Tool      string          `json:"tool,omitempty" doc:"Of events of calls."`
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Of a tool_call, an agent_tool_call and an approval_required."`
 	*callOutcome
 	*agentStep
 	*approvalStep
+	*responseEnd
 	Truncated bool `json:"truncated,omitempty" doc:"The arguments, the result or the text are truncated, as text."`
 }
 
@@ -52,6 +54,20 @@ type approvalStep struct {
 	ApprovalID string    `json:"approval_id" doc:"Of an approval_required: see /v1/approvals/{id}."`
 	ExpiresAt  time.Time `json:"expires_at"`
 	MayDecide  bool      `json:"may_decide" doc:"Whether the client may decide itself: no keys are needed."`
+}
+
+// responseEnd is what response_end has.
+type responseEnd struct {
+	Round int            `json:"round" doc:"Of a response_end: which answer of the model it is, from 1."`
+	Usage *responseUsage `json:"usage"`
+}
+
+// responseUsage is the tokens of one answer, which the usage of a chat sums up.
+type responseUsage struct {
+	Input      int64 `json:"input_tokens"`
+	Output     int64 `json:"output_tokens"`
+	CacheRead  int64 `json:"cache_read_tokens" doc:"Of the input."`
+	CacheWrite int64 `json:"cache_write_tokens" doc:"Of the input."`
 }
 
 // callOutcome is what tool_result has besides.
@@ -86,6 +102,19 @@ func newCallEvent(e *registry.Event) callEvent {
 	return c
 }
 
+// eventResponseEnd is the end of one answer of the model. A call that was reported before it began
+// while the model still answered.
+const eventResponseEnd registry.EventType = "response_end"
+
+// eventOf returns the event of a chat that is no delta, with its type.
+func eventOf(e toolloop.Event) typedCallEvent {
+	if r := e.Response; r != nil {
+		u := &responseUsage{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite}
+		return typedCallEvent{eventResponseEnd, callEvent{responseEnd: &responseEnd{r.Round, u}}}
+	}
+	return typedCallEvent{e.Tool.Type, newCallEvent(e.Tool)}
+}
+
 // bounded is a value, or the beginning of its text when it is long. What a
 // model wrote need not be JSON.
 func (c *callEvent) bounded(value json.RawMessage) json.RawMessage {
@@ -104,16 +133,16 @@ type callEvents struct {
 }
 
 type typedCallEvent struct {
-	Type registry.EventType `json:"type" enum:"tool_call,tool_result,approval_required,agent_start,agent_chunk,agent_tool_call,agent_tool_result,agent_end"`
+	Type registry.EventType `json:"type" enum:"tool_call,tool_result,response_end,approval_required,agent_start,agent_chunk,agent_tool_call,agent_tool_result,agent_end"`
 	callEvent
 }
 
-func (c *callEvents) add(e *registry.Event) {
+func (c *callEvents) add(e toolloop.Event) {
 	if len(c.list) == maxEvents {
 		c.dropped = true
 		return
 	}
-	c.list = append(c.list, typedCallEvent{e.Type, newCallEvent(e)})
+	c.list = append(c.list, eventOf(e))
 }
 
 // into adds the events to an answer, which is a JSON object that is not empty.

@@ -19,8 +19,9 @@ const aboutChats = "Before it answers, the model may call those tools of the run
 	"the fields of the request that have no effect at the model's provider.\n\n" +
 	"With X-Spiced-Events: include, the answer also reports each call of the runtime's tools: tool_call with " +
 	"its arguments, " +
-	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each. Agents that work for " +
-	"the answer report " +
+	"tool_result with ok, result or error, and latency_ms; at most 4 KiB of each; and the end of each response of " +
+	"the model that may call them, response_end, with its number and tokens. A call reported before it was dispatched " +
+	"early. Agents that work for the answer report " +
 	"agent_start, agent_chunk, agent_tool_call, agent_tool_result and agent_end, those that events: in their " +
 	"declarations " +
 	"permits. Clients that do not know these events ignore them; an answer that is not a stream has them under " +

@@ -28,7 +28,7 @@ func startTeam(t *testing.T) *chatting {
 // teamSteps are the events of the team's work, sorted: agentsPod shows all of hawken, also
 // the pieces of its two answers.
 var teamSteps = []string{
-	" tool_call delegate_parallel", " tool_result delegate_parallel",
+	" response_end ", " response_end ", " tool_call delegate_parallel", " tool_result delegate_parallel",
 	"hawken agent_chunk ", "hawken agent_chunk ", "hawken agent_end ", "hawken agent_start ", "hawken agent_tool_call lore_search",
 	"hawken agent_tool_result lore_search",
 	"lagan agent_end ", "lagan agent_start ", "lagan agent_tool_call word_count", "lagan agent_tool_result word_count",

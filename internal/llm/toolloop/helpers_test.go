@@ -161,11 +161,12 @@ func ask(s string, tools ...string) *chat.Request {
 
 // outcome is the result of a run.
 type outcome struct {
-	events []toolloop.Event
-	err    error
-	report toolloop.Report
-	failed error // passed to Done
-	done   int
+	responses []string // their ends, with the number of events before
+	events    []toolloop.Event
+	err       error
+	report    toolloop.Report
+	failed    error // passed to Done
+	done      int
 }
 
 // run runs a chat to its end, or until stop returns true.
@@ -187,6 +188,11 @@ func runIn(ctx context.Context, t testing.TB, l *toolloop.Loop, r *chat.Request,
 		}
 		if err != nil {
 			o.err = err
+			continue
+		}
+		if r := e.Response; r != nil {
+			o.responses = append(o.responses, fmt.Sprintf("%d after %d events: %d %d", r.Round, len(o.events), r.Usage.Input,
+				r.Usage.Output))
 			continue
 		}
 		o.events = append(o.events, e)

@@ -198,8 +198,16 @@ func cancelled(cause error) *chat.Error {
 }
 
 // Event is a piece of what a [Loop] yields: a delta of the answer, for the
-// client, or a step of a call of one of the runtime's tools.
+// client, a step of a call of one of the runtime's tools, or the end of a response.
 type Event struct {
-	chat.Delta                 // Kind is 0 with Tool
+	chat.Delta                 // Kind is 0 with Tool and with Response
 	Tool       *registry.Event // nil with a delta
+	Response   *Response       // nil with a delta
+}
+
+// Response is one answer of the model that has been read to its end. Calls that are made after
+// it were not dispatched early. There is none for an answer that passes through unchanged.
+type Response struct {
+	Round int // from 1
+	Usage chat.Usage
 }

@@ -232,6 +232,9 @@ func (s *session) arrived(a *answer, got arrival) error {
 	if show {
 		s.emit(Event{Delta: seen})
 	}
+	if d.Kind == chat.DeltaFinish {
+		s.emit(Event{Response: &Response{Round: s.report.Rounds, Usage: a.usage}})
+	}
 	return err
 }
 

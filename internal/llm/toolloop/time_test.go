@@ -113,6 +113,18 @@ func TestEventsAreYieldedWhileTheProviderIsSilent(t *testing.T) {
 	})
 }
 
+func TestTheEndOfEachResponseIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &clock{takes: 300 * ms, began: time.Now()}
+		m := &model{scripts: []script{
+			join(whole(0, "one"), time.Second, text("later"), usage(20, 5), finish(chat.ReasonCalls)), says("done"),
+		}}
+		o := run(t, &toolloop.Loop{Provider: m, Invoker: c}, ask("go"), offered("one"), nil)
+		// the call, its result and the text that follows it are before the first end
+		equal(t, "ends", strings.Join(o.responses, "\n"), "1 after 3 events: 20 5\n2 after 6 events: 10 1")
+	})
+}
+
 func TestOrderOfCalls(t *testing.T) {
 	tests := map[string]struct {
 		parallel int
