@@ -46,7 +46,7 @@ export interface ToolEvent {
   may_decide?: boolean
   truncated?: boolean
   round?: number
-  usage?: Usage
+  usage?: { input_tokens: number; output_tokens: number; cache_read_tokens: number }
 }
 
 export interface Usage {

@@ -10,7 +10,7 @@ export const decisionOf = (verdict: Verdict, note: string): Record<string, strin
 export const decide = (id: string, verdict: Verdict, note: string): Promise<Approval> =>
   api<Approval>(approvalPath(id), { body: decisionOf(verdict, note) })
 
-/** refusedFor is why the key of this page may not decide about an approval, as far as it is known before. */
+/** refusedFor is why the key of this page may not decide about an approval, if that is known before it tries. */
 export function refusedFor(a: Approval, who: Caller | null = caller.value): string | undefined {
   if (!who?.keys) return undefined
   if (!who.may_approve)

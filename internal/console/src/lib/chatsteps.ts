@@ -1,5 +1,5 @@
 // The timeline of an answer, made of the events of its stream in the order of their arrival.
-import type { Lane, Response, Step } from '../views/timeline.tsx'
+import type { Lane, Response, State, Step } from '../views/timeline.tsx'
 import type { ToolEvent } from './chat.ts'
 
 const maxSteps = 2000 // calls and agents of an answer that are kept; more are counted
@@ -54,15 +54,15 @@ export class Steps {
   }
 
   /** end closes what is open when the stream has ended. */
-  end(at: number, ok: boolean) {
-    const state = ok ? 'ok' : 'failed'
+  end(at: number, state: State) {
+    const open = state === 'ok' ? 'failed' : state
     const close = (lane: Lane) => {
       for (const r of lane.responses) r.to ??= at
       for (const s of lane.steps) {
-        if (s.to === undefined) [s.to, s.state] = [at, 'failed']
+        if (s.to === undefined) [s.to, s.state] = [at, open]
         s.lanes.forEach(close)
       }
-      if (lane.to === undefined) [lane.to, lane.state] = [at, lane === this.lane ? state : 'failed']
+      if (lane.to === undefined) [lane.to, lane.state] = [at, lane === this.lane ? state : open]
     }
     close(this.lane)
   }
@@ -89,10 +89,15 @@ export class Steps {
     const step = this.steps.get(e.call_id)
     if (!step || step.to !== undefined) return
     step.to = at
-    step.state = e.ok ? 'ok' : 'failed'
+    step.state = stateOf(e)
     step.result = e.result
     step.error = e.error
-    step.latency = e.latency_ms
+    if (e.latency_ms !== undefined) {
+      step.latency = e.latency_ms
+      // events that leave together arrive together; the runtime knows how long the call took
+      const begin = this.lanes.get(e.parent_call_id ?? '')?.from ?? 0
+      step.from = Math.max(begin, Math.min(step.from, at - e.latency_ms))
+    }
     step.truncated ||= e.truncated ?? false
     countTokens(step)
     if (e.type !== 'tool_result' || --this.pending > 0) return
@@ -132,7 +137,9 @@ export class Steps {
     lane.task = e.text
     this.lanes.set(e.call_id, lane)
     const owner = this.steps.get(e.parent_call_id ?? '') ?? this.lane.steps.at(-1)
-    owner?.lanes.push(lane)
+    if (!owner) return
+    owner.lanes.push(lane)
+    owner.lanes.sort((a, b) => numberOf(a) - numberOf(b)) // in the order of the tasks
   }
 
   private agentChunk(e: ToolEvent) {
@@ -144,17 +151,22 @@ export class Steps {
     const lane = this.lanes.get(e.call_id)
     if (!lane || lane.to !== undefined) return
     lane.to = at
-    lane.state = e.ok ? 'ok' : 'failed'
+    lane.state = stateOf(e)
     lane.error = e.error
     if (e.result !== undefined) lane.text = typeof e.result === 'string' ? e.result : JSON.stringify(e.result, null, 2)
   }
 }
 
+const stateOf = (e: ToolEvent): State => (e.ok ? 'ok' : e.error?.code === 'cancelled' ? 'stopped' : 'failed')
+
+/** numberOf is the number of an agent's task in its delegation, from 1; 0 if it is the only one. */
+const numberOf = (lane: Lane): number => Number(/\.(\d+)$/.exec(lane.id)?.[1] ?? 0)
+
 function tokensOf(response: Response, { usage }: ToolEvent) {
   if (!usage) return
-  response.prompt = usage.prompt_tokens
-  response.cached = usage.prompt_tokens_details?.cached_tokens ?? 0
-  response.completion = usage.completion_tokens
+  response.prompt = usage.input_tokens
+  response.cached = usage.cache_read_tokens
+  response.completion = usage.output_tokens
 }
 
 /** countTokens gives agents the tokens that the result of their delegation counts. */
@@ -162,8 +174,7 @@ function countTokens(step: Step) {
   const result = step.result as any
   const list: any[] = Array.isArray(result?.results) ? result.results : [result]
   for (const lane of step.lanes) {
-    const number = Number(lane.id.slice(lane.id.lastIndexOf('.') + 1))
-    const tokens = list[number - 1]?.metrics?.tokens
+    const tokens = list[Math.max(1, numberOf(lane)) - 1]?.metrics?.tokens
     if (typeof tokens === 'number') lane.tokens = tokens
   }
 }

@@ -165,7 +165,7 @@ async function run(request: ChatRequest, turn: Turn, steps: Steps, abort: AbortC
     else fail(answer, error)
   }
   answer.took = since()
-  steps.end(answer.took, answer.state === 'done')
+  steps.end(answer.took, answer.state === 'done' ? 'ok' : answer.state)
   if (running.value?.turn === turn) running.value = undefined
   changed(answer)
   store()
@@ -218,16 +218,17 @@ function ask(answer: Answer, e: ToolEvent) {
   answer.asked = [...answer.asked, asked]
 }
 
-/** stop ends the request that runs: here, and all that the runtime does for it. */
+/** stop ends the request that runs: all that the runtime does for it, and then the connection. */
 export async function stop() {
   const now = running.value
   if (!now) return
+  // a runtime that does not answer does not hold it back; without the connection, it ends the request itself
+  await cancelRequest(now.turn.answer.id).catch(() => {})
   now.abort.abort()
-  await cancelRequest(now.turn.answer.id)
 }
 
 export function clear() {
-  void stop().catch(() => {}) // the connection ends, and with it the request
+  void stop()
   turns.value = []
   draft.value = ''
   store()
@@ -268,7 +269,7 @@ function restore(): Turn[] {
       if (answer.state !== 'running') continue
       answer.state = 'stopped' // by the reload
       const steps = answer.lane
-      if (steps.to === undefined) [steps.to, steps.state] = [answer.took, 'failed']
+      if (steps.to === undefined) [steps.to, steps.state] = [answer.took, 'stopped']
     }
     return list
   } catch {

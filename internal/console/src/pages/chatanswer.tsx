@@ -6,6 +6,7 @@ import { changed, counts, remove, requestOf, running, send, stop, turns, version
 import type { Answer, Settings, Turn } from '../lib/chatstore.ts'
 import { brief, count, millis, plural } from '../lib/format.ts'
 import { Markdown } from '../lib/markdown.tsx'
+import { shown } from '../lib/text.ts'
 import { Copy, Equivalent, Failure, Foreign, LongText, requestSnippets } from '../ui/parts.tsx'
 import { Timeline } from '../views/timeline.tsx'
 import { LiveApproval } from './chatapproval.tsx'
@@ -110,8 +111,13 @@ function AnswerView({ turn }: { turn: Turn }) {
             now={now}
             action={lane =>
               runs && 'agent' in lane && lane.agent && lane.state === 'running' ? (
-                <button type="button" class="small" onClick={() => void stop().catch(() => {})}>
-                  Stop the run of {lane.name.slice(0, 40)}
+                <button
+                  type="button"
+                  class="danger"
+                  aria-label={`Stop the run of ${shown(lane.name, 40)}`}
+                  onClick={() => void stop()}
+                >
+                  Stop
                 </button>
               ) : null
             }

@@ -49,7 +49,7 @@ export function Composer({ model, settings }: { model: Model | undefined; settin
         onKeyDown={onKeyDown}
       />
       {busy ? (
-        <button type="button" class="danger" onClick={() => void stop().catch(() => {})}>
+        <button type="button" class="danger" onClick={() => void stop()}>
           Stop
         </button>
       ) : (

@@ -7,7 +7,7 @@ import { Badge, Foreign } from '../ui/parts.tsx'
 export function ModelNote({ model, failed }: { model: Model; failed: Model[] }) {
   const others = failed.filter(m => m !== model)
   return (
-    <div class="stack small">
+    <div class="stack small model-note">
       {model.error && (
         <div class="note bad" role="alert">
           <strong>

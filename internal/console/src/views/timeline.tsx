@@ -21,7 +21,7 @@ export interface Response extends Span {
   completion?: number
 }
 
-export type State = 'running' | 'waiting' | 'ok' | 'failed'
+export type State = 'running' | 'waiting' | 'ok' | 'failed' | 'stopped'
 
 /** A call of a tool. */
 export interface Step extends Span {
@@ -93,8 +93,14 @@ interface RowProps extends Props {
   level: number
 }
 
-const tones: Record<State, string> = { running: 'accent', waiting: 'warn', ok: 'good', failed: 'bad' }
-const words: Record<State, string> = { running: 'runs', waiting: 'waits for approval', ok: 'done', failed: 'failed' }
+const tones: Record<State, string> = { running: 'accent', waiting: 'warn', ok: 'good', failed: 'bad', stopped: '' }
+const words: Record<State, string> = {
+  running: 'runs',
+  waiting: 'waits',
+  ok: 'done',
+  failed: 'failed',
+  stopped: 'stopped',
+}
 
 function LaneRows({ lane, end, now, action, level }: RowProps) {
   const [open, setOpen] = useState(false)
@@ -104,7 +110,7 @@ function LaneRows({ lane, end, now, action, level }: RowProps) {
   const steps = all ? lane.steps : lane.steps.slice(0, maxRows)
   return (
     <div class={`lane ${level > 0 ? 'inner' : ''}`}>
-      <div class="line head">
+      <div class="line first">
         <button type="button" class="name" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
           <b class="foreign clip">{shown(lane.name, 60)}</b>
           <span class="soft small">{lane.agent ? 'agent' : 'model'}</span>
@@ -116,9 +122,8 @@ function LaneRows({ lane, end, now, action, level }: RowProps) {
           ))}
         </div>
         <span class="took small">
-          <span class={`badge ${tones[lane.state]}`}>{words[lane.state]}</span> {millis(took)}
+          {action?.(lane)} <span class={`badge ${tones[lane.state]}`}>{words[lane.state]}</span> {millis(took)}
         </span>
-        {action?.(lane)}
       </div>
       {open && (
         <div id={id} class="detail">
@@ -175,6 +180,7 @@ function StepRow({ step, within, end, now, action, level }: StepProps) {
           <i class={`bar call ${step.state}`} style={place(step, end, now)} />
         </div>
         <span class="took small">
+          {action?.(step)}{' '}
           {step.state !== 'ok' && <span class={`badge ${tones[step.state]}`}>{words[step.state]}</span>}
           {step.early !== undefined && (
             <span class="badge accent" title={`It began ${millis(step.early)} before the response ended.`}>
@@ -183,7 +189,6 @@ function StepRow({ step, within, end, now, action, level }: StepProps) {
           )}{' '}
           {millis((step.to ?? now) - step.from)}
         </span>
-        {action?.(step)}
       </div>
       {open && (
         <div id={id} class="detail">
