@@ -60,6 +60,7 @@ async function start(t, script, more) {
 }
 
 const say = async (page, text) => {
+  await page.getByRole('option', { name: 'assistant' }).waitFor({ state: 'attached' })
   await page.getByRole('textbox', { name: 'Message', exact: true }).fill(text)
   await page.keyboard.press('Enter')
 }

@@ -30,7 +30,7 @@ export async function startProvider(t, script) {
       if (response.destroyed) return
       if (piece?.say !== undefined) {
         said++
-        if (!send({ content: piece.say })) await new Promise(done => response.once('drain', done).once('close', done))
+        if (!send({ content: piece.say })) await drained(response)
       }
       if (piece?.think !== undefined) send({ reasoning_content: piece.think })
       if (piece?.call) {
@@ -43,7 +43,7 @@ export async function startProvider(t, script) {
         })
       }
       if (piece?.error) response.write(`data: ${JSON.stringify({ error: piece.error })}\n\n`)
-      if (piece?.cut) return response.destroy()
+      if (piece?.cut) return void response.socket.end()
     }
     send({}, calls > 0 ? 'tool_calls' : 'stop')
     const usage = { prompt_tokens: Math.ceil(body.length / 4), completion_tokens: said + 20 * calls }
@@ -62,6 +62,19 @@ export async function startProvider(t, script) {
     server.close()
   })
   return { url: `http://127.0.0.1:${server.address().port}/v1`, requests }
+}
+
+/** drained waits until more can be written, or nothing can. */
+function drained(response) {
+  return new Promise(done => {
+    const on = () => {
+      response.off('drain', on)
+      response.off('close', on)
+      done()
+    }
+    response.on('drain', on)
+    response.on('close', on)
+  })
 }
 
 /** lastUser is the last text of the user in a request. */

@@ -19,7 +19,9 @@ const maxLines = 400 // of a code block that are shown at first
 const groupSize = 64 // blocks that are skipped together when an answer grows
 const share = 8 // time between two parses, as a multiple of what the last one took
 
-const parser = new MarkdownIt('default', { html: false, linkify: true, maxNesting: 40 })
+const maxNesting = 20 // of the tokens of a block; one that is deeper is shown as plain text
+
+const parser = new MarkdownIt('default', { html: false, linkify: true, maxNesting })
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false })
 parser.validateLink = url => /^https?:\/\//i.test(url) // anything else stays as it is written
 
@@ -179,6 +181,36 @@ function Link({ url, children }: { url: string; children: ComponentChild }) {
   )
 }
 
+/** A block at the top of a text. */
+interface Block {
+  tokens: Token[]
+  at: number // where its source begins
+  source: string // up to the next block, or to the end
+}
+
+/** parse splits a text into its blocks. Definitions of links are in env, and are no blocks. */
+function parse(text: string, env: Record<string, unknown>): Block[] {
+  const tokens = parser.parse(text, env)
+  const blocks: Block[] = []
+  let [line, at] = [0, 0]
+  for (const t of tokens) {
+    if (t.level > 0 || t.nesting < 0) {
+      blocks.at(-1)!.tokens.push(t)
+      continue
+    }
+    const begin = t.map?.[0] ?? line
+    at += lineStart(text.slice(at), begin - line)
+    line = begin
+    blocks.push({ tokens: [t], at, source: '' })
+  }
+  blocks.forEach((b, i) => (b.source = text.slice(b.at, blocks[i + 1]?.at)))
+  return blocks
+}
+
+/** show makes the elements of a block. The parser leaves out what is nested deeper than it goes. */
+const show = ({ tokens, source }: Block): ComponentChild =>
+  tokens.some(t => t.level >= maxNesting - 1) ? <LongText text={source} /> : h(Fragment, null, ...elements(tokens))
+
 /** A block that is not parsed again: an open code block, or a text that is too long. */
 interface Held {
   from: number // of its text
@@ -188,7 +220,7 @@ interface Held {
 
 /** Document is the elements of a text that grows. */
 export class Document {
-  private env = {}
+  private env: Record<string, any> = {}
   private groups: VNode[] = []
   private blocks: ComponentChild[] = []
   private last: ComponentChild[] = []
@@ -210,37 +242,34 @@ export class Document {
   }
 
   private advance(text: string, ended: boolean) {
-    if (ended && text.length <= maxWhole && Object.keys((this.env as any).references ?? {}).length > 0) {
+    if (ended && text.length <= maxWhole && Object.keys(this.env.references ?? {}).length > 0) {
       // a link may be used before its definition
       ;[this.groups, this.blocks, this.last] = [[], [], []]
-      this.settle(elements(parser.parse(text, this.env)))
+      this.settle(parse(text, this.env).map(show))
       return
     }
     for (;;) {
       if (this.held && !this.follow(text, ended)) return
-      if (this.from >= text.length) return void (this.last = [])
-      const tokens = parser.parse(text.slice(this.from), this.env)
-      let at = tokens.length - 1
-      while (at > 0 && !(tokens[at]!.level === 0 && tokens[at]!.nesting >= 0)) at--
-      if (at > 0) {
-        this.settle(elements(tokens.slice(0, at)))
-        this.from += lineStart(text.slice(this.from), tokens[at]!.map?.[0] ?? 0)
-      }
-      const block = tokens[at]
       const rest = text.slice(this.from)
-      if (rest.length > maxBlock || (block?.type === 'fence' && rest.length > 2000)) {
-        if (this.hold(block, rest)) continue
+      const blocks = parse(rest, this.env)
+      const last = blocks.pop()
+      if (!last) return void (this.last = [])
+      this.settle(blocks.map(show))
+      this.from += last.at
+      if (last.source.length > maxBlock || (last.tokens[0]?.type === 'fence' && last.source.length > 2000)) {
+        if (this.hold(last)) continue
       }
-      this.last = elements(tokens.slice(Math.max(0, at)))
+      this.last = [show(last)]
       return
     }
   }
 
   /** hold makes the last block one that is not parsed again. */
-  private hold(block: Token | undefined, rest: string): boolean {
+  private hold({ tokens, source }: Block): boolean {
+    const block = tokens[0]
     if (block?.type === 'fence') {
-      if (!rest.startsWith(block.markup)) return false // it is indented
-      const from = this.from + lineStart(rest, 1)
+      if (!source.startsWith(block.markup)) return false // it is indented
+      const from = this.from + lineStart(source, 1)
       const language = block.info.trim().split(/\s/)[0] ?? ''
       this.held = { from, seen: from, fence: { markup: block.markup, language } }
     } else this.held = { from: this.from, seen: this.from }
@@ -250,7 +279,7 @@ export class Document {
   /** follow shows more of the block that is held, and reports whether it has ended. */
   private follow(text: string, ended: boolean): boolean {
     const { from, fence } = this.held!
-    const show = (to: number) =>
+    const part = (to: number) =>
       fence ? <Code text={text.slice(from, to)} language={fence.language} /> : <LongText text={text.slice(from, to)} />
     const close = fence ? new RegExp(`^ {0,3}\\${fence.markup[0]}{${fence.markup.length},}[ \\t]*\\r?$`) : /^[ \t]*\r?$/
     let start = this.held!.seen
@@ -258,7 +287,7 @@ export class Document {
       const whole = end >= 0
       if (!whole && !(ended && start < text.length)) break
       if (close.test(text.slice(start, whole ? end : undefined))) {
-        this.settle([show(start)])
+        this.settle([part(start)])
         this.from = whole ? end + 1 : text.length
         this.held = undefined
         return true
@@ -267,7 +296,7 @@ export class Document {
       start = end + 1
     }
     this.held!.seen = start
-    this.last = [show(text.length)]
+    this.last = [part(text.length)]
     return false
   }
 

@@ -79,7 +79,6 @@ function List() {
           label="Approvals"
           columns={columns}
           rows={list.data ?? []}
-          id={a => a.id}
           sort="-asked"
           filter="Filter approvals"
           empty={status ? `There are none that are ${status}.` : 'No call has asked for approval.'}
