@@ -270,3 +270,49 @@ test('agents', async t => {
     await page.getByText(/the result is .*denied/).waitFor()
   })
 })
+
+test('accessible', async t => {
+  const script = async function* (asked) {
+    const who = /You are (\w+)/.exec(system(asked))?.[1]
+    const text = lastUser(asked)
+    if (text === 'everything' && results(asked).length === 0) {
+      yield { think: 'I think.' }
+      yield { say: 'I delegate.' }
+      const tasks = ['hawken', 'lagan'].map((agent, i) => ({ agent, task: i ? 'refund' : 'count' }))
+      yield { call: { name: 'delegate_parallel', arguments: { tasks } } }
+    } else if (text === 'refund' && results(asked).length === 0)
+      yield { call: { name: 'refund', arguments: { order_id: 1 } } }
+    else if (who === 'hawken' && results(asked).length === 0)
+      yield { call: { name: 'word_count', arguments: { text } } }
+    else if (text === 'fail') yield { error: { message: 'overloaded', type: 'server_error' } }
+    else
+      yield {
+        say: '### Title\n\n# Another\n\n- [x] done\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```sql\nSELECT 1\n```\n\n[a link](https://example.org) ![an image](https://example.org/x.png)\n\n> quoted `code`\n',
+      }
+  }
+  const { spiced } = await start(t, script)
+  const browser = await openBrowser(t)
+  for (const theme of ['light', 'dark'])
+    for (const width of [1400, 400])
+      await t.test(`${theme}, ${width} px`, async t => {
+        const page = await openPage(t, browser, `${spiced.url}/ui/chat?model=ishvana&system=Be+brief`, { theme, width })
+        await say(page, 'hello')
+        await page.getByRole('heading', { name: 'Title' }).waitFor()
+        await say(page, 'fail')
+        await page.getByRole('alert').waitFor()
+        await say(page, 'everything')
+        await page.getByRole('button', { name: 'Approve' }).waitFor()
+        await page.getByRole('button', { name: 'word_count' }).click()
+        await page.getByRole('button', { name: 'hawken agent' }).click()
+        await accessible(page, `while it runs, ${theme}, ${width} px`)
+        await screenshot(page, `chat-runs-${theme}-${width}`)
+        await page.getByRole('button', { name: 'Approve' }).click()
+        await page.getByRole('heading', { name: 'Another' }).last().waitFor()
+        await page.getByRole('button', { name: 'Edit' }).first().click()
+        await accessible(page, `${theme}, ${width} px`)
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        assert.ok(wide <= 0, `it is ${wide} px too wide`)
+        await page.evaluate(() => scrollTo(0, 0))
+        await screenshot(page, `chat-${theme}-${width}`)
+      })
+})

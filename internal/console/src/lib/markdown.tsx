@@ -69,24 +69,29 @@ interface Open {
   children: ComponentChild[]
 }
 
+/** Level is that of the last heading: the next one is at most one below it, as readers of screens expect. */
+interface Level {
+  last: number
+}
+
 /** elements makes the elements of tokens. Depth is bounded by the parser's maxNesting. */
-function elements(tokens: Token[]): ComponentChild[] {
+function elements(tokens: Token[], level: Level): ComponentChild[] {
   const stack: Open[] = [{ tag: '', token: null, children: [] }]
   for (const t of tokens) {
     const top = stack[stack.length - 1]!
     if (t.nesting > 0) stack.push({ tag: t.tag, token: t, children: [] })
     else if (t.nesting < 0) {
       stack.pop()
-      stack[stack.length - 1]!.children.push(container(top))
+      stack[stack.length - 1]!.children.push(container(top, level))
     } else if (t.type === 'inline') {
-      const inner = elements(t.children ?? [])
+      const inner = elements(t.children ?? [], level)
       if (stack[stack.length - 2]?.tag === 'li') markTask(inner)
       top.children.push(...inner)
     } else top.children.push(leaf(t))
   }
   while (stack.length > 1) {
     const top = stack.pop()!
-    stack[stack.length - 1]!.children.push(container(top))
+    stack[stack.length - 1]!.children.push(container(top, level))
   }
   return stack[0]!.children
 }
@@ -97,7 +102,7 @@ function markTask(inner: ComponentChild[]) {
   if (mark) inner[0] = (mark[1] === ' ' ? '☐ ' : '☑ ') + (inner[0] as string).slice(mark[0].length)
 }
 
-function container({ tag, token: t, children }: Open): ComponentChild {
+function container({ tag, token: t, children }: Open, level: Level): ComponentChild {
   if (t?.hidden) return h(Fragment, null, ...children) // a paragraph of a tight list
   switch (tag) {
     case 'h1':
@@ -105,8 +110,9 @@ function container({ tag, token: t, children }: Open): ComponentChild {
     case 'h3':
     case 'h4':
     case 'h5':
-    case 'h6': // below the headings of the page
-      return h(`h${Math.min(6, Number(tag[1]) + 2)}`, { class: `level${tag[1]}`, dir: 'auto' }, ...children)
+    case 'h6': // below that of the answer, which is a 2
+      level.last = Math.min(6, Number(tag[1]) + 2, level.last + 1)
+      return h(`h${level.last}`, { class: `level${tag[1]}`, dir: 'auto' }, ...children)
     case 'a':
       return <Link url={String(t?.attrGet('href') ?? '')}>{children}</Link>
     case 'ol':
@@ -208,8 +214,12 @@ function parse(text: string, env: Record<string, unknown>): Block[] {
 }
 
 /** show makes the elements of a block. The parser leaves out what is nested deeper than it goes. */
-const show = ({ tokens, source }: Block): ComponentChild =>
-  tokens.some(t => t.level >= maxNesting - 1) ? <LongText text={source} /> : h(Fragment, null, ...elements(tokens))
+const show = ({ tokens, source }: Block, level: Level): ComponentChild =>
+  tokens.some(t => t.level >= maxNesting - 1) ? (
+    <LongText text={source} />
+  ) : (
+    h(Fragment, null, ...elements(tokens, level))
+  )
 
 /** A block that is not parsed again: an open code block, or a text that is too long. */
 interface Held {
@@ -225,6 +235,7 @@ export class Document {
   private blocks: ComponentChild[] = []
   private last: ComponentChild[] = []
   private from = 0 // where the text begins that is not settled
+  private level: Level = { last: 2 } // of the blocks that are settled
   private held: Held | undefined
   private parsed = 0 // length of the text that last shows
   private next = 0
@@ -245,7 +256,8 @@ export class Document {
     if (ended && text.length <= maxWhole && Object.keys(this.env.references ?? {}).length > 0) {
       // a link may be used before its definition
       ;[this.groups, this.blocks, this.last] = [[], [], []]
-      this.settle(parse(text, this.env).map(show))
+      this.level = { last: 2 }
+      this.settle(parse(text, this.env).map(b => show(b, this.level)))
       return
     }
     for (;;) {
@@ -254,12 +266,12 @@ export class Document {
       const blocks = parse(rest, this.env)
       const last = blocks.pop()
       if (!last) return void (this.last = [])
-      this.settle(blocks.map(show))
+      this.settle(blocks.map(b => show(b, this.level)))
       this.from += last.at
       if (last.source.length > maxBlock || (last.tokens[0]?.type === 'fence' && last.source.length > 2000)) {
         if (this.hold(last)) continue
       }
-      this.last = [show(last)]
+      this.last = [show(last, { ...this.level })]
       return
     }
   }

@@ -98,9 +98,9 @@ function AnswerView({ turn }: { turn: Turn }) {
   return (
     <div class="answer">
       <div class="row">
-        <strong>
+        <h2>
           <Foreign text={turn.model} max={80} />
-        </strong>
+        </h2>
         <span class="soft small">{runs ? <Progress answer={a} now={now} /> : <Outcome turn={turn} />}</span>
       </div>
       {a.lane.steps.length > 0 && (

@@ -48,12 +48,12 @@ export function ApprovalCard({ approval: a, decide, refused }: Props) {
   return (
     <section class="approval panel" aria-labelledby={id}>
       <div class="title">
-        <h3 id={id}>
+        <h2 id={id}>
           {a.status === 'pending' ? 'Needs approval: ' : ''}
           <code class="foreign">
             <Foreign text={a.tool} max={120} />
           </code>
-        </h3>
+        </h2>
         <div class="row">
           {a.risk && <span class={`badge ${risks[a.risk] ?? ''}`}>{a.risk}</span>}
           <span class={`badge ${tones[a.status] ?? ''}`}>{a.status}</span>
@@ -61,12 +61,12 @@ export function ApprovalCard({ approval: a, decide, refused }: Props) {
         </div>
       </div>
       <div>
-        <h4 class="small soft">Arguments</h4>
+        <p class="label small soft">Arguments</p>
         <Json value={a.arguments} max={4000} />
       </div>
       {typeof a.plan?.sql === 'string' && (
         <div>
-          <h4 class="small soft">It would run</h4>
+          <p class="label small soft">It would run</p>
           <LongText text={a.plan.sql} />
         </div>
       )}

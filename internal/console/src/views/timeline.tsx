@@ -196,14 +196,14 @@ function StepRow({ step, within, end, now, action, level }: StepProps) {
             <p class="small">It was dispatched early: it began {millis(step.early)} before the response ended.</p>
           )}
           {step.latency !== undefined && <p class="small">The tool took {millis(step.latency)}.</p>}
-          <h4>Arguments</h4>
+          <p class="label">Arguments</p>
           <Value value={step.arguments} />
           {step.error ? (
             <Part title={`Error ${shown(step.error.code, 60)}`} text={step.error.message} />
           ) : (
             step.state === 'ok' && (
               <>
-                <h4>Result</h4>
+                <p class="label">Result</p>
                 <Value value={step.result} />
               </>
             )
@@ -221,9 +221,9 @@ function StepRow({ step, within, end, now, action, level }: StepProps) {
 function Part({ title, text }: { title: string; text: string }) {
   return (
     <>
-      <h4>
+      <p class="label">
         <Foreign text={title} />
-      </h4>
+      </p>
       <LongText text={text} />
     </>
   )
