@@ -53,7 +53,7 @@ export function kindOf(type: DataType): Kind {
   }
 }
 
-/** typeName is the name that DuckDB has for a type, as far as Arrow keeps it: a UUID is VARCHAR there. */
+/** typeName is the name that DuckDB has for a type, where Arrow keeps it: a UUID is VARCHAR there. */
 export function typeName(type: DataType): string {
   const t = type as any
   switch (type.typeId) {
@@ -222,7 +222,7 @@ function make(data: Data): Reader {
       )
     }
   }
-  // Never a guess: a type that is not known says so in each of its cells.
+  // Never a guess: a type that is not known reports it in each of its cells.
   return same(isNull, () => `(values of the Arrow type ${String(type)} cannot be shown)`)
 }
 

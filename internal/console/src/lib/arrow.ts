@@ -108,7 +108,7 @@ export async function load(
     for await (const batch of reader as AsyncIterable<RecordBatch>) {
       result.add(batch)
       if (result.rows >= limits.rows && (batch.numRows > 0 || result.end !== 'running')) {
-        // One more batch would tell whether there is more; the limit is reached either way.
+        // One more batch would show whether there is more; the limit is reached either way.
         result.end = 'rows'
       } else if (result.bytes > result.room) result.end = 'bytes'
       changed()

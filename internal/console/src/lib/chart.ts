@@ -13,7 +13,7 @@ export const charts = {
 }
 export type Chart = keyof typeof charts
 
-/** Columns are positions, as names can be equal; -1 is none. */
+/** Columns are positions, as names can be equal; -1 means no column. */
 export interface Settings {
   chart: Chart
   x: number
@@ -95,7 +95,7 @@ export function usable(result: ResultData, s: Settings): Settings {
   return { chart: s.chart, x, y, color: pick('color', []) }
 }
 
-/** How many points a chart has at most; more of them cannot be told apart, or take too long to draw. */
+/** How many points a chart has at most; more cannot be distinguished, or take too long to draw. */
 const limits: Record<Chart, number> = {
   bar: 1_000_000,
   line: 20_000,
