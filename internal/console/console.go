@@ -65,3 +65,22 @@ func Serve(w http.ResponseWriter, r *http.Request, name string) error {
 	_, err = io.Copy(w, text)
 	return err
 }
+
+// View returns a view that MCP clients show inside chats, as one HTML file: "result" or "cards". The
+// error is [fs.ErrNotExist] if there is no such view, or no console.
+func View(name string) (string, error) {
+	if files == nil {
+		return "", fs.ErrNotExist
+	}
+	packed, err := files.Open("dist/apps/" + name + ".html.gz")
+	if err != nil {
+		return "", err
+	}
+	defer packed.Close()
+	text, err := gzip.NewReader(packed)
+	if err != nil {
+		return "", err
+	}
+	html, err := io.ReadAll(text)
+	return string(html), err
+}

@@ -5,7 +5,6 @@ import { defineConfig } from 'vite'
 export default defineConfig({
   base: '/ui/',
   build: {
-    outDir: 'out',
     target: 'es2022',
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

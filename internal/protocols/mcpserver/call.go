@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/spiced-sql/spiced/internal/access/caller"
+	"github.com/spiced-sql/spiced/internal/console"
 	"github.com/spiced-sql/spiced/internal/kit/truncate"
 	"github.com/spiced-sql/spiced/internal/peers/peermeta"
 	"github.com/spiced-sql/spiced/registry"
@@ -32,7 +34,17 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 		return nil, invalid("there is no tool %q", truncate.Ellipsis(p.Name, maxShown))
 	}
 	scope := callScope(sess, req)
-	observe, stop := s.progress(ctx, req, scope)
+	notify, stop := s.progress(ctx, req, scope)
+	steps := &recorder{began: time.Now()}
+	observe, views := notify, showsViews(req.ClientCapabilities())
+	if views {
+		observe = func(e registry.Event) {
+			steps.observe(e)
+			if notify != nil {
+				notify(e)
+			}
+		}
+	}
 	r, open := asker{s.opts.Registry, s.log}.asking(ctx, req, scope, func(ctx context.Context) tools.Result {
 		return s.opts.Registry.Invoke(ctx, registry.Call{
 			Name: p.Name, Arguments: p.Arguments, Scope: scope, Meta: s.mode(sess) == spicepod.MCPRegistry, Events: observe,
@@ -47,9 +59,13 @@ func (s *Server) call(ctx context.Context, sess *session, req *mcp.CallToolReque
 	}
 	s.logCall(ctx, req, r)
 	if !r.OK {
-		return failure(r), nil
+		result := failure(r)
+		if needs := r.Error.NeedsApproval; views && needs != nil && sess.base != "" {
+			result.Meta[ConsoleKey] = sess.base + console.Prefix + "approvals/" + needs.ApprovalID
+		}
+		return steps.attach(result), nil
 	}
-	return success(r, s.current().show(r.Tool).form), nil
+	return steps.attach(success(r, s.current().show(r.Tool).form)), nil
 }
 
 // known reports whether a tool has that name that the caller may see.

@@ -184,8 +184,9 @@ func (s *Server) dispatch(ctx context.Context, sess *session, m *message) (mcp.R
 
 // fastList answers tools/list.
 func (s *Server) fastList(sess *session, m *message) (mcp.Result, error) {
-	result, err := s.listTools(sess,
-		&mcp.ListToolsRequest{Session: sess.sdk, Params: &mcp.ListToolsParams{Cursor: m.params.text("cursor")}})
+	list := &mcp.ListToolsParams{Cursor: m.params.text("cursor")}
+	_ = json.Unmarshal(m.params["_meta"], &list.Meta) // an object, or absent
+	result, err := s.listTools(sess, &mcp.ListToolsRequest{Session: sess.sdk, Params: list})
 	if page, ok := result.(*toolsPage); ok && m.alone() {
 		page.ResultType = "complete"
 		page.SetMeta(s.serverMeta())

@@ -120,6 +120,9 @@ func (s *Server) begin(r *http.Request) (*session, error) {
 			spicepod.MCPRegistry)
 	}
 	sess := s.sessions.session(s.opts.Scope(r), mode)
+	if sess.base = "http://" + r.Host; r.TLS != nil {
+		sess.base = "https://" + r.Host
+	}
 	return sess, s.sessions.begin(sess)
 }
 

@@ -99,8 +99,13 @@ func (s *Server) listTools(sess *session, req *mcp.ListToolsRequest) (mcp.Result
 	}
 	result := &toolsPage{Tools: make([]json.RawMessage, len(list))}
 	result.NextCursor, result.Cacheable = next, private
+	views := showsViews(req.ClientCapabilities())
 	for i, def := range list {
-		result.Tools[i] = f.show(def).tool
+		if shown := f.show(def); views {
+			result.Tools[i] = shown.viewed()
+		} else {
+			result.Tools[i] = shown.tool
+		}
 	}
 	return result, nil
 }

@@ -84,6 +84,10 @@ func (s *Server) answer(ctx context.Context, next mcp.MethodHandler, method stri
 		result, err := s.call(ctx, sess, req)
 		return finish(req.ProtocolVersion(), result), err
 	}
+	if read, ok := req.(*mcp.ReadResourceRequest); ok && strings.HasPrefix(read.Params.URI, "ui://") {
+		result, err := readView(read)
+		return finish(read.ProtocolVersion(), result), err
+	}
 	if s.resources.Resources == nil {
 		return next(ctx, method, req)
 	}

@@ -58,8 +58,9 @@ const (
 
 // shown is a tool as clients see it.
 type shown struct {
-	tool json.RawMessage // MCP's Tool
-	form form            // of the results
+	tool   json.RawMessage        // MCP's Tool
+	viewed func() json.RawMessage // the same for clients that show views: see apps.go
+	form   form                   // of the results
 }
 
 // show returns how clients see a tool.
@@ -92,7 +93,11 @@ func render(def *tools.Definition, id string) *shown {
 		tool.OutputSchema = output
 	}
 	text, _ := tools.Encode(tool) // all fields are JSON
-	return &shown{text, form}
+	viewed := sync.OnceValue(func() json.RawMessage {
+		text, _ := tools.Encode(withView(tool, viewOf(def)))
+		return text
+	})
+	return &shown{text, viewed, form}
 }
 
 // inputSchema is the schema of a tool's parameters. MCP requires a type;

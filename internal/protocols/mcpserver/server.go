@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/spiced-sql/spiced/internal/console"
 	"github.com/spiced-sql/spiced/registry"
 	"github.com/spiced-sql/spiced/spicepod"
 	"github.com/spiced-sql/spiced/tools"
@@ -90,6 +91,9 @@ func (s *Server) transport(stateless bool) http.Handler {
 
 func (s *Server) capabilities() *mcp.ServerCapabilities {
 	c := withLog(&mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}})
+	if console.Included() {
+		c.AddExtension(appsExtension, nil)
+	}
 	if s.resources.Resources != nil {
 		c.Resources = &mcp.ResourceCapabilities{ListChanged: true}
 	}

@@ -21,6 +21,7 @@ import (
 type session struct {
 	scope tools.Scope
 	mode  spicepod.MCPMode // from the URL; "": from the settings
+	base  string           // of the addresses of this runtime, as the client reaches it; "": over stdio
 	ended context.Context
 	end   context.CancelFunc
 

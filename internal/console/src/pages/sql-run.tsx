@@ -16,6 +16,8 @@ import { Explain } from '../views/explain.tsx'
 import { type Range, type Sort, ResultGrid } from '../views/result-grid.tsx'
 import { Download } from './sql-download.tsx'
 
+const coastlines = () => import('../views/land.ts').then(m => m.land())
+
 const tones: Record<Run['state'], Tone> = {
   waiting: '',
   running: 'accent',
@@ -179,7 +181,7 @@ function ChartView({ result, version }: { result: Result; version: number }) {
   )
   const change = (s: Settings) =>
     setParams({ chart: s.chart, x: String(s.x + 1), y: String(s.y + 1), color: String(s.color + 1) })
-  return <ResultChart result={result} version={version} settings={settings} onChange={change} />
+  return <ResultChart result={result} version={version} settings={settings} onChange={change} coastlines={coastlines} />
 }
 
 /** What the result is: how many rows, how long it took, and whether rows are missing. */

@@ -1,16 +1,15 @@
 // A chart by Observable Plot, which is loaded with the first chart. Its table is what screen readers
 // and the keyboard get.
-import type * as PlotModule from '@observablehq/plot'
+import type { PlotOptions } from '@observablehq/plot'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { theme } from '../lib/theme.ts'
 
-type PlotApi = typeof PlotModule
+type PlotApi = typeof import('./plotmarks.ts')
 
 interface Props {
   /** What the chart shows, in words. */
   label: string
   /** Makes the options of Plot; width is that of the place. */
-  options: (plot: PlotApi, width: number) => PlotModule.PlotOptions
+  options: (plot: PlotApi, width: number) => PlotOptions
   /** The chart is drawn again when one of these changes. */
   deps: unknown[]
 }
@@ -24,7 +23,7 @@ export function Plot({ label, options, deps }: Props) {
   useEffect(() => {
     let gone = false
     if (!loaded)
-      void import('@observablehq/plot').then(p => {
+      void import('./plotmarks.ts').then(p => {
         loaded = p
         if (!gone) setPlot(p)
       })
@@ -42,6 +41,6 @@ export function Plot({ label, options, deps }: Props) {
     for (const style of figure.querySelectorAll('style')) style.remove()
     figure.setAttribute('aria-hidden', 'true') // the place has the label; Plot's own are on elements that take none
     place.current.replaceChildren(figure)
-  }, [plot, width, theme.value, ...deps])
+  }, [plot, width, ...deps])
   return <div class="plot-place" ref={place} role="img" aria-label={label} />
 }

@@ -1,7 +1,7 @@
 // A result as a chart. It takes the result and its settings by props; Observable Plot is loaded with the
-// first chart, the coastlines with the first map.
+// first chart.
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type * as PlotModule from '@observablehq/plot'
+import type { Data, PlotOptions, ProjectionOptions, ScaleOptions } from '@observablehq/plot'
 import type { ResultData } from '../lib/result.ts'
 import { type Chart, type Settings, charts, dataOf, roles, usable } from '../lib/chart.ts'
 import { count } from '../lib/format.ts'
@@ -14,20 +14,22 @@ interface Props {
   version: number
   settings: Settings
   onChange: (settings: Settings) => void
+  /** Fetches the coastlines for maps, which are large; without it, maps have only their points. */
+  coastlines?: () => Promise<Data>
 }
 
 const tableRows = 200 // points that the table has
 
-export function ResultChart({ result, version, settings, onChange }: Props) {
+export function ResultChart({ result, version, settings, onChange, coastlines }: Props) {
   const data = useMemo(
     () => dataOf(result, settings),
     [result, result.rows, settings.chart, settings.x, settings.y, settings.color],
   )
   void version
-  const [land, setLand] = useState<PlotModule.Data | undefined>()
+  const [land, setLand] = useState<Data | undefined>()
   useEffect(() => {
     if (settings.chart !== 'map' || land) return
-    void import('./land.ts').then(m => setLand(m.land()))
+    void coastlines?.().then(setLand)
   }, [settings.chart])
   const name = (c: number) => shown(result.columns[c]?.name ?? '', 40) || 'rows'
   const title = `${charts[settings.chart]}: ${[settings.x, settings.y, settings.color]
@@ -133,7 +135,7 @@ export function ResultChart({ result, version, settings, onChange }: Props) {
   )
 }
 
-type Api = typeof PlotModule
+type Api = typeof import('../ui/plotmarks.ts')
 type Drawn = ReturnType<typeof dataOf>
 
 function optionsOf(
@@ -142,13 +144,13 @@ function optionsOf(
   s: Settings,
   data: Drawn,
   name: (column: number) => string,
-  land: PlotModule.Data | undefined,
-): PlotModule.PlotOptions {
+  land: Data | undefined,
+): PlotOptions {
   const points = data.points
   const series = s.color >= 0
   const color = series ? { stroke: 'color' } : { stroke: 'var(--accent)' }
   const fill = series ? { fill: 'color' } : { fill: 'var(--accent)' }
-  const common: PlotModule.PlotOptions = {
+  const common: PlotOptions = {
     height: Math.max(280, Math.min(460, width * 0.5)),
     grid: true,
     x: { label: name(s.x), ...axis(points[0]?.x) },
@@ -211,7 +213,7 @@ function optionsOf(
           type: wide ? 'equal-earth' : 'mercator',
           domain: wide ? { type: 'Sphere' } : { type: 'MultiPoint', coordinates },
           inset: wide ? 2 : 30,
-        } as PlotModule.ProjectionOptions,
+        } as ProjectionOptions,
         marks: [
           ...(land ? [plot.geo(land, { fill: 'var(--sunken)', stroke: 'var(--edge)', strokeWidth: 0.6 })] : []),
           plot.frame({ stroke: 'var(--line)' }),
@@ -226,7 +228,7 @@ function optionsOf(
 function axis(
   value: unknown,
   ofText: 'band' | 'point' = 'band',
-): PlotModule.ScaleOptions & { tickFormat?: (v: unknown) => string } {
+): ScaleOptions & { tickFormat?: (v: unknown) => string } {
   if (value instanceof Date) return { type: 'utc' }
   if (typeof value === 'number') return { type: 'linear', tickFormat: (v: unknown) => tick(v as number) }
   return { type: ofText, tickFormat: (v: unknown) => shown(String(v), 24) }

@@ -1,5 +1,4 @@
 // Why a search found what it found: the share of each channel in the score, as bars.
-import { Badge } from '../ui/parts.tsx'
 import { shown } from '../lib/text.ts'
 
 export interface Channel {
@@ -72,7 +71,7 @@ export function ToolHits({ hits, link }: { hits: ToolHit[]; link?: (tool: string
         <li key={hit.tool_id} class="panel">
           <div class="title">
             <h3>{link ? <a href={link(hit.tool_id)}>{shown(hit.tool_id, 80)}</a> : shown(hit.tool_id, 80)}</h3>
-            <Badge tone="accent">score {hit.score}</Badge>
+            <span class="badge accent">score {hit.score}</span>
           </div>
           <p>
             <Marked text={hit.description.split('\n')[0] ?? ''} terms={hit.matched_terms} />

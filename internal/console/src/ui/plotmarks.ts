@@ -1,0 +1,18 @@
+// The parts of Observable Plot that the console draws with; the others are left out of the built files.
+export {
+  barX,
+  barY,
+  bin,
+  binX,
+  cell,
+  dot,
+  frame,
+  geo,
+  group,
+  lineY,
+  plot,
+  rect,
+  rectY,
+  ruleX,
+  ruleY,
+} from '@observablehq/plot'
