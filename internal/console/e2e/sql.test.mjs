@@ -94,6 +94,9 @@ const scalars = [
   `'{"a": [1, 1.50]}'::JSON`,
   `''`,
   `'naïve 😀'`,
+  `'POINT(1 2)'::GEOMETRY`,
+  `'12:00:00.123456789'::TIME_NS`,
+  `123456789012345678901234567890::BIGNUM`,
 ]
 
 // Nested values are JSON, as the API writes them.
@@ -344,6 +347,37 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     await page.keyboard.press('Enter')
     await page.locator('.plan dl').waitFor()
     await accessible(page, 'a plan')
+  })
+
+  await t.test('what a plan says of functions that are not SQL', async t => {
+    const yaml = [
+      'version: v1',
+      'kind: Spicepod',
+      'name: calls',
+      'runtime:',
+      '  functions: { enabled: true }',
+      '  auth: { api-key: { enabled: true, keys: [first-key-of-the-test] } }',
+      'tools:',
+      "  - { name: clock, from: 'builtin:time_now', as_sql: true }",
+    ].join('\n')
+    const other = await serve(t, { files: { 'spicepod.yaml': yaml } })
+    const page = await openPage(t, browser, `${other.url}/ui/sql?q=SELECT+clock()+FROM+range(20)`, {
+      allowed: /status of 401/,
+    })
+    await page.getByRole('textbox', { name: 'Key' }).fill('first-key-of-the-test')
+    await page.keyboard.press('Enter')
+    await page.locator('.code-editor:not([hidden])').waitFor()
+    await page.getByRole('button', { name: 'Analyze' }).click()
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: /^clock 1 calls? for 20 rows/ })
+      .waitFor()
+    // What one key may see is not shown to the next.
+    await page.getByRole('button', { name: /Forget the key/ }).click()
+    await page.getByRole('textbox', { name: 'Key' }).fill('first-key-of-the-test')
+    await page.keyboard.press('Enter')
+    await page.locator('.code-editor:not([hidden])').waitFor()
+    assert.equal(await page.getByRole('treeitem').count(), 0)
   })
 
   await t.test('downloads', async t => {

@@ -207,7 +207,7 @@ function optionsOf(
       const xs = coordinates.map(c => c[0]!)
       const wide = max(xs) + max(xs.map(x => -x)) > 120
       return {
-        height: Math.max(280, Math.min(560, width * 0.55)),
+        height: Math.min(560, width * 0.52),
         ...(series ? { color: { legend: true, label: name(s.color) } } : {}),
         projection: {
           type: wide ? 'equal-earth' : 'mercator',

@@ -202,6 +202,9 @@ export function ResultGrid(props: Props) {
   const total = lefts[columns.length]!
   const shownColumns: number[] = []
   for (let c = firstColumn; c < lastColumn; c++) shownColumns.push(c)
+  // Rows are placed from one that seldom changes, and scrolled together: while that stays, a row that
+  // is scrolled is not made again.
+  const anchorRow = first - (first % 512)
   const lines: ComponentChildren[] = []
   for (let row = first; row < last; row++)
     lines.push(
@@ -210,7 +213,7 @@ export function ResultGrid(props: Props) {
         result={result}
         row={row}
         source={order ? order[row]! : row}
-        y={row * rowHeight - scroll.shift}
+        y={(row - anchorRow) * rowHeight}
         lefts={lefts}
         from={firstColumn}
         to={lastColumn}
@@ -256,8 +259,10 @@ export function ResultGrid(props: Props) {
           />
         ))}
       </div>
-      <div class="body" role="rowgroup" style={{ height: `${scroll.height}px`, width: `${total}px` }}>
-        {lines}
+      <div class="body" role="none" style={{ height: `${scroll.height}px`, width: `${total}px` }}>
+        <div role="rowgroup" style={{ transform: `translateY(${anchorRow * rowHeight - scroll.shift}px)` }}>
+          {lines}
+        </div>
       </div>
     </div>
   )
