@@ -400,6 +400,33 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
       await page.getByRole('button', { name, exact: true }).click()
       check(readFileSync(await (await saved).path()))
     }
+    // DuckDB reads from the Parquet file what the statement returns.
+    const columns = [
+      'true AS b, (-8)::TINYINT AS i8, (-16)::SMALLINT AS i16, (-32)::INTEGER AS i32, 9007199254740993 AS i64',
+      '255::UTINYINT AS u8, 65535::USMALLINT AS u16, 4294967295::UINTEGER AS u32, 18446744073709551615::UBIGINT AS u64',
+      "0.1::FLOAT AS f, 'nan'::DOUBLE AS nan, (-0.05)::DECIMAL(4,2) AS d4, 1234567890123456789012345678.9::DECIMAL(38,1) AS d38",
+      "DATE '0044-03-15 (BC)' AS bc, TIMESTAMP '1969-12-31 23:59:59.999999' AS ts, TIMESTAMPTZ '2020-06-01 12:00:00+02' AS tz",
+      "'2020-01-01 00:00:00.123456789'::TIMESTAMP_NS AS ns, '2020-01-01 00:00:00.5'::TIMESTAMP_MS AS ms",
+      "TIME '01:02:03.000004' AS t, 'naïve' AS s, '\\xFF\\x00'::BLOB AS bytes, '' AS e, 'b'::ENUM('a','b') AS en",
+    ].join(', ')
+    // The second row has NULL in each column.
+    const both = `SELECT x.* FROM range(2) r(i) LEFT JOIN (SELECT 0 AS i, ${columns}) x ON r.i = x.i ORDER BY r.i`
+    await write(page, both)
+    await runButton(page).click()
+    await summary(page, '2 rows')
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Parquet', exact: true }).click()
+    const reader = await serve(t, {
+      files: {
+        'result.parquet': readFileSync(await (await saved).path()),
+        'spicepod.yaml':
+          'version: v1\nkind: Spicepod\nname: reader\ndatasets:\n  - { from: "file:result.parquet", name: result }\n',
+      },
+    })
+    const csv = (url, sql) =>
+      fetch(url + '/v1/sql', { method: 'POST', body: sql, headers: { Accept: 'text/csv' } }).then(r => r.text())
+    assert.equal(await csv(reader.url, 'SELECT * FROM result'), await csv(spiced.url, both))
+
     await write(page, "SELECT [1] AS list, 'infinity'::DATE AS d")
     await runButton(page).click()
     await summary(page, '1 row')

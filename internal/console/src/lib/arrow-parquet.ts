@@ -8,7 +8,8 @@ import { bytesAt, readerOf } from './arrow-value.ts'
 
 type Element = NonNullable<Parameters<typeof parquetWriteBuffer>[0]['schema']>[number]
 
-export function parquet(result: Result): ArrayBuffer {
+/** parquet writes the file. Its columns must differ in their names: equal ones are numbered. */
+export function parquet(result: Result): { bytes: ArrayBuffer; renamed: [from: string, to: string][] } {
   const names = distinct(result.columns.map(c => c.name))
   const schema: Element[] = [{ name: 'root', num_children: names.length }]
   const columnData: ColumnSource[] = []
@@ -25,7 +26,10 @@ export function parquet(result: Result): ArrayBuffer {
     }
     columnData.push({ name, data: data as ColumnSource['data'] })
   }
-  return parquetWriteBuffer({ schema, columnData, createdBy: 'spiced' })
+  const renamed = result.columns.flatMap(({ name }, c): [string, string][] =>
+    names[c] === name ? [] : [[name, names[c]!]],
+  )
+  return { bytes: parquetWriteBuffer({ schema, columnData, createdBy: 'spiced' }), renamed }
 }
 
 interface Form {

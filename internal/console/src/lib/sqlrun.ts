@@ -63,7 +63,7 @@ export class Run {
       this.state = this.result.end === 'cancelled' ? 'cancelled' : 'done'
     } catch (error) {
       this.state = this.stop.signal.aborted ? 'cancelled' : 'failed'
-      if (this.state === 'failed') this.error = error as Error
+      if (this.state === 'failed') this.error = placed(error as Error, this.job)
       if (this.state === 'cancelled') this.result.end = 'cancelled'
     }
     this.took = performance.now() - begin
@@ -174,10 +174,28 @@ function literal(p: Parameter): string {
 const wrong = (p: Parameter, message: string, hint: string) =>
   new ApiError(0, 'invalid_parameter', `parameter ${p.name}: ${message}`, hint)
 
+// A line of its own, so that columns of errors are those of the statement.
+const prefixes = { rows: '', explain: 'EXPLAIN (FORMAT json)\n', analyze: 'EXPLAIN (ANALYZE, FORMAT json)\n' }
+
+/** placed is an error with its place in the editor instead of that in the statement. */
+function placed(error: Error, job: Job): Error {
+  if (!(error instanceof ApiError) || error.line === 0) return error
+  const line = error.line - (job.mode === 'rows' ? 0 : 1)
+  return new ApiError(
+    error.status,
+    error.code,
+    error.message,
+    error.hint,
+    job.line + line - 1,
+    line === 1 ? job.column + error.column - 1 : error.column,
+    error.problems,
+    error.body,
+  )
+}
+
 /** bodyOf is the body of the request: the statement alone, or JSON with its parameters. */
 export function bodyOf(job: Pick<Job, 'sql' | 'mode' | 'parameters'>): { text: string; json: boolean } {
-  const prefix = { rows: '', explain: 'EXPLAIN (FORMAT json) ', analyze: 'EXPLAIN (ANALYZE, FORMAT json) ' }[job.mode]
-  const sql = prefix + job.sql
+  const sql = prefixes[job.mode] + job.sql
   if (job.parameters.length === 0) return { text: sql, json: false }
   const positions = job.parameters.every(p => /^\d+$/.test(p.name))
   if (!positions) {

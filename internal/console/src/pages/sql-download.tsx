@@ -3,6 +3,8 @@
 import { useState } from 'preact/hooks'
 import { ApiError, fetchApi } from '../lib/api.ts'
 import { type Run, request } from '../lib/sqlrun.ts'
+import { count } from '../lib/format.ts'
+import { shown } from '../lib/text.ts'
 import { Failure } from '../ui/parts.tsx'
 
 const forms = [
@@ -16,10 +18,12 @@ type Form = (typeof forms)[number]
 export function Download({ run }: { run: Run }) {
   const [busy, setBusy] = useState('')
   const [error, setError] = useState<Error>()
+  const [note, setNote] = useState('')
 
   const save = async (name: string, work: () => Promise<void>) => {
     setBusy(name)
     setError(undefined)
+    setNote('')
     try {
       await work()
     } catch (cause) {
@@ -48,12 +52,22 @@ export function Download({ run }: { run: Run }) {
         onClick={() =>
           save('Parquet', async () => {
             const { parquet } = await import('../lib/arrow-parquet.ts')
-            offer(new Blob([parquet(run.result)], { type: 'application/vnd.apache.parquet' }), 'result.parquet')
+            const file = parquet(run.result)
+            offer(new Blob([file.bytes], { type: 'application/vnd.apache.parquet' }), 'result.parquet')
+            const notes = [
+              run.result.end !== 'complete' && `It has the ${count(run.result.rows)} rows that are loaded.`,
+            ]
+            for (const [from, to] of file.renamed)
+              notes.push(`A second column “${shown(from, 40)}” is called “${shown(to, 40)}” in it.`)
+            setNote(notes.filter(Boolean).slice(0, 5).join(' '))
           })
         }
       >
         {busy === 'Parquet' ? 'Saving…' : 'Parquet'}
       </button>
+      <span class="soft small" role="status">
+        {note}
+      </span>
       <Failure error={error} />
     </>
   )

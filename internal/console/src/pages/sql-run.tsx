@@ -51,16 +51,7 @@ export function RunView({ run, go }: RunProps) {
       <Failure error={error} />
       {e && (
         <div>
-          <button
-            type="button"
-            onClick={() =>
-              go({
-                line: run.job.line + e.line - 1,
-                column: e.line === 1 ? e.column + run.job.column - 1 : e.column,
-                message: '',
-              })
-            }
-          >
+          <button type="button" onClick={() => go({ line: e.line, column: e.column, message: e.message })}>
             Go to the place
           </button>
         </div>
@@ -82,12 +73,12 @@ function Rows({ run, result }: { run: Run; result: Result }) {
   const [copied, setCopied] = useState<{ text: string; bad: boolean }>()
   const format = useRef<Format>('TSV')
   const version = run.version.value
-  const order = useMemo(
-    () => (sort ? sortRows(result, sort.column, sort.down) : undefined),
-    [result, sort, result.rows],
-  )
+  // While rows arrive, those that were there when the order was chosen are shown; then all.
+  const arriving = result.end === 'running'
+  const order = useMemo(() => (sort ? sortRows(result, sort.column, sort.down) : undefined), [result, sort, arriving])
   const view = param('view', 'table')
 
+  const open = (row: number, column: number) => setOpened({ row: order ? order[row]! : row, column })
   const onSort = (column: number) =>
     setSort(s => (s?.column !== column ? { column, down: false } : s.down ? undefined : { column, down: true }))
   const copy = (r: Range) => {
@@ -140,6 +131,13 @@ function Rows({ run, result }: { run: Run; result: Result }) {
                         <option key={f}>{f}</option>
                       ))}
                     </select>
+                    <button
+                      type="button"
+                      disabled={result.rows === 0 || !range || range.top < 0}
+                      onClick={() => range && open(Math.max(0, range.top), range.left)}
+                    >
+                      Show value
+                    </button>
                     <Download run={run} />
                     <span class={copied?.bad ? 'small' : 'soft small'} role="status">
                       {copied?.text}
@@ -152,14 +150,14 @@ function Rows({ run, result }: { run: Run; result: Result }) {
                     sort={sort}
                     onSort={onSort}
                     onSelect={setRange}
-                    onOpen={(row, column) => setOpened({ row: order ? order[row]! : row, column })}
+                    onOpen={open}
                     onCopy={copy}
                   />
                   {result.rows === 0 && result.end === 'complete' && <p class="empty">The result has no rows.</p>}
                 </>
               ),
             },
-            { id: 'chart', title: 'Chart', body: () => <ChartView result={result} version={version} /> },
+            { id: 'chart', title: 'Chart', body: () => <ChartView result={result} arriving={arriving} /> },
           ]}
         />
       )}
@@ -169,7 +167,9 @@ function Rows({ run, result }: { run: Run; result: Result }) {
 }
 
 /** The chart with its settings in the address: chart, x, y and color, columns by their position. */
-function ChartView({ result, version }: { result: Result; version: number }) {
+function ChartView({ result, arriving }: { result: Result; arriving: boolean }) {
+  // While rows arrive, the chart is drawn again each time that there are twice as many.
+  const version = arriving ? -Math.floor(Math.log2(result.rows + 1)) : result.rows
   const chart = param('chart')
   const at = (name: string) => Number(param(name, '0')) - 1
   const settings = useMemo(

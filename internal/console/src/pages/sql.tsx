@@ -223,16 +223,5 @@ function placeOf(text: string, at: number): { line: number; column: number } {
   return { line, column: [...before.slice(before.lastIndexOf('\n') + 1)].length + 1 }
 }
 
-/** The error of a run at its place in the editor. */
-function faultOf(r: { error: Error | undefined; job: Job }): Diagnostic[] {
-  const e = r.error
-  if (!(e instanceof ApiError) || e.line === 0) return []
-  return [
-    {
-      line: r.job.line + e.line - 1,
-      column: e.line === 1 ? e.column + r.job.column - 1 : e.column,
-      message: e.message,
-      hint: e.hint,
-    },
-  ]
-}
+const faultOf = ({ error: e }: { error: Error | undefined }): Diagnostic[] =>
+  e instanceof ApiError && e.line > 0 ? [{ line: e.line, column: e.column, message: e.message, hint: e.hint }] : []

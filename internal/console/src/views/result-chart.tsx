@@ -10,7 +10,7 @@ import { Plot } from '../ui/plot.tsx'
 
 interface Props {
   result: ResultData
-  /** Changes when the result does. */
+  /** The chart is drawn again when it changes. */
   version: number
   settings: Settings
   onChange: (settings: Settings) => void
@@ -23,9 +23,8 @@ const tableRows = 200 // points that the table has
 export function ResultChart({ result, version, settings, onChange, coastlines }: Props) {
   const data = useMemo(
     () => dataOf(result, settings),
-    [result, result.rows, settings.chart, settings.x, settings.y, settings.color],
+    [result, version, settings.chart, settings.x, settings.y, settings.color],
   )
-  void version
   const [land, setLand] = useState<Data | undefined>()
   useEffect(() => {
     if (settings.chart !== 'map' || land) return

@@ -34,7 +34,7 @@ interface Props {
   result: ResultData
   /** Changes when the result does: it is one object that grows. */
   version: number
-  /** The order of the rows, if it is not that of the result. */
+  /** The rows that are shown, in their order, if not all in that of the result. */
   order?: Uint32Array | undefined
   sort?: Sort | undefined
   onSort: (column: number) => void
@@ -63,7 +63,8 @@ const maxHeight = 8_000_000
 
 export function ResultGrid(props: Props) {
   const { result, order, sort, onSort, onSelect, onOpen, onCopy, label = 'Result' } = props
-  const { columns, rows } = result
+  const { columns } = result
+  const rows = order?.length ?? result.rows
   const box = useRef<HTMLDivElement>(null)
   const [size, setSize] = useState({ width: 900, height: 400 })
   const [resized, setResized] = useState<ReadonlyMap<number, number>>(new Map())
