@@ -40,6 +40,7 @@ test('a result of a million rows', async t => {
       }),
   )
   await page.locator('main p[role=status]', { hasText: '1,000,000 rows, 20 columns' }).waitFor()
+  assert.equal(await page.getByText('what the page holds at most').count(), 0, 'all rows are there')
   const took = await page.locator('main p[role=status]').first().textContent()
   const grown = (await resident()) - before
   const heap = await page.evaluate(() => performance.memory.usedJSHeapSize / 1048576)

@@ -33,13 +33,16 @@ export class Result implements ResultData {
     this.version++
   }
 
-  add(batch: RecordBatch) {
-    const room = limits.rows - this.rows
-    if (batch.numRows === 0) return
-    this.batches.push(batch)
-    this.starts.push(this.rows)
-    this.rows += Math.min(room, batch.numRows)
-    this.version++
+  /** Adds the rows of a batch that the page has room for, and reports whether these are all of them. */
+  add(batch: RecordBatch): boolean {
+    const taken = Math.min(limits.rows - this.rows, batch.numRows)
+    if (taken > 0) {
+      this.batches.push(batch)
+      this.starts.push(this.rows)
+      this.rows += taken
+      this.version++
+    }
+    return taken === batch.numRows
   }
 
   /** The batch of a row, and the row's place in it. */
@@ -105,16 +108,16 @@ export async function load(
     }
     result.setSchema(reader.schema.fields)
     changed()
+    let full = false
     for await (const batch of reader as AsyncIterable<RecordBatch>) {
-      result.add(batch)
-      if (result.rows >= limits.rows && (batch.numRows > 0 || result.end !== 'running')) {
-        // One more batch would show whether there is more; the limit is reached either way.
-        result.end = 'rows'
-      } else if (result.bytes > result.room) result.end = 'bytes'
+      // A limit counts when there is more than it allows: what arrives exactly at it is complete.
+      if (full && batch.numRows > 0) result.end = 'bytes'
+      else if (!result.add(batch)) result.end = 'rows'
+      full = result.bytes > result.room
       changed()
       if (result.end !== 'running') return
     }
-    result.end = counted.complete() ? 'complete' : 'broken'
+    if (result.end === 'running') result.end = counted.complete() ? 'complete' : 'broken'
   } catch (cause) {
     if (stop.aborted) result.end = 'cancelled'
     else if (result.end === 'running') {
@@ -128,6 +131,7 @@ export async function load(
   }
 }
 
+const most = 1.5 // of the room, for one batch
 const endMark = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0] // of an Arrow IPC stream
 
 /**
@@ -142,6 +146,10 @@ function countBytes(body: ReadableStream<Uint8Array>, result: Result) {
       const { done, value } = await reader.read()
       if (done) return controller.close()
       result.bytes += value.length
+      if (result.bytes > most * result.room) {
+        result.end = 'bytes' // in the middle of a batch, which is not read
+        return controller.close()
+      }
       tail.push(...value.subarray(-8))
       tail.splice(0, tail.length - 8)
       controller.enqueue(value)

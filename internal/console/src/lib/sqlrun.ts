@@ -29,7 +29,7 @@ export class Run {
   readonly started = Date.now()
   /** Changes with all that is shown of the run, at most once a frame. */
   readonly version = signal(0)
-  state: 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' = 'waiting'
+  state: 'waiting' | 'skipped' | 'running' | 'done' | 'failed' | 'cancelled' = 'waiting'
   error: Error | undefined
   plan: Plan | undefined
   took = 0
@@ -89,9 +89,16 @@ export class Run {
     return response
   }
 
+  /** What waits is not run. */
+  skip() {
+    if (this.state !== 'waiting') return
+    this.state = 'skipped'
+    this.version.value++
+  }
+
   /** Ends the statement: closing the connection does, and the cancel route if the statement is known by its id. */
   cancel() {
-    if (this.state === 'waiting') this.state = 'cancelled'
+    this.skip()
     this.stop.abort()
     if (this.queryId && this.state === 'running')
       void api(`/v1/sql/${this.queryId}/cancel`, { method: 'POST' }).catch(() => {})
@@ -120,6 +127,7 @@ export async function start(jobs: Job[]) {
     await run.go()
     if (run.state !== 'done') break
   }
+  for (const run of list) run.skip()
   if (runs.peek() !== list) return
   running.value = false
 }

@@ -20,6 +20,7 @@ const coastlines = () => import('../views/land.ts').then(m => m.land())
 
 const tones: Record<Run['state'], Tone> = {
   waiting: '',
+  skipped: '',
   running: 'accent',
   done: 'good',
   failed: 'bad',
@@ -45,6 +46,7 @@ export function RunView({ run, go }: RunProps) {
   void run.version.value
   const { result, error } = run
   if (run.state === 'waiting') return <p class="soft">Not run yet.</p>
+  if (run.state === 'skipped') return <p class="soft">Not run: the statement before it did not end well.</p>
   const e = error instanceof ApiError && error.line > 0 ? error : undefined
   return (
     <div class="stack">

@@ -97,7 +97,7 @@ export default function SqlPage() {
     setCurrent('')
     void start(jobs).then(() => {
       for (const r of runs.peek())
-        if (r.state !== 'waiting' && r.job.mode === 'rows')
+        if (r.state !== 'skipped' && r.job.mode === 'rows')
           remember({
             sql: r.job.sql,
             at: r.started,
