@@ -155,6 +155,41 @@ test('the SQL page', async t => {
     assert.equal(JSON.stringify(JSON.parse(await copied(page, 'JSON'))), JSON.stringify(JSON.parse(raw)))
   })
 
+  await t.test('thousands of values of each type are as DuckDB writes them', async t => {
+    const many = {
+      d: `(hash(i)::DOUBLE - 9e18) * pow(10, (i % 580) - 290)`,
+      f: `((hash(i)::DOUBLE - 9e18) * pow(10, (i % 60) - 50))::FLOAT`,
+      huge: `hash(i)::HUGEINT * (hash(i + 1)::HUGEINT // 3) * (CASE WHEN i % 2 = 0 THEN -1 ELSE 1 END)`,
+      dec: `((hash(i) % 1000000000)::DECIMAL(38, 0) - 500000000)::DECIMAL(38, 10) / 1000`,
+      day: `DATE '1970-01-01' + ((hash(i) % 4000000)::INTEGER - 2000000)`,
+      ts: `make_timestamp((hash(i) % 400000000000000000)::BIGINT - 200000000000000000)`,
+      ns: `make_timestamp_ns((hash(i) % 4000000000000000000)::BIGINT - 2000000000000000000)`,
+      tz: `make_timestamp((hash(i) % 400000000000000000)::BIGINT - 200000000000000000)::TIMESTAMPTZ`,
+      t: `TIME '00:00:00' + to_microseconds((hash(i) % 86400000000)::BIGINT)`,
+      iv: `to_months((hash(i) % 100)::INTEGER - 50) + to_days((hash(i + 1) % 100)::INTEGER - 50)
+           + to_microseconds((hash(i + 2) % 200000000000)::BIGINT - 100000000000)`,
+      b: `from_hex(md5(i::VARCHAR))`,
+      n: `CASE WHEN i % 7 = 0 THEN NULL ELSE (hash(i) % 2) = 0 END`,
+    }
+    const names = Object.keys(many)
+    const from = 'FROM range(5000) t(i) ORDER BY i'
+    const page = await open(t, `SELECT ${names.map(n => `${many[n]} AS ${n}`).join(', ')} ${from}`)
+    await runButton(page).click()
+    await summary(page, '5,000 rows')
+    const got = (await copied(page)).trim().split('\n').slice(1)
+    const want = await api(
+      `SELECT ${names.map(n => `(${many[n]})::VARCHAR AS ${n}`).join(', ')} ${from}`,
+      'application/json',
+    )
+    for (const [i, line] of got.entries()) {
+      const values = line.split('\t').map(unquoted)
+      for (const [k, n] of names.entries()) {
+        const same = text => (n === 'f' ? Math.fround(Number(text)) : text) // the number, not its digits
+        assert.equal(same(values[k]), same(want[i][n] ?? ''), `${many[n]}, i = ${i}`)
+      }
+    }
+  })
+
   await t.test('statements: all, the one at the cursor, the selection', async t => {
     const page = await open(t, "SELECT 1 AS a;\nSELECT ';' AS b; -- the end;")
     await page.getByRole('button', { name: 'Run all' }).click()

@@ -268,7 +268,10 @@ function decimalText(value: bigint, scale: number): string {
   return `${value < 0n ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
 }
 
-/** floatText writes the fewest digits that mean the same number, as DuckDB does: 1.0, 1e+16, nan. */
+/**
+ * floatText writes the fewest digits that mean the same number, in the form of DuckDB: 1.0, 1e+16, nan.
+ * DuckDB itself has a digit more for a few of the 32-bit numbers.
+ */
 export function floatText(x: number, precision: number): string {
   if (Number.isNaN(x)) return 'nan'
   if (!Number.isFinite(x)) return x > 0 ? 'inf' : '-inf'
