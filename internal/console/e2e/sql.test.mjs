@@ -200,19 +200,26 @@ test('the SQL page', async t => {
     await page.keyboard.press('Control+Enter')
     await page.getByRole('columnheader', { name: 'a INTEGER' }).waitFor()
     assert.equal(await page.getByRole('tab', { name: /^2:/ }).count(), 0)
+    await page.getByRole('gridcell', { name: '1', exact: true }).waitFor()
     await page.keyboard.press('Control+End')
     await page.keyboard.press('Control+Enter')
     await page.getByRole('columnheader', { name: 'b VARCHAR' }).waitFor()
   })
 
   await t.test('an error is underlined at its place, behind other statements and wide characters', async t => {
-    const page = await open(t, "SELECT 1;\n  SELECT '😀', nope FROM airports", { allowed: /status of 400/ })
+    const page = await open(t, "SELECT 1;\n  SELECT '😀', nope FROM airports;SELECT 3", { allowed: /status of 400/ })
     await page.getByRole('button', { name: 'Run all' }).click()
     await page.getByRole('alert').filter({ hasText: 'Referenced column "nope" not found' }).waitFor()
     await page.getByText('there are columns such as name').first().waitFor()
+    await page.getByRole('tab', { name: '3: SELECT 3 skipped' }).waitFor()
     const marked = page.locator('.cm-lintRange-error')
     await marked.waitFor()
     assert.equal(await marked.textContent(), 'nope')
+    // EXPLAIN of the statement has the error at the same place.
+    await page.getByRole('button', { name: 'Go to the place' }).click()
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('tablist', { name: 'Results' }).waitFor({ state: 'detached' })
+    await page.getByText('line 2, column 15').waitFor()
     await page.getByRole('button', { name: 'Go to the place' }).click()
     await page.keyboard.insertText('name, ')
     await page.keyboard.press('Control+Enter')
@@ -291,7 +298,13 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     await summary(page, '1 row, 3,000 columns')
     await page.getByRole('grid').focus()
     await page.keyboard.press('End')
-    await page.getByRole('columnheader', { name: 'c2999 INTEGER' }).waitFor()
+    const last = page.getByRole('columnheader', { name: 'c2999 INTEGER' })
+    const { width } = await last.boundingBox()
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Alt+ArrowRight')
+    await page.waitForFunction(
+      w => document.querySelector('.head .active, .cell.active').offsetWidth === Math.round(w) + 72,
+      width,
+    )
     assert.ok((await page.getByRole('gridcell').count()) < 60, 'only the columns that can be seen are made')
 
     await write(page, "SELECT * FROM (VALUES (2, 'b'), (NULL, 'n'), (10, 'a'), (-1, 'c')) t(i, s)")
@@ -362,6 +375,30 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     await page.getByText('No statement was run yet.').waitFor()
     assert.equal(await page.evaluate(() => sessionStorage.getItem('spiced.sql.history')), null)
     assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes('uno')), false)
+  })
+
+  await t.test('the address has the statement and the chart', async t => {
+    const page = await open(t, 'SELECT 1')
+    const sql = "SELECT country, latitude, longitude FROM airports WHERE country <> '&'"
+    await write(page, sql)
+    await runButton(page).click()
+    await summary(page, '33 rows')
+    await page.getByRole('tab', { name: 'Chart' }).click()
+    await page.getByRole('img', { name: 'Map of points: longitude, latitude' }).waitFor()
+    await page.getByRole('combobox', { name: 'Chart' }).selectOption('Scatter plot')
+    await page.getByRole('combobox', { name: 'Colour' }).selectOption('country')
+    await page.getByText('small groups are drawn as “others”').waitFor()
+    await page.waitForFunction(q => new URL(location.href).searchParams.get('q') === q, sql)
+    const link = await openPage(t, browser, page.url())
+    await link.locator('.code-editor:not([hidden])').waitFor()
+    assert.equal(await link.getByRole('textbox', { name: 'Statements' }).textContent(), sql)
+    assert.equal(await link.locator('svg.plot').count(), 0, 'a link runs nothing')
+    await runButton(link).click()
+    await link.getByRole('img', { name: 'Scatter plot: longitude, latitude, country' }).waitFor()
+    // Another statement begins with a chart of its own.
+    await write(link, 'SELECT country, count(*) AS n FROM airports GROUP BY ALL')
+    await runButton(link).click()
+    await link.getByRole('img', { name: 'Bars: country, n' }).waitFor()
   })
 
   await t.test('plans, estimated and measured', async t => {

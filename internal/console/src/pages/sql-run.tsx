@@ -97,7 +97,8 @@ function Rows({ run, result }: { run: Run; result: Result }) {
       const what = one
         ? 'the value'
         : `${plural(r.bottom - Math.max(0, r.top) + 1, 'row')} × ${plural(columns.length, 'column')} as ${format.current}`
-      navigator.clipboard.writeText(text).then(
+      const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
+      written.then(
         () => setCopied({ text: `Copied ${what}.`, bad: false }),
         () => setCopied({ text: 'The browser does not let this page write to the clipboard.', bad: true }),
       )

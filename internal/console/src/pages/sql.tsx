@@ -58,7 +58,7 @@ export default function SqlPage() {
       setParams({ q: written.current })
     }, 300)
     return () => clearTimeout(wait)
-  }, [text])
+  }, [text, linked])
 
   const [catalog, setCatalog] = useState(0)
   useEvents(['generation'], () => setCatalog(n => n + 1))
@@ -93,6 +93,9 @@ export default function SqlPage() {
     } catch (error) {
       return setRefused(error as Error)
     }
+    // The settings of a chart are of one statement; a link has them before its statement is first run.
+    const before = runs.peek()[0]?.job.sql
+    if (before !== undefined && before !== jobs[0]!.sql) setParams({ chart: '', x: '', y: '', color: '' })
     ran.value = draft.peek()
     setCurrent('')
     void start(jobs).then(() => {
