@@ -14,7 +14,7 @@ export class Steps {
   readonly unknown = new Set<string>()
   private readonly lanes = new Map<string, Lane>()
   private readonly steps = new Map<string, Step>()
-  private inRound: Step[] = [] // calls of the response that runs or has ended last
+  private inRound: { step: Step; arrived: number }[] = [] // calls of the response that runs or has ended last
   private pending = 0 // of these that have no result
 
   constructor(model: string) {
@@ -81,7 +81,7 @@ export class Steps {
     step.truncated = e.truncated ?? false
     owner.steps.push(step)
     this.steps.set(e.call_id, step)
-    if (owner === this.lane) this.inRound.push(step)
+    if (owner === this.lane) this.inRound.push({ step, arrived: at })
     return true
   }
 
@@ -109,8 +109,8 @@ export class Steps {
     if (!response || response.to !== undefined) return
     response.to = at
     tokensOf(response, e)
-    for (const step of this.inRound) {
-      const early = at - step.from
+    for (const { step, arrived } of this.inRound) {
+      const early = at - arrived
       if (early >= earlyBy) step.early = early
     }
     if (this.inRound.length > 0 && this.pending <= 0) this.respond(at)

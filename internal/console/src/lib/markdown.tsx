@@ -123,7 +123,7 @@ function container({ tag, token: t, children }: Open, level: Level): ComponentCh
       )
     case 'table':
       return (
-        <div class="table" tabIndex={0} role="region" aria-label="Table of the answer">
+        <div class="table" tabIndex={0} role="group" aria-label="Table of the answer">
           <table>{children}</table>
         </div>
       )

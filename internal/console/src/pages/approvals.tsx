@@ -1,7 +1,7 @@
 // The approvals of calls: all that the key may see, and one with its decision.
 import { api } from '../lib/api.ts'
 import { approvalPath, decide, decisionOf, refusedFor } from '../lib/chatapproval.ts'
-import { ago, clock } from '../lib/format.ts'
+import { ago, clock, millis, time } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, segments, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
@@ -38,7 +38,11 @@ const columns: Column<Approval>[] = [
   { key: 'risk', title: 'Risk', value: a => a.risk },
   { key: 'arguments', title: 'Arguments', value: a => JSON.stringify(a.arguments) },
   { key: 'asked_by', title: 'Asked by', value: a => a.asked_by },
-  { key: 'for', title: 'For', value: a => [a.user_id, a.space_id].filter(Boolean).join(', ') },
+  {
+    key: 'for',
+    title: 'For',
+    value: a => [a.user_id === a.asked_by ? '' : a.user_id, a.space_id].filter(Boolean).join(', '),
+  },
   { key: 'agent', title: 'Agent or model', value: a => a.agent || a.model },
   {
     key: 'asked',
@@ -46,9 +50,20 @@ const columns: Column<Approval>[] = [
     value: a => a.asked_at,
     show: a => <span title={clock(a.asked_at)}>{ago(a.asked_at)}</span>,
   },
-  { key: 'expires', title: 'Expires', value: a => a.expires_at, show: a => clock(a.expires_at) },
+  {
+    key: 'expires',
+    title: 'Expires',
+    value: a => a.expires_at,
+    show: a => <span title={clock(a.expires_at)}>{until(a)}</span>,
+  },
   { key: 'decided_by', title: 'Decided by', value: a => a.decided_by },
 ]
+
+/** until is when an approval that is open expires. */
+function until({ status, expires_at }: Approval): string {
+  const left = +(time(expires_at) ?? 0) - Date.now()
+  return left > 0 && (status === 'pending' || status === 'approved') ? `in ${millis(left)}` : ago(expires_at)
+}
 
 function List() {
   const status = param('status')
