@@ -262,12 +262,69 @@ test('agents', async t => {
     assert.match(page.url(), /status=used/)
   })
 
+  await t.test('the keyboard alone sends, approves and opens a call', async t => {
+    const page = await open(t, '/ui/chat?model=hawken')
+    await page.getByRole('option', { name: 'assistant' }).waitFor({ state: 'attached' })
+    /** tab moves the focus until it is on what is named. */
+    const tab = async (name, key = 'Tab') => {
+      for (let i = 0; i < 80; i++) {
+        await page.keyboard.press(key)
+        const at = await page.evaluate(() => {
+          const e = document.activeElement
+          return (e?.getAttribute('aria-label') || e?.labels?.[0]?.textContent || e?.textContent || '').trim()
+        })
+        if (at === name) return
+      }
+      assert.fail(`the focus does not get to ${name}`)
+    }
+    await tab('Message')
+    await page.keyboard.type('refund 5')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Approve' }).waitFor()
+    await tab('Note, for the caller and the record', 'Shift+Tab')
+    await page.keyboard.type('by keyboard')
+    await tab('Approve')
+    await page.keyboard.press('Enter')
+    await page.getByText(/the result is .?order 5 is paid back/).waitFor()
+    await tab('refund', 'Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.locator('.timeline .detail', { hasText: 'order 5' }).waitFor()
+  })
+
+  await t.test('an approval arrives in the list without a reload', async t => {
+    const page = await open(t, '/ui/approvals?status=pending')
+    await page.getByText('There are none that are pending.').waitFor()
+    const asked = await fetch(spiced.url + '/v1/tools/refund:invoke', {
+      method: 'POST',
+      body: JSON.stringify({ args: { order_id: 77 } }),
+    })
+    const { error } = await asked.json()
+    await page.getByRole('row', { name: /77/ }).waitFor()
+    await page.getByRole('link', { name: 'refund' }).click()
+    await page.getByRole('button', { name: 'Approve' }).waitFor()
+    await fetch(`${spiced.url}/v1/approvals/${error.approval_id}`, {
+      method: 'POST',
+      body: JSON.stringify({ decision: 'deny', note: 'decided elsewhere' }),
+    })
+    await page.getByText('decided elsewhere').waitFor()
+  })
+
   await t.test('a denied call is one that the model learns of', async t => {
     const page = await open(t, '/ui/chat?model=hawken')
     await say(page, 'refund 9')
     await page.getByRole('button', { name: 'Deny' }).click()
     await page.locator('.approval .badge', { hasText: 'denied' }).waitFor()
     await page.getByText(/the result is .*denied/).waitFor()
+  })
+
+  await t.test('a runtime that goes away is shown, and what was said stays', async t => {
+    const page = await open(t, '/ui/chat?model=ishvana', { allowed: /Failed to load|ERR_/ })
+    await say(page, 'forever')
+    await page.getByRole('button', { name: 'Stop the run of mara' }).waitFor()
+    await spiced.stop()
+    await page.getByRole('alert').getByText(/connection to the runtime was lost|shutting down|stopped/).waitFor()
+    await page.getByText('I delegate.').waitFor()
+    await page.getByText('The connection to the runtime is lost.').waitFor()
   })
 })
 
