@@ -14,12 +14,13 @@ import { plural } from './format.ts'
 import { visible } from './text.ts'
 
 const maxBlock = 32 << 10 // characters of a block that is parsed; a longer one is shown as plain text
+const minFence = 2000 // characters of a code block that is not parsed again
 const maxWhole = 128 << 10 // characters of an answer that is parsed once more when it is complete
 const maxLines = 400 // of a code block that are shown at first
 const groupSize = 64 // blocks that are skipped together when an answer grows
 const share = 8 // time between two parses, as a multiple of what the last one took
 
-const maxNesting = 20 // of the tokens of a block; one that is deeper is shown as plain text
+const maxNesting = 20 // of the tokens of a block; one that is deeper is shown as plain text, up to an empty line
 
 const parser = new MarkdownIt('default', { html: false, linkify: true, maxNesting })
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false, fuzzyIP: false })
@@ -213,13 +214,10 @@ function parse(text: string, env: Record<string, unknown>): Block[] {
   return blocks
 }
 
-/** show makes the elements of a block. The parser leaves out what is nested deeper than it goes. */
-const show = ({ tokens, source }: Block, level: Level): ComponentChild =>
-  tokens.some(t => t.level >= maxNesting - 1) ? (
-    <LongText text={source} />
-  ) : (
-    h(Fragment, null, ...elements(tokens, level))
-  )
+const show = ({ tokens }: Block, level: Level): ComponentChild => h(Fragment, null, ...elements(tokens, level))
+
+/** isDeep reports whether the parser has left out what is nested deeper than it goes, and what follows. */
+const isDeep = ({ tokens }: Block): boolean => tokens.some(t => t.level >= maxNesting - 1)
 
 /** A block that is not parsed again: an open code block, or a text that is too long. */
 interface Held {
@@ -254,37 +252,38 @@ export class Document {
 
   private advance(text: string, ended: boolean) {
     if (ended && text.length <= maxWhole && Object.keys(this.env.references ?? {}).length > 0) {
-      // a link may be used before its definition
-      ;[this.groups, this.blocks, this.last] = [[], [], []]
-      this.level = { last: 2 }
-      this.settle(parse(text, this.env).map(b => show(b, this.level)))
-      return
+      // a link may be used before its definition, which is known by now
+      ;[this.groups, this.blocks, this.from, this.held, this.level] = [[], [], 0, undefined, { last: 2 }]
     }
     for (;;) {
       if (this.held && !this.follow(text, ended)) return
-      const rest = text.slice(this.from)
-      const blocks = parse(rest, this.env)
+      const blocks = parse(text.slice(this.from), this.env)
+      const deep = blocks.findIndex(isDeep)
+      if (deep >= 0) blocks.length = deep + 1 // the parser has left out what follows
       const last = blocks.pop()
-      if (!last) return void (this.last = [])
       this.settle(blocks.map(b => show(b, this.level)))
+      this.last = []
+      if (!last) return
       this.from += last.at
-      if (last.source.length > maxBlock || (last.tokens[0]?.type === 'fence' && last.source.length > 2000)) {
-        if (this.hold(last)) continue
-      }
+      if (this.hold(last)) continue
       this.last = [show(last, { ...this.level })]
       return
     }
   }
 
-  /** hold makes the last block one that is not parsed again. */
-  private hold({ tokens, source }: Block): boolean {
-    const block = tokens[0]
-    if (block?.type === 'fence') {
-      if (!source.startsWith(block.markup)) return false // it is indented
+  /** hold makes a block one that is not parsed again, if it is one of these. */
+  private hold(block: Block): boolean {
+    const { tokens, source } = block
+    const first = tokens[0]
+    if (first?.type === 'fence') {
+      if (source.length < minFence || !source.startsWith(first.markup)) return false // short, or indented
       const from = this.from + lineStart(source, 1)
-      const language = block.info.trim().split(/\s/)[0] ?? ''
-      this.held = { from, seen: from, fence: { markup: block.markup, language } }
-    } else this.held = { from: this.from, seen: this.from }
+      const language = first.info.trim().split(/\s/)[0] ?? ''
+      this.held = { from, seen: from, fence: { markup: first.markup, language } }
+      return true
+    }
+    if (source.length <= maxBlock && !isDeep(block)) return false
+    this.held = { from: this.from, seen: this.from }
     return true
   }
 

@@ -5,9 +5,9 @@ import { ago, clock, millis, time } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, segments, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
-import { Badge, Equivalent, Failure, requestSnippets, type Tone } from '../ui/parts.tsx'
+import { Badge, Equivalent, Failure, requestSnippets } from '../ui/parts.tsx'
 import { Table, type Column } from '../ui/table.tsx'
-import { ApprovalCard, type Approval } from '../views/approval.tsx'
+import { ApprovalCard, statusTones, type Approval } from '../views/approval.tsx'
 import { useFocusReload } from './chatapproval.tsx'
 
 export default function Approvals() {
@@ -16,7 +16,6 @@ export default function Approvals() {
 }
 
 const statuses = ['pending', 'approved', 'denied', 'used', 'expired']
-const tones: Record<string, Tone> = { pending: 'warn', approved: 'good', denied: 'bad', used: 'good' }
 
 const columns: Column<Approval>[] = [
   {
@@ -33,7 +32,7 @@ const columns: Column<Approval>[] = [
     key: 'status',
     title: 'Status',
     value: a => a.status,
-    show: a => <Badge tone={tones[a.status] ?? ''}>{a.status}</Badge>,
+    show: a => <Badge tone={statusTones[a.status]}>{a.status}</Badge>,
   },
   { key: 'risk', title: 'Risk', value: a => a.risk },
   { key: 'arguments', title: 'Arguments', value: a => JSON.stringify(a.arguments) },

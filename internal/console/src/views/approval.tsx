@@ -38,7 +38,7 @@ interface Props {
   refused?: string
 }
 
-const tones = { pending: 'warn', approved: 'good', denied: 'bad', used: 'good', expired: '' }
+export const statusTones = { pending: 'warn', approved: 'good', denied: 'bad', used: 'good', expired: '' } as const
 const risks = { read: '', write: 'warn', destructive: 'bad' }
 export const maxNote = 4096 // bytes
 
@@ -56,7 +56,7 @@ export function ApprovalCard({ approval: a, decide, refused }: Props) {
         </h2>
         <div class="row">
           {a.risk && <span class={`badge ${risks[a.risk] ?? ''}`}>{a.risk}</span>}
-          <span class={`badge ${tones[a.status] ?? ''}`}>{a.status}</span>
+          <span class={`badge ${statusTones[a.status] ?? ''}`}>{a.status}</span>
           {open && <Expiry at={a.expires_at} />}
         </div>
       </div>
