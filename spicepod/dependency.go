@@ -19,6 +19,7 @@ import (
 // dependency is a Spicepod that was added.
 type dependency struct {
 	dir   string
+	name  string
 	index *index
 	lists map[string]span // its components in the lists of the Pod
 }
@@ -138,7 +139,7 @@ func (l *dependencies) load(file string) {
 
 // take adds the components of a dependency.
 func (l *dependencies) take(pod *Pod) {
-	d := &dependency{dir: pod.Dir, index: pod.index, lists: map[string]span{}}
+	d := &dependency{dir: pod.Dir, name: pod.Name, index: pod.index, lists: map[string]span{}}
 	to, from := reflect.ValueOf(l.pod).Elem(), reflect.ValueOf(pod).Elem()
 	info := l.types.describe(to.Type())
 	for _, list := range dependencyLists {

@@ -130,7 +130,11 @@ func (s *source) problem(offset int, path, message, hint string) Problem {
 
 // secretSetting matches a line that sets a secret other than by a reference: a setting whose
 // name is that of a key, or a URL with a password.
-var secretSetting = regexp.MustCompile(`(?i)(?:pass|password|secret|token|bearer|headers|connection_string|sas_string|client_id|access_key_id|(?:api|access|client|private)[_-]key|certificate|\b(?:s3_|gcs_)?key|mcp_args)["']?\s*:\s*[^\s#,}]|://[^/\s]*:[^/\s]+@`)
+var secretSetting = regexp.MustCompile(`(?i)(?:` + secretNames + `)["']?\s*:\s*[^\s#,}]|://[^/\s]*:[^/\s]+@`)
+
+// secretNames are the ends of the names of settings that are keys, as an expression.
+const secretNames = `pass|password|secret|token|bearer|headers|connection_string|sas_string|client_id|access_key_id|` +
+	`(?:api|access|client|private|account|sas)[_-]key|certificate|\b(?:s3_|gcs_)?key|mcp_args`
 
 var quotedReference = regexp.MustCompile(`["']?\$\{[^}]*\}["']?`)
 

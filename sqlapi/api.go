@@ -108,6 +108,7 @@ type Runtime struct {
 	Reloader  Reloader
 	Sandboxes Sandboxes // nil: they are not served
 	Tester    Tester    // nil: tests are not run
+	Files     Files     // nil: they are not shown
 }
 
 // Limits are the limits on requests.

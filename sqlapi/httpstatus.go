@@ -20,6 +20,7 @@ const (
 	codeNoQuery        errcode.Code = "query_not_found"
 	codeNoResult       errcode.Code = "result_not_found"
 	codeUnknownDataset errcode.Code = "dataset_not_found"
+	codeNoFile         errcode.Code = "file_not_found"
 	codeNoSandbox      errcode.Code = "sandbox_not_found"
 	codeNoFunction     errcode.Code = "function_not_found"
 	codeNotBuilt       errcode.Code = "sandbox_not_built"
@@ -68,6 +69,7 @@ var errorCodes = []errorCode{
 	{codeNoRoute, http.StatusNotFound, "There is no such route."},
 	{codeUnknownDataset, http.StatusNotFound, "There is no dataset of that name."},
 	{codeNoFunction, http.StatusNotFound, "No function of that name is served that the caller may see."},
+	{codeNoFile, http.StatusNotFound, "The Spicepod has no such file, or it cannot be read now."},
 	{codeNoSandbox, http.StatusNotFound, "There is no sandbox of that name."},
 	{errcode.ToolNotFound, http.StatusNotFound, "There is no tool of that name."},
 	{errcode.ModelNotFound, http.StatusNotFound, "There is no model of that name."},

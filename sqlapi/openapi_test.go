@@ -228,6 +228,13 @@ var probes = map[string][]probe{
 		{"/v1/functions/nope:test", "", nil, 404},
 		{"/v1/functions/twice:test", "", []string{headerUser, strings.Repeat("x", 200)}, 400},
 	},
+	"list_spicepod_files": {{"/v1/spicepods/files", "", nil, 200}},
+	"get_spicepod_file": {
+		{"/v1/spicepods/files/sql/f.sql", "", nil, 200},
+		{"/v1/spicepods/files/nope.sql", "", nil, 404},
+		{"/v1/spicepods/files/gone.sql", "", nil, 404},
+	},
+	"spicepod_schema": {{"/v1/schema/spicepod.json", "", nil, 200}},
 }
 
 // chatProbes are requests for what the endpoints answer; see [echoes].
@@ -266,7 +273,8 @@ func TestTheAnswersAreAsDeclared(t *testing.T) {
 	f := serveChats(t, echoes(), func(o *Options) {
 		s := mcpserver.New(mcpserver.Options{Registry: o.Tools})
 		t.Cleanup(s.Close)
-		o.MCP, o.Sandboxes, o.Search, o.Tester = s, &fakeSandboxes{}, fakeSearch, fakeTester{}
+		o.MCP, o.Sandboxes, o.Search = s, &fakeSandboxes{}, fakeSearch
+		o.Tester, o.Files = fakeTester{}, fakeFiles{}
 	})
 	check := newChecker(t, f)
 	for _, rt := range routes(handlers{}) {

@@ -143,6 +143,7 @@ func componentRoutes(h *runtimeHandler) []route {
 			failures: failures{http.StatusBadRequest: "A parameter is wrong."},
 			handle:   h.spicepods,
 		},
+		listFilesRoute(h), getFileRoute(h), schemaRoute(h),
 	}
 }
 

@@ -35,6 +35,7 @@ var components = map[string]any{
 	"Refresh":        RefreshOptions{},
 	"Function":       Function{},
 	"FunctionTest":   FunctionTest{},
+	"SpicepodFile":   SpicepodFile{},
 	"Sandbox":        Sandbox{},
 	"SandboxPackage": SandboxPackage{},
 	"Field":          Field{},

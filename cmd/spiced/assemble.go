@@ -143,10 +143,12 @@ func (a *app) newAPI(guard sqlapi.Guard, encrypted bool, addresses func() map[st
 	guard.Memory = a.memory
 	o := sqlapi.Options{
 		Queries: a.queries, Jobs: a.jobs, Results: a.Results(), Guard: guard, TLS: encrypted,
-		Cache:   func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
-		Runtime: sqlapi.Runtime{Inventory: shown, Refresher: shown, Reloader: shown, Sandboxes: shown, Tester: shown},
-		Events:  a.Events(),
-		Tools:   a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime}, Search: a.SearchRows,
+		Cache: func() spicepod.ResultCache { return a.Settings().Caching.SQLResults },
+		Runtime: sqlapi.Runtime{
+			Inventory: shown, Refresher: shown, Reloader: shown, Sandboxes: shown, Tester: shown, Files: shown,
+		},
+		Events: a.Events(),
+		Tools:  a.Tools(), Embeddings: a.embeddings, Chats: chats{a.Runtime}, Search: a.SearchRows,
 		Metrics: a.opts.Metrics, Log: a.log, Version: version,
 	}
 	if a.mcp != nil {

@@ -224,6 +224,27 @@ func (i inventory) Spicepods() []sqlapi.Spicepod {
 	}}
 }
 
+// SpicepodFiles returns the files of the loaded Spicepods.
+func (i inventory) SpicepodFiles() (list []sqlapi.SpicepodFile) {
+	g := i.runtime.Current()
+	if g == nil {
+		return nil
+	}
+	for _, f := range g.Pod.Files() {
+		list = append(list, sqlapi.SpicepodFile(f))
+	}
+	return list
+}
+
+// ReadSpicepodFile returns the text of one of them.
+func (i inventory) ReadSpicepodFile(path string) (text string, masked int, err error) {
+	g := i.runtime.Current()
+	if g == nil {
+		return "", 0, spicepod.ErrNoFile
+	}
+	return g.Pod.ReadFile(path)
+}
+
 // Refresh refreshes a dataset.
 func (i inventory) Refresh(ctx context.Context, dataset string, o sqlapi.RefreshOptions) error {
 	override := refresh.Override{RefreshSQL: o.SQL, RefreshMode: spicepod.RefreshMode(o.Mode)}

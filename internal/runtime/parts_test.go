@@ -1,6 +1,9 @@
 package runtime
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -37,5 +40,35 @@ func TestBodyKinds(t *testing.T) {
 				t.Errorf("functions have no key %s, which those from %v take", key, k.Schemes)
 			}
 		}
+	}
+}
+
+// TestSecretParamsAreMasked: a file that is shown has no literal value of a param that is declared as secret,
+// whatever the connector.
+func TestSecretParamsAreMasked(t *testing.T) {
+	const secret = "literal-0123456789"
+	var text strings.Builder
+	text.WriteString("version: v1\nkind: Spicepod\nname: p\ndatasets:\n")
+	want := 0
+	for i, k := range Connectors {
+		fmt.Fprintf(&text, "  - name: d%d\n    from: %s:x\n    params:\n      plain: shown%d\n", i, k.Names[0], i)
+		for _, p := range k.Params {
+			if p.Secret {
+				fmt.Fprintf(&text, "      %s: %s\n", p.Name, secret)
+				want++
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "spicepod.yaml"), []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pod, err := spicepod.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, masked, err := pod.ReadFile("spicepod.yaml")
+	if err != nil || masked != want || want < 15 || strings.Contains(shown, secret) || !strings.Contains(shown, "plain: shown7\n") {
+		t.Errorf("%d of %d secrets are masked, %v:\n%s", masked, want, err, shown)
 	}
 }
