@@ -206,6 +206,8 @@ var everyError = []provoked{
 	{"origin_not_allowed", request("POST", "/v1/sql", "SELECT 1", "Origin", "https://evil.example", "Accept", "application/json"), statement("SELECT 1")},
 	{"route_not_found", request("GET", "/v1/tool_list", ""), request("GET", "/v1/openapi.json", "")},
 	{"dataset_not_found", request("POST", "/v1/datasets/ordres/acceleration/refresh", ""), nil},
+	{"function_not_found", request("POST", "/v1/functions/duoble_it:test", ""), request("POST", "/v1/functions/double_it:test", "")},
+	{"file_not_found", request("GET", "/v1/spicepods/files/spicepod.yml", ""), request("GET", "/v1/spicepods/files/spicepod.yaml", "")},
 	{"sandbox_not_found", request("GET", "/v1/sandboxes/nosuch", ""), request("GET", "/v1/sandboxes/default", "")},
 	{"query_not_found", request("GET", "/v1/queries/nosuch", ""), nil},
 	{"request_not_found", request("POST", "/v1/requests/nosuch:cancel", ""), nil},

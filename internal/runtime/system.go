@@ -46,7 +46,7 @@ const tableModels = "models"
 
 const modelsDDL = ` (name VARCHAR, "from" VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, tools VARCHAR, mode VARCHAR,
 	reason VARCHAR, tool_count BIGINT, advertised VARCHAR[], pinned VARCHAR[], embedding_model VARCHAR, datasets VARCHAR[], definition_tokens BIGINT,
-	preselect BIGINT)`
+	preselect BIGINT, direct_tokens BIGINT)`
 
 // rowsOf is the table with all rows of an introspection view.
 func rowsOf(view string) string { return "spiced." + view }
@@ -76,7 +76,7 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 		rows = append(rows, []any{
 			i.Name, i.From, orNull(i.Description), i.Status, orNull(i.Error), orNull(i.Declared), string(i.Mode),
 			orNull(i.Reason), i.Count, i.Advertised, i.Pinned, orNull(i.EmbeddingModel), i.Datasets, i.DefinitionTokens,
-			i.Preselect,
+			i.Preselect, i.DirectTokens,
 		})
 	}
 	return tx.Insert(engine.Core, rowsOf(tableModels), rows)
@@ -86,7 +86,8 @@ func fillModels(tx *engine.Tx, g *Generation) error {
 const tableAgents = "agents"
 
 const agentsDDL = ` (name VARCHAR, model VARCHAR, description VARCHAR, status VARCHAR, error VARCHAR, agents VARCHAR[], tools VARCHAR,
-	mode VARCHAR, tool_count BIGINT, timeout VARCHAR, rounds BIGINT, tokens BIGINT, calls BIGINT, concurrency BIGINT, depth BIGINT, events VARCHAR, foreign_calls BOOLEAN)`
+	mode VARCHAR, tool_count BIGINT, timeout VARCHAR, rounds BIGINT, tokens BIGINT, calls BIGINT, concurrency BIGINT, depth BIGINT, events VARCHAR, foreign_calls BOOLEAN,
+	definition_tokens BIGINT, direct_tokens BIGINT)`
 
 // fillAgents fills spiced.agents with the agents of g.
 func fillAgents(tx *engine.Tx, g *Generation) error {
@@ -99,7 +100,7 @@ func fillAgents(tx *engine.Tx, g *Generation) error {
 		rows = append(rows, []any{
 			a.Name, a.Model, a.Description, a.Status, orNull(a.Error), a.Agents, orNull(a.Tools.Declared),
 			string(a.Tools.Mode), a.Tools.Count, l.Timeout, l.Rounds, orNoLimit(l.Tokens), orNoLimit(l.Calls), l.Concurrency,
-			l.Depth, a.Events, a.Foreign,
+			l.Depth, a.Events, a.Foreign, a.Tools.DefinitionTokens, a.Tools.DirectTokens,
 		})
 	}
 	return tx.Insert(engine.Core, rowsOf(tableAgents), rows)

@@ -195,6 +195,7 @@ func (m *Model) delegates(pod *spicepod.Pod) *spicepod.Problem {
 		m.info.Advertised = append(m.info.Advertised, t.Name)
 		m.info.Count++
 		m.info.DefinitionTokens += t.Tokens
+		m.info.DirectTokens += t.Tokens
 	}
 	slices.Sort(m.info.Advertised)
 	if m.info.Mode == ModeNone {

@@ -49,6 +49,7 @@ type ToolPlan struct {
 	Preselect  int      `json:"preselect,omitempty" doc:"At most this many tools that match a conversation are sent in addition."`
 	// DefinitionTokens is an estimate: see [tokens.Count].
 	DefinitionTokens int    `json:"definition_tokens" doc:"About how many tokens the definitions of the advertised tools cost in every request, with preselect also those of that many tools of mean size."`
+	DirectTokens     int    `json:"direct_tokens" doc:"About how many tokens it would cost in every request to send the definitions of all tools of the set, as mode direct does."`
 	EmbeddingModel   string `json:"embedding_model,omitempty" doc:"The embedding model of tool_search."`
 }
 

@@ -156,17 +156,11 @@ func (m *Model) setPreselect(p *plan, hidden func(name string) bool) {
 	}
 	m.setSum = sum.Sum(nil)
 	m.info.Preselect = m.settings.wish.preselect
-	shown := slices.DeleteFunc(slices.Clone(p.set), func(d *tools.Definition) bool { return hidden(d.Name) })
-	m.info.DefinitionTokens += min(m.info.Preselect, len(shown)) * meanTokens(shown)
-}
-
-// meanTokens estimates what the definition of a tool of the set costs, from some of them.
-func meanTokens(set []*tools.Definition) int {
-	step := max(1, len(set)/maxSampled)
-	sum, n := 0, 0
-	for i := 0; i < len(set); i += step {
-		sum += toolloop.DefinitionTokens(plain(set[i : i+1])[0].Tool)
-		n++
+	shown := 0
+	for _, d := range p.set {
+		if !hidden(d.Name) {
+			shown++
+		}
 	}
-	return sum / max(n, 1)
+	m.info.DefinitionTokens += min(m.info.Preselect, shown) * m.info.DirectTokens / max(shown, 1)
 }

@@ -263,3 +263,30 @@ func TestPreselectParam(t *testing.T) {
 		t.Errorf("%v: %d preselected, %d tokens, %d without", problems, got.Preselect, got.DefinitionTokens, without.DefinitionTokens)
 	}
 }
+
+// TestDirectTokens: what a mode saves is the difference to what mode direct costs for the same tools.
+func TestDirectTokens(t *testing.T) {
+	list := append(builtins(t), functions(t, 25)...)
+	of := func(params string) models.Info {
+		set, problems, _ := open(t, oneModel+model(params), list)
+		if len(problems) > 0 {
+			t.Fatal(params, problems)
+		}
+		return set.Infos()[0]
+	}
+	direct := of("tools: auto, auto_threshold: 4096")
+	if direct.Mode != models.ModeDirect || direct.DefinitionTokens == 0 || direct.DirectTokens != direct.DefinitionTokens {
+		t.Fatalf("direct: %+v", direct.ToolPlan)
+	}
+	// Searches find built-in tools, too, that tools: auto does not send.
+	for params, more := range map[string]bool{"tools: search_registry": true, "tools: planner": false, "tools: auto, preselect: 4": true} {
+		got := of(params)
+		if got.Mode == models.ModeDirect || got.DefinitionTokens >= got.DirectTokens || (got.Count > direct.Count) != more ||
+			(got.DirectTokens > direct.DirectTokens) != more || got.DirectTokens < direct.DirectTokens {
+			t.Errorf("%s: %+v; direct: %+v", params, got.ToolPlan, direct.ToolPlan)
+		}
+	}
+	if none := of("tools: none"); none.DirectTokens != 0 {
+		t.Errorf("none: %+v", none.ToolPlan)
+	}
+}

@@ -33,6 +33,10 @@ func (m *Model) useTools(p *plan, o offer) {
 		i.Advertised = append(i.Advertised, t.Name)
 	}
 	i.DefinitionTokens = m.definitionTokens(func(name string) bool { return !o.catalog.ConditionalTool(name) })
+	i.DirectTokens = i.DefinitionTokens
+	if p.mode != ModeDirect {
+		i.DirectTokens = m.tokensOf(p.set, o.catalog.ConditionalTool)
+	}
 	m.setPreselect(p, o.catalog.ConditionalTool)
 	if slices.ContainsFunc(p.set, func(d *tools.Definition) bool { return o.catalog.ConditionalTool(d.Name) }) {
 		i.unconditional(o, p.set)
@@ -48,6 +52,19 @@ func (m *Model) definitionTokens(shown func(name string) bool) int {
 		}
 	}
 	return sum
+}
+
+// tokensOf estimates what the definitions of tools would cost in each request, from some of them if there are
+// many, without those that are hidden from some callers.
+func (m *Model) tokensOf(set []*tools.Definition, hidden func(name string) bool) int {
+	shown := slices.DeleteFunc(slices.Clone(set), func(d *tools.Definition) bool { return hidden(d.Name) })
+	step := max(1, len(shown)/maxSampled)
+	sum, n := 0, 0
+	for at := 0; at < len(shown); at += step {
+		sum += m.settings.said(plain(shown[at : at+1]))[0].Tokens
+		n++
+	}
+	return sum * len(shown) / max(n, 1)
 }
 
 // unconditional takes out of a description, which is the same for every caller, what tells
