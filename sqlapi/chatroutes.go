@@ -106,7 +106,7 @@ func modelsRoute(h handler) route {
 		},
 		answers: []answer{
 			{http.StatusOK, "The models.", append(asJSON(anyOf(ref("ModelList"), ref("AnthropicModelList")),
-				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"],"definition_tokens":96},"object":"model","status":null}]}`),
+				`{"object":"list","data":[{"id":"helper","created":0,"owned_by":"openai:gpt-5","datasets":null,"tools":{"declared":"auto","mode":"direct","reason":"8 tools, not more than 20","count":8,"advertised":["sql"],"definition_tokens":96,"direct_tokens":96},"object":"model","status":null}]}`),
 				content{"text/csv", nil, ""})},
 		},
 		failures: failures{
@@ -129,7 +129,7 @@ func agentsRoute(h handler) route {
 		answers: []answer{{
 			http.StatusOK, "The agents.",
 			asJSON(ref("AgentList"),
-				`{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":3,"advertised":["delegate","delegate_parallel","list_datasets"],"definition_tokens":305},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`),
+				`{"agents":[{"name":"ishvana","model":"assistant","description":"Plans, and delegates to the specialists.","status":"Ready","agents":["hawken"],"tools":{"declared":"list_datasets","mode":"direct","reason":"1 tool, no more than 20","count":3,"advertised":["delegate","delegate_parallel","list_datasets"],"definition_tokens":305,"direct_tokens":305},"limits":{"timeout":"1m0s","rounds":8,"concurrency":4,"depth":2},"events":"tools"}]}`),
 		}},
 		failures: failures{
 			http.StatusBadRequest: "A header is wrong.",

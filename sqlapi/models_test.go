@@ -13,7 +13,7 @@ func twoModels() []models.Info {
 			Name: "team/helper", From: "openai:gpt-5", Status: models.StatusReady, Description: "Helps.", Datasets: []string{"trips"},
 			ToolPlan: models.ToolPlan{
 				Declared: "auto", Mode: "registry", Reason: "24 tools, more than 20", Count: 24,
-				Advertised: []string{"tool_search", "tool_invoke"}, Pinned: []string{"sql"}, EmbeddingModel: "local", DefinitionTokens: 310,
+				Advertised: []string{"tool_search", "tool_invoke"}, Pinned: []string{"sql"}, EmbeddingModel: "local", DefinitionTokens: 310, DirectTokens: 1200,
 			},
 		},
 		{Name: "broken", From: "anthropic:claude", Status: models.StatusError, Error: "no key"},
@@ -25,7 +25,7 @@ func TestModelsAreListed(t *testing.T) {
 	r := f.send("GET", "/v1/models", "")
 	f.want(r, 200, `{"object":"list","data":[{"id":"team/helper","owned_by":"openai:gpt-5","datasets":["trips"],"description":"Helps.","object":"model","created":0,`+
 		`"tools":{"declared":"auto","mode":"registry","reason":"24 tools, more than 20","count":24,"advertised":["tool_search","tool_invoke"],`+
-		`"pinned":["sql"],"definition_tokens":310,"embedding_model":"local"},"status":null},{"id":"broken",`)
+		`"pinned":["sql"],"definition_tokens":310,"direct_tokens":1200,"embedding_model":"local"},"status":null},{"id":"broken",`)
 	f.want(r, 200, `"datasets":null,"error":"no key","object":"model","created":0,"status":null}]}`)
 	if r.header.Get(headerGeneration) != "7" {
 		t.Errorf("headers %v", r.header)

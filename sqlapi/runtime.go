@@ -125,6 +125,7 @@ type Function struct {
 	Returns      *Type    `json:"returns,omitempty"` // of a scalar function
 	Columns      []Field  `json:"columns,omitempty"` // of a table function
 	Status       string   `json:"status,omitempty" enum:"Ready,Initializing" doc:"Initializing while data that it reads is loaded."`
+	Tests        int      `json:"tests" doc:"Number of declared tests, which POST /v1/functions/{name}:test runs."`
 	Checksum     string   `json:"checksum" doc:"Changes with everything that affects the result of a call."`
 }
 

@@ -40,7 +40,7 @@ func Fill(tx *engine.Tx, pod *spicepod.Pod, next, prev *functions.Set, loading L
 			state = "loading"
 		}
 		rows[0] = append(rows[0], udfRow(f, "user"))
-		rows[1] = append(rows[1], append(functionRow(f), state))
+		rows[1] = append(rows[1], append(functionRow(f), state, len(f.Declared.Tests)))
 		rows[2] = append(rows[2], argRows(f)...)
 		rows[3] = append(rows[3], lineageRows(pod, f)...)
 	}

@@ -35,13 +35,20 @@ func TestFunctionTestsOverHTTP(t *testing.T) {
 	failed := p.do("POST", "/v1/functions/f:test", "")
 	p.want(failed, 200, `{"name":"rows","passed":false,"message":"want 20, got 30`, `{"name":"test 2","passed":true,`)
 	p.want(p.do("POST", "/v1/functions/untested:test", ""), 200, "[]")
+	const counts = "SELECT string_agg(name || ' ' || tests, ', ' ORDER BY name) AS t FROM spiced.functions"
+	if got := p.sql(counts); got != `[{"t":"f 2, g 0, untested 0"}]` {
+		t.Errorf("tests: %s", got)
+	}
+	p.want(p.do("GET", "/v1/functions", ""), 200, `"tests":2,`)
 	p.want(p.do("POST", "/v1/functions/untestd:test", ""), 404, `did you mean \"untested\"?`)
 	if got := p.sql("SELECT f(0) AS y, (SELECT count(*) FROM spiced.load_errors) AS n"); got != `[{"y":30,"n":0}]` {
 		t.Errorf("what is served has changed: %s", got)
 	}
-	if r := p.do("POST", "/v1/reload", ""); !strings.Contains(r.body, `"accepted":true`) {
-		t.Errorf("reload: %+v", r)
-	}
+	// An edit of the tests alone.
+	write(t, dir+"/k.csv", numbersCSV)
+	write(t, dir+"/spicepod.yaml", strings.Replace(testedPod, "    tests:\n", "    tests:\n      - { args: { x: 1 }, returns: 30 }\n", 1))
+	p.eventually("to have three tests", func() bool { return strings.Contains(p.sql(counts), "f 3, g 0") })
+	p.want(p.do("GET", "/v1/functions", ""), 200, `"tests":3,`)
 }
 
 // TestTestsOfHiddenFunctions: who does not see a function cannot test it, nor learn of it.

@@ -170,7 +170,7 @@ func describeFunction(f *functions.Function, status string) sqlapi.Function {
 		Name: f.Name, Kind: string(f.Kind), Volatility: string(f.Volatility), From: f.Declared.From,
 		Description: f.Declared.Description, AsTool: f.Declared.AsToolEffective(), RegisteredAs: []string{"sql"},
 		Signature: f.Signature(), Arguments: []sqlapi.Field{}, Columns: fields(f.Columns), Checksum: f.Checksum,
-		Status: status,
+		Status: status, Tests: len(f.Declared.Tests),
 	}
 	if d.AsTool {
 		d.RegisteredAs = append(d.RegisteredAs, "tool")
