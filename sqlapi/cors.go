@@ -18,6 +18,7 @@ var corsExposed = strings.Join([]string{
 	headerRequestID, headerQueryID, headerGeneration, headerTruncated, headerIgnored, headerCacheStatus, headerCacheScope,
 	headerXCache,
 	headerRetryAfter, headerShouldRetry, headerLocation, headerPreferenceApplied, headerAnthropicID, headerMCPSession,
+	headerMasked,
 }, ", ")
 
 // preflight lets pages of allowed sites through, and answers what their

@@ -32,7 +32,7 @@ fingerprint of each statement, never a literal.
 
 ## Keys
 
-Where ` + "`runtime.auth.api-key`" + ` has keys, every route but ` + "`/health` and `/v1/ready`" + ` needs one: ` + "`X-API-Key: KEY`" + ` or
+Where ` + "`runtime.auth.api-key`" + ` has keys, every route but ` + "`/`, `/health`, `/v1/ready` and `/v1/schema/spicepod.json`" + ` needs one: ` + "`X-API-Key: KEY`" + ` or
 ` + "`Authorization: Bearer KEY`" + `. Without one the answer is 401. A key that ends in ` + "`:rw`" + ` may also write: INSERT, UPDATE and DELETE
 on datasets with ` + "`access: read_write`" +
 	`, refreshes, reloads. With any other key, a statement that writes is refused like every statement that the caller may not run (400), and

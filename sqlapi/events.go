@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/access/approval"
@@ -34,6 +35,7 @@ const headerLastEvent = "Last-Event-Id"
 // The kinds of events. Those of the stream itself, hello and reset, cannot be left out.
 const (
 	kindGeneration = "generation"
+	kindStatus     = "status"
 	kindDataset    = "dataset"
 	kindIndex      = "index"
 	kindApproval   = "approval"
@@ -42,7 +44,9 @@ const (
 	kindAgent      = "agent"
 )
 
-var eventKinds = []string{kindGeneration, kindDataset, kindIndex, kindApproval, kindWork, kindCall, kindAgent}
+var eventKinds = []string{
+	kindGeneration, kindStatus, kindDataset, kindIndex, kindApproval, kindWork, kindCall, kindAgent,
+}
 
 // eventBatch is how many events are taken at once.
 const eventBatch = 128
@@ -59,6 +63,12 @@ type helloEvent struct {
 // resetEvent says that events are missing.
 type resetEvent struct {
 	Reason string `json:"reason" enum:"unknown_id,overflow"`
+}
+
+// statusEvent is the state of the runtime.
+type statusEvent struct {
+	Ready      bool        `json:"ready"`
+	Components []Component `json:"components"`
 }
 
 // workEvent is work that has begun or ended.
@@ -152,7 +162,13 @@ func (h *eventsHandler) serve(w http.ResponseWriter, r *http.Request, who caller
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // that of a body, which there is not
 	ctx, gone := context.WithCancelCause(r.Context())
 	defer gone(nil)
-	out := newSSE(w, h.keepAlive, gone)
+	// The comments carry the position, without an event: a client that sees little of what happens could
+	// not resume otherwise.
+	var at atomic.Uint64
+	at.Store(sub.At())
+	out := newSSEWith(w, h.keepAlive, gone, func() string {
+		return strings.TrimSuffix(keepAlive, "\n") + "id: " + h.feed.Token(at.Load()) + "\n\n"
+	})
 	defer out.stop()
 	v := &viewer{eventsHandler: h, w: w, r: r, who: who, kinds: kinds}
 	hello := helloEvent{
@@ -181,6 +197,7 @@ func (h *eventsHandler) serve(w http.ResponseWriter, r *http.Request, who caller
 		if !known || len(text) > 0 && out.send(sends(w, text)) != nil {
 			return nil
 		}
+		at.Store(sub.At())
 	}
 }
 
@@ -276,6 +293,8 @@ func (v *viewer) see(value any, records func() *registry.Reader) (kind string, d
 	switch x := value.(type) {
 	case Reloaded:
 		return kindGeneration, v.seeReload(x, records())
+	case statusEvent:
+		return kindStatus, x
 	case Dataset:
 		return kindDataset, x
 	case SearchIndex:
@@ -331,6 +350,8 @@ func eventsRoute(h *eventsHandler) route {
 			"Last-Event-ID is too old, or of another process) or `overflow` (the client was too slow) | `{\"reason\":…}` |\n" +
 			"| `generation` | the Spicepod was loaded, or refused, with its problems | EventReload; changed as in " +
 			"spiced.generations |\n" +
+			"| `status` | the runtime is ready or not, or a component has another state or other problems | EventStatus, with " +
+			"the components of GET /v1/status |\n" +
 			"| `dataset` | a dataset or view has another state, error or version, at once; progress, at most four times a " +
 			"second | Dataset, as GET /v1/datasets?status=true has it |\n" +
 			"| `index` | a search index has another state, at once; progress, at most four times a second | SearchIndex, " +
@@ -342,7 +363,7 @@ func eventsRoute(h *eventsHandler) route {
 			"Changes of a dataset or index that follow each other within milliseconds can be one event: each has the whole " +
 			"state. Ids rise, and are otherwise opaque. With Last-Event-ID the stream goes on after that event while the " +
 			"later ones are retained: the last 4,096, at most 8 MiB, for a minute after the last stream has ended. A " +
-			"comment is sent every 30 seconds of silence. The stream ends when the runtime ends, or a reload removes its key.",
+			"comment is sent every 30 seconds of silence, with an id and no event. The stream ends when the runtime ends, or a reload removes its key.",
 		params: []param{
 			{"kinds", "query", "only these kinds, separated by commas: " + strings.Join(eventKinds, ", "), text},
 			{"Last-Event-ID", "header", "the id of the last event that was seen", text},
@@ -350,7 +371,7 @@ func eventsRoute(h *eventsHandler) route {
 		answers: []answer{{
 			http.StatusOK, "The events.",
 			[]content{{
-				"text/event-stream", anyOf(ref("EventHello"), ref("EventReload"), ref("Dataset"), ref("SearchIndex"),
+				"text/event-stream", anyOf(ref("EventHello"), ref("EventReload"), ref("EventStatus"), ref("Dataset"), ref("SearchIndex"),
 					ref("Approval"), ref("EventWork"), object),
 				"id: k3v9w2xa-1840\nevent: hello\ndata: {\"generation\":3,\"ready\":true,\"resumed\":false,\"kinds\":[\"dataset\"]}\n\n" +
 					"id: k3v9w2xa-52731\nevent: dataset\ndata: {\"from\":\"file:trips.parquet\",\"name\":\"trips\"," +

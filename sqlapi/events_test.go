@@ -113,6 +113,18 @@ func (s *states) Datasets() []Dataset {
 	return append([]Dataset{}, s.datasets...)
 }
 
+func (s *states) Ready() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready
+}
+
+func (s *states) setReady(ready bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = ready
+}
+
 func (s *states) SearchIndexes() []SearchIndex {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +175,7 @@ func TestUnknownKindsAreRefusedByName(t *testing.T) {
 	f, _ := serveEvents(t, feed.Options{}, nil)
 	for query, want := range map[string]string{
 		"?kinds=call,datasets": `there is no kind of event \"datasets\"","code":"invalid_request","hint":"did you mean \"dataset\"?`,
-		"?kinds=zzzzzz":        `use generation, dataset, index, approval, work, call or agent`,
+		"?kinds=zzzzzz":        `use generation, status, dataset, index, approval, work, call or agent`,
 		"?kinds=":              "names no kind of event",
 		"?kinds=hello":         "there is no kind of event",
 		"?kind=call":           `did you mean \"kinds\"?`,
@@ -205,6 +217,9 @@ func TestStatesArePublished(t *testing.T) {
 	events.Poke()
 	s.want("dataset", `"status":"Ready"`, `"rows":2`)
 	s.want("index", `{"table":"trips","columns":["note"],"state":"building","rows":null,`)
+	at.setReady(false)
+	events.Poke()
+	s.want("status", `{"ready":false,"components":[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"},{"name":"function f",`)
 	at.set(nil, nil) // a reload removed them
 	events.Poke()
 	trips.Error = "no such file"
@@ -380,8 +395,33 @@ func TestStreamsOutliveTheTimeOfABody(t *testing.T) {
 	s.want("hello")
 	for began := time.Now(); time.Since(began) < 4*timeout; {
 		line, err := s.lines.ReadString('\n')
-		if err != nil || line != ": keep-alive\n" && line != "\n" {
+		if err != nil || line != ": keep-alive\n" && line != "\n" && !strings.HasPrefix(line, "id: ") {
 			t.Fatalf("after %s: %q, %v", time.Since(began), line, err)
+		}
+	}
+}
+
+// TestCommentsCarryThePosition: a client to whom little of what happens is sent can resume, too.
+func TestCommentsCarryThePosition(t *testing.T) {
+	f, events := serveEvents(t, feed.Options{Events: 4}, func(o *Options) { o.KeepAlive = 5 * time.Millisecond })
+	s, hello := f.follow("?kinds=call")
+	for range 10 {
+		events.Publish(Reloaded{}, 1)
+	}
+	id := hello.id
+	for id == hello.id {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value, ok := strings.CutPrefix(line, "id: "); ok {
+			id = strings.TrimSpace(value)
+		}
+	}
+	for from, resumed := range map[string]bool{hello.id: false, id: true} {
+		_, again := f.follow("?kinds=call", "Last-Event-ID", from)
+		if got := strings.Contains(again.data, `"resumed":true`); got != resumed {
+			t.Errorf("from %s: %s", from, again.data)
 		}
 	}
 }

@@ -22,7 +22,8 @@ type sampler struct {
 	*eventsHandler
 	datasets map[string]*sampled[Dataset]
 	indexes  map[string]*sampled[SearchIndex]
-	expired  time.Time // until when approvals were checked
+	status   map[string]*sampled[statusEvent] // one
+	expired  time.Time                        // until when approvals were checked
 }
 
 // sampled is a state as it was last published.
@@ -36,7 +37,7 @@ type sampled[T any] struct {
 func (h *eventsHandler) sample(begun func(), stop <-chan struct{}) {
 	s := &sampler{
 		eventsHandler: h, datasets: map[string]*sampled[Dataset]{}, indexes: map[string]*sampled[SearchIndex]{},
-		expired: time.Now(),
+		status: map[string]*sampled[statusEvent]{}, expired: time.Now(),
 	}
 	s.compare(func(any, int) {})
 	begun()
@@ -70,6 +71,14 @@ func (s *sampler) compare(publish func(any, int)) (busy bool) {
 		if changed(s.indexes, x.Table, x, indexWithoutProgress) {
 			publish(x, 512)
 		}
+	}
+	now := statusEvent{s.inventory.Ready(), withProblems(s.inventory.Components(), s.inventory.Problems())}
+	if changed(s.status, "", now, func(statusEvent) statusEvent { return statusEvent{} }) {
+		size := 0
+		for _, c := range now.Components {
+			size += 128 + len(c.Name) + len(c.Problems.Error())
+		}
+		publish(now, size)
 	}
 	sweep(s.datasets)
 	sweep(s.indexes)

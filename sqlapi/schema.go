@@ -24,6 +24,7 @@ var components = map[string]any{
 	"Error":          requestError{},
 	"EventReload":    Reloaded{},
 	"EventWork":      workEvent{},
+	"EventStatus":    statusEvent{},
 	"SearchIndex":    SearchIndex{},
 	"EventHello":     helloEvent{},
 	"Problem":        spicepod.Problem{},

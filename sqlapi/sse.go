@@ -18,6 +18,7 @@ const keepAlive = ": keep-alive\n\n"
 type sse struct {
 	w     http.ResponseWriter
 	every time.Duration
+	alive func() string           // what silence sends; nil: keepAlive
 	gone  context.CancelCauseFunc // called when the client does not read
 
 	mu    sync.Mutex
@@ -28,7 +29,12 @@ type sse struct {
 }
 
 func newSSE(w http.ResponseWriter, every time.Duration, gone context.CancelCauseFunc) *sse {
-	s := &sse{w: w, every: every, gone: gone}
+	return newSSEWith(w, every, gone, nil)
+}
+
+// newSSEWith is newSSE with what is sent after silence, in place of keepAlive.
+func newSSEWith(w http.ResponseWriter, every time.Duration, gone context.CancelCauseFunc, alive func() string) *sse {
+	s := &sse{w: w, every: every, gone: gone, alive: alive}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timer = time.AfterFunc(every, s.silence)
@@ -93,8 +99,12 @@ func (s *sse) silence() {
 	if s.done || s.err != nil {
 		return
 	}
+	text := keepAlive
+	if s.alive != nil {
+		text = s.alive()
+	}
 	s.err = s.push(func() error {
-		_, err := io.WriteString(s.w, keepAlive)
+		_, err := io.WriteString(s.w, text)
 		return err
 	})
 	if s.err != nil {
