@@ -90,6 +90,15 @@ test('the pages on the quickstart', async t => {
     await page.getByText('invalid_arguments').first().waitFor()
   })
 
+  await t.test('spicepod: the file, and what a key means', async t => {
+    const page = await open(t, '/ui/spicepod')
+    const editor = page.getByRole('textbox', { name: 'The file spicepod.yaml' })
+    await editor.getByText('quickstart').first().click()
+    await page.getByLabel('The key at the cursor').getByText('name: string').waitFor()
+    await editor.getByText('enabled').first().click()
+    await page.getByLabel('The key at the cursor').getByText('runtime.functions.enabled: boolean').waitFor()
+  })
+
   await t.test('the palette leads to a tool by the keyboard', async t => {
     const page = await open(t, '/ui/')
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
@@ -114,6 +123,8 @@ test('the pages on the quickstart', async t => {
     dataset: '/ui/data/airports?tab=sample',
     usage: '/ui/usage',
     agents: '/ui/usage?of=agents',
+    spicepod: '/ui/spicepod',
+    tests: '/ui/functions/haversine_km?tab=tests',
   }
   for (const theme of ['light', 'dark'])
     for (const width of [1400, 400])

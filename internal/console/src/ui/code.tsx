@@ -35,6 +35,10 @@ export interface EditorProps {
   diagnostics?: Diagnostic[]
   /** Sources of completions, in addition to none: the editor has no words of its own. */
   completions?: CompletionSource[]
+  /** What the key of YAML at a path means; it is shown when the mouse rests on it. */
+  describe?: (path: string[]) => string | undefined
+  /** The path of the key of YAML at the cursor. */
+  onPath?: (path: string[]) => void
   /** Ctrl+Enter. */
   onRun?: (selection: Selection) => void
   /** The editor itself, for pages that move its cursor or insert text. */

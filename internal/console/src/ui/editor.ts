@@ -2,7 +2,14 @@
 // page's policy allows; in the document they would be style elements, which it refuses.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
-import { bracketMatching, foldGutter, foldKeymap, indentOnInput, syntaxHighlighting } from '@codemirror/language'
+import {
+  bracketMatching,
+  ensureSyntaxTree,
+  foldGutter,
+  foldKeymap,
+  indentOnInput,
+  syntaxHighlighting,
+} from '@codemirror/language'
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic as Mark } from '@codemirror/lint'
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, type Text } from '@codemirror/state'
@@ -11,8 +18,10 @@ import {
   drawSelection,
   highlightActiveLine,
   highlightSpecialChars,
+  hoverTooltip,
   keymap,
   lineNumbers,
+  type Tooltip,
 } from '@codemirror/view'
 import { classHighlighter } from '@lezer/highlight'
 import type { CompletionSource } from '@codemirror/autocomplete'
@@ -72,8 +81,10 @@ export class Editor {
             ...foldKeymap,
             ...lintKeymap,
           ]),
+          p.describe ? hoverTooltip((view, at) => tooltip(props, view, at)) : [],
           EditorView.domEventHandlers({ beforeinput: (e, view) => typeOver(e, view) }),
           EditorView.updateListener.of(u => {
+            if (u.selectionSet) props.current.onPath?.(pathAt(u.state, u.state.selection.main.head))
             if (!u.docChanged) return
             this.known = u.state.doc.toString()
             props.current.onChange?.(this.known)
@@ -156,6 +167,25 @@ function typeOver(e: InputEvent, view: EditorView): boolean {
   if (!view.state.facet(EditorView.inputHandler).some(handle => handle(view, from, to, text, insert)))
     view.dispatch(insert())
   return true
+}
+
+/** pathAt is the path of keys that leads to a position in YAML. */
+function pathAt(state: EditorState, at: number): string[] {
+  const path: string[] = []
+  let node = ensureSyntaxTree(state, at, 100)?.resolveInner(at, 1) ?? null
+  for (; node; node = node.parent) {
+    const key = node.name === 'Pair' ? node.getChild('Key') : null
+    if (key) path.unshift(state.sliceDoc(key.from, key.to))
+  }
+  return path
+}
+
+function tooltip(props: { current: EditorProps }, view: EditorView, at: number): Tooltip | null {
+  const text = props.current.describe?.(pathAt(view.state, at))
+  if (!text) return null
+  const dom = document.createElement('div')
+  dom.textContent = text
+  return { pos: at, above: true, create: () => ({ dom }) }
 }
 
 /** place is the offset of a line and a column. CodeMirror counts UTF-16 units, the API characters. */

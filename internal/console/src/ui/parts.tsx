@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiError, type Problem } from '../lib/api.ts'
+import { href } from '../lib/route.ts'
 import * as snippet from '../lib/snippet.ts'
 import { shown, truncate, visible } from '../lib/text.ts'
 import { LongText } from './foreign.tsx'
@@ -94,7 +95,9 @@ export function ProblemNote({ problem: p }: { problem: Problem }) {
       <div class="row">
         <Badge tone={p.severity === 'error' ? 'bad' : 'warn'}>{p.severity}</Badge>
         {p.component && <strong class="foreign">{shown(p.component)}</strong>}
-        <code class="small foreign">{shown(place)}</code>
+        <a class="small foreign" href={href(['spicepod'], { file: p.file })}>
+          <code>{shown(place)}</code>
+        </a>
         {p.path && <code class="small soft foreign">{shown(p.path)}</code>}
       </div>
       <span class="foreign">{visible(p.message)}</span>
