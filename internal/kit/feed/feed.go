@@ -248,6 +248,10 @@ func (s *Subscription) wake() {
 // Ready receives when there may be events to take.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
+// maxTaken is how many bytes the values of events have that are taken at once: each reader holds them until it
+// has sent them. A larger event is taken alone.
+const maxTaken = 256 << 10
+
 // Take returns the next events, at most so many; when there may be more, Ready receives again.
 // If events were lost it returns none, and goes on with those that happen from now on.
 func (s *Subscription) Take(most int) (events []Event, lost bool) {
@@ -259,7 +263,12 @@ func (s *Subscription) Take(most int) (events []Event, lost bool) {
 		return nil, true
 	}
 	first, _ := slices.BinarySearchFunc(f.events, s.at+1, func(e Event, id uint64) int { return cmp.Compare(e.ID, id) })
-	events = slices.Clone(f.events[first:min(first+most, len(f.events))])
+	end, size := first, 0
+	for end < min(first+most, len(f.events)) && (size == 0 || size+f.events[end].size <= maxTaken) {
+		size += f.events[end].size
+		end++
+	}
+	events = slices.Clone(f.events[first:end])
 	if len(events) > 0 {
 		s.at = events[len(events)-1].ID
 	}

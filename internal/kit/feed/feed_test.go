@@ -66,6 +66,48 @@ func TestASlowSubscriberLosesEventsAndHoldsBackNoOne(t *testing.T) {
 	}
 }
 
+// TestLargeEventsAreTakenFewAtATime, so that slow readers hold little.
+func TestLargeEventsAreTakenFewAtATime(t *testing.T) {
+	f := feed.New(feed.Options{})
+	defer f.Close()
+	s, _ := f.Subscribe("")
+	for _, size := range []int{100 << 10, 100 << 10, 100 << 10, 1 << 20, 1} {
+		f.Publish(size, size)
+	}
+	var got []int
+	for range 4 {
+		<-s.Ready()
+		events, _ := s.Take(100)
+		got = append(got, len(events))
+	}
+	if !slices.Equal(got, []int{2, 1, 1, 1}) {
+		t.Errorf("taken at once: %v", got)
+	}
+}
+
+// FuzzSubscribe: no text from outside resumes but an id that was given.
+func FuzzSubscribe(f *testing.F) {
+	for _, token := range []string{"", "-", "-1", "aaaaaaaa-1", "aaaaaaaa-18446744073709551616", "\x00"} {
+		f.Add(token, uint16(3))
+	}
+	f.Fuzz(func(t *testing.T, token string, n uint16) {
+		fd := feed.New(feed.Options{Events: 4})
+		defer fd.Close()
+		s, _ := fd.Subscribe("")
+		own := fd.Token(s.At())
+		for i := range n % 8 {
+			fd.Publish(i, 1)
+		}
+		for _, given := range []string{token, own[:9] + token, own + token} {
+			again, resumed := fd.Subscribe(given)
+			events, lost := again.Take(100)
+			if lost || resumed && (len(events) > 4 || !strings.HasPrefix(given, own[:9])) || !resumed && len(events) > 0 {
+				t.Fatalf("%q: resumed %t, lost %t, %d events", given, resumed, lost, len(events))
+			}
+		}
+	})
+}
+
 func TestResuming(t *testing.T) {
 	f := feed.New(feed.Options{Events: 3})
 	defer f.Close()
