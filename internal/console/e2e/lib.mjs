@@ -31,12 +31,25 @@ const browserFlags = [
   '--disable-sync',
 ]
 
+const stacks = new WeakMap()
+
+/** later runs what a test needs to clean up, the last first, so that a page is closed before its server. */
+export function later(t, clean) {
+  if (!stacks.has(t)) {
+    stacks.set(t, [])
+    t.after(async () => {
+      for (const f of stacks.get(t).reverse()) await f()
+    })
+  }
+  stacks.get(t).push(clean)
+}
+
 /** openBrowser starts Debian's Chromium, or the one in CHROMIUM. */
 export function openBrowser(t, args = []) {
   return chromium
     .launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: [...browserFlags, ...args] })
     .then(browser => {
-      t.after(() => browser.close())
+      later(t, () => browser.close())
       return browser
     })
 }
@@ -62,7 +75,7 @@ export async function serve(t, { from, files = {}, env = {}, args = [], port = 0
     child.kill('SIGTERM')
     await ended
   }
-  t.after(async () => {
+  later(t, async () => {
     await stop()
     rmSync(folder, { recursive: true, force: true })
   })
@@ -106,7 +119,7 @@ export async function openPage(t, browser, url, { width = 1400, height = 900, th
     faults.push(`a dialog opened: ${d.message()}`)
     void d.dismiss()
   })
-  t.after(async () => {
+  later(t, async () => {
     await context.close()
     assert.deepEqual(faults, [])
   })

@@ -19,16 +19,21 @@ const listeners = new Set<Listener>()
 const maxPause = 10_000
 
 let stop: AbortController | undefined
+let last = '' // the position in the stream
 
-/** connect opens the stream, in place of one that is open. */
-export function connect() {
+/**
+ * connect opens the stream, in place of one that is open. A tab that is not shown has none: browsers open
+ * six connections to a server at most, for all tabs together.
+ */
+function connect() {
   stop?.abort()
+  if (document.hidden) return
   stop = new AbortController()
   void run(stop.signal)
 }
 
 async function run(until: AbortSignal) {
-  let [last, pause] = ['', 250]
+  let pause = 250
   while (!until.aborted) {
     try {
       const headers: Record<string, string> = { Accept: 'text/event-stream' }
@@ -42,7 +47,7 @@ async function run(until: AbortSignal) {
           connection.value = 'open'
         }
         if (e.event === 'generation') void loadCaller().catch(() => {})
-        tell({ kind: e.event, data: e.data ? JSON.parse(e.data) : null })
+        if (e.event) tell({ kind: e.event, data: e.data ? JSON.parse(e.data) : null })
       }
     } catch (error) {
       if (until.aborted) return
@@ -76,7 +81,9 @@ export function useEvents(kinds: string[], listener: Listener) {
 export function follow() {
   key.subscribe(() => {
     caller.value = null
+    last = ''
     void loadCaller().catch(() => {})
     connect()
   })
+  document.addEventListener('visibilitychange', connect)
 }

@@ -11,7 +11,7 @@ const maxBuffer = 8 << 20 // characters of one event
 
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader()
-  let [rest, event, data, id] = ['', '', [] as string[], '']
+  let [rest, event, data, id, fresh] = ['', '', [] as string[], '', false]
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -22,8 +22,10 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       rest = lines.pop()!
       for (const line of lines) {
         if (line === '') {
-          if (data.length > 0 || event) yield { event: event || 'message', data: data.join('\n'), id }
-          ;[event, data] = ['', []]
+          // A block with only an id carries the position in the stream.
+          if (data.length > 0 || event || fresh)
+            yield { event: event || (data.length > 0 ? 'message' : ''), data: data.join('\n'), id }
+          ;[event, data, fresh] = ['', [], false]
           continue
         }
         if (line.startsWith(':')) continue
@@ -32,7 +34,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
         const text = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
         if (field === 'event') event = text
         else if (field === 'data') data.push(text)
-        else if (field === 'id') id = text
+        else if (field === 'id') [id, fresh] = [text, true]
       }
     }
   } finally {

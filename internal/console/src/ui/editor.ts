@@ -92,6 +92,7 @@ export class Editor {
         ],
       }),
     })
+    if (p.readOnly) this.view.scrollDOM.tabIndex = 0 // so that keys scroll it
     this.setCompletions(p.completions ?? [])
     this.setDiagnostics(p.diagnostics ?? [])
   }
