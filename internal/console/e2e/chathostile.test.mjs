@@ -77,6 +77,51 @@ const answers = {
   empty: [],
 }
 
+/** Shapes that a stream may cut anywhere: what is shown in the end does not depend on where. */
+const whole = `A [link][1] before its definition, **bold
+over lines** and \`code\`.
+
+Setext
+======
+
+- one
+  - two
+
+    ${fence}js
+    inner()
+    ${fence}
+- three
+
+  a paragraph of three
+
+1) first
+2) second
+lazy
+
+| a | b |
+|:-:|--:|
+| 1 | 2 |
+> quoted
+> > twice
+not lazy?
+
+    indented code
+
+~~~
+tilde ${fence}
+~~~
+<div>text</div>
+
+***
+
+[1]: https://ref.example/ "title"
+\r\nCarriage returns\r\n\r\nend of the whole
+
+${fence}
+left open ${'line\n'.repeat(600)}`
+answers.whole = [whole]
+answers.pieces = whole.match(/[\s\S]{1,7}/g)
+
 test('answers that are hostile', async t => {
   const script = async function* (asked) {
     const text = lastUser(asked)
@@ -100,13 +145,11 @@ test('answers that are hostile', async t => {
     return page
   }
   const ask = async (page, text) => {
+    const before = await page.getByRole('article').count()
     await page.getByRole('textbox', { name: 'Message', exact: true }).fill(text)
     await page.getByRole('button', { name: 'Send', exact: true }).click() // waits for the list of models
-    await page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' })
-    await page
-      .getByText(/first text after|answered nothing/)
-      .last()
-      .waitFor()
+    const answer = page.getByRole('article').nth(before)
+    await answer.getByText(/first text after|answered nothing/).waitFor()
   }
   /** stutter is the longest task of the page since the last call, in ms. */
   const stutter = page =>
@@ -171,6 +214,27 @@ test('answers that are hostile', async t => {
     await page.locator('.markdown pre', { hasText: 'SELECT 1' }).waitFor()
     await ask(page, 'nested')
     await page.locator('.markdown pre', { hasText: /^```js\nx\(\)\n```/ }).waitFor()
+  })
+
+  await t.test('an answer in pieces looks as the same answer at once', async t => {
+    const page = await open(t)
+    await ask(page, 'whole')
+    await ask(page, 'pieces')
+    const [once, pieces] = await page.locator('.markdown').evaluateAll(list => list.map(e => e.innerHTML))
+    assert.equal(pieces, once)
+    assert.equal(await page.getByRole('link', { name: 'link' }).count(), 2)
+  })
+
+  await t.test('a conversation that is too long to be stored', async t => {
+    const page = await open(t)
+    for (let i = 0; i < 4; i++) {
+      await ask(page, 'megabyte')
+      assert.equal(await page.getByRole('article').count(), i + 1)
+    }
+    await page.getByText('The first 1 of the messages would be lost by a reload').waitFor()
+    await page.reload()
+    await page.getByText('Paragraph 255').last().waitFor()
+    assert.ok((await page.getByRole('article').count()) < 4)
   })
 
   await t.test('10,000 lines of code are copied whole', async t => {
@@ -265,7 +329,7 @@ test('answers that are hostile', async t => {
     await page.getByText('answer to const a').waitFor()
     const longest = await stutter(page)
     assert.ok(longest < 1000, `it stands still for ${longest} ms`)
-    await page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' })
+    await page.getByText('first text after').waitFor()
     await page.evaluate(() => {
       const stored = JSON.parse(sessionStorage.getItem('spiced.chat'))
       window.dispatchEvent(new Event('pagehide'))

@@ -5,7 +5,7 @@
 // quadratic time. Document parses its last block again and again, and the blocks before it never:
 // in CommonMark a block that is followed by another one is complete. A code block that stays open
 // and a paragraph without end are not parsed again either.
-import MarkdownIt, { type Token } from 'markdown-it'
+import MarkdownIt, { type Env, type Token } from 'markdown-it'
 import { Fragment, h, type ComponentChild, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Copy } from '../ui/parts.tsx'
@@ -18,6 +18,7 @@ const minFence = 2000 // characters of a code block that is not parsed again
 const maxWhole = 128 << 10 // characters of an answer that is parsed once more when it is complete
 const maxLines = 400 // of a code block that are shown at first
 const groupSize = 64 // blocks that are skipped together when an answer grows
+const definition = /^[ >*+-]{0,20}\[[^\]\n]+\]:/m // of a link, with false positives
 const share = 8 // time between two parses, as a multiple of what the last one took
 
 const maxNesting = 20 // of the tokens of a block; one that is deeper is shown as plain text, up to an empty line
@@ -195,9 +196,9 @@ interface Block {
   source: string // up to the next block, or to the end
 }
 
-/** parse splits a text into its blocks. Definitions of links are in env, and are no blocks. */
-function parse(text: string, env: Record<string, unknown>): Block[] {
-  const tokens = parser.parse(text, env)
+/** parse splits a text into its blocks. Definitions in it are not kept: the last one may be incomplete. */
+function parse(text: string, known: Env): Block[] {
+  const tokens = parser.parse(text, { references: { ...known.references } })
   const blocks: Block[] = []
   let [line, at] = [0, 0]
   for (const t of tokens) {
@@ -228,7 +229,7 @@ interface Held {
 
 /** Document is the elements of a text that grows. */
 export class Document {
-  private env: Record<string, any> = {}
+  private env: Env = {} // the definitions of links in the text that is settled
   private groups: VNode[] = []
   private blocks: ComponentChild[] = []
   private last: ComponentChild[] = []
@@ -251,8 +252,9 @@ export class Document {
   }
 
   private advance(text: string, ended: boolean) {
-    if (ended && text.length <= maxWhole && Object.keys(this.env.references ?? {}).length > 0) {
+    if (ended && text.length <= maxWhole && definition.test(text)) {
       // a link may be used before its definition, which is known by now
+      this.env = {}
       ;[this.groups, this.blocks, this.from, this.held, this.level] = [[], [], 0, undefined, { last: 2 }]
     }
     for (;;) {
@@ -264,6 +266,8 @@ export class Document {
       this.settle(blocks.map(b => show(b, this.level)))
       this.last = []
       if (!last) return
+      const settled = text.slice(this.from, this.from + last.at)
+      if (definition.test(settled)) parser.parse(settled, this.env)
       this.from += last.at
       if (this.hold(last)) continue
       this.last = [show(last, { ...this.level })]

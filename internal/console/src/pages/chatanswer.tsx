@@ -8,7 +8,7 @@ import { brief, count, millis, plural } from '../lib/format.ts'
 import { Markdown } from '../lib/markdown.tsx'
 import { shown } from '../lib/text.ts'
 import { Copy, Equivalent, Failure, Foreign, LongText, requestSnippets } from '../ui/parts.tsx'
-import { Timeline } from '../views/timeline.tsx'
+import { sizeOf, Timeline, type Lane } from '../views/timeline.tsx'
 import { LiveApproval } from './chatapproval.tsx'
 
 interface Props {
@@ -83,6 +83,11 @@ export function TurnView({ turn, at, model, settings }: Props) {
   )
 }
 
+function size(lane: Lane): string {
+  const { calls, agents } = sizeOf(lane)
+  return plural(calls, 'call') + (agents > 0 ? `, ${plural(agents, 'agent')}` : '')
+}
+
 const tick = 250 // ms between two looks at the clock while nothing arrives
 
 function AnswerView({ turn }: { turn: Turn }) {
@@ -105,7 +110,7 @@ function AnswerView({ turn }: { turn: Turn }) {
       </div>
       {a.lane.steps.length > 0 && (
         <details open class="steps">
-          <summary>{plural(a.lane.steps.length, 'call')}</summary>
+          <summary>{size(a.lane)}</summary>
           <Timeline
             lane={a.lane}
             now={now}

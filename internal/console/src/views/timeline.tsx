@@ -54,6 +54,17 @@ export interface Lane extends Span {
   steps: Step[]
 }
 
+/** sizeOf counts the calls and the agents of a lane and below it. */
+export function sizeOf(lane: Lane): { calls: number; agents: number } {
+  const size = { calls: lane.steps.length, agents: 0 }
+  for (const inner of lane.steps.flatMap(s => s.lanes)) {
+    const { calls, agents } = sizeOf(inner)
+    size.calls += calls
+    size.agents += agents + 1
+  }
+  return size
+}
+
 interface Props {
   lane: Lane
   /** The time that is now, in ms since the beginning. */
@@ -113,7 +124,7 @@ function LaneRows({ lane, end, now, action, level }: RowProps) {
       <div class="line first">
         <button type="button" class="name" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
           <b class="foreign clip">{shown(lane.name, 60)}</b>
-          <span class="soft small">{lane.agent ? 'agent' : 'model'}</span>
+          {lane.agent && <span class="soft small">agent</span>}
         </button>
         <div class="track" aria-hidden="true">
           {lane.agent && <i class={`bar lane-bar ${lane.state}`} style={place(lane, end, now)} />}
