@@ -20,7 +20,7 @@ interface Field {
 const numbers: Field[] = [
   { name: 'temperature', title: 'Temperature', min: 0, max: 2, step: 0.1 },
   { name: 'top_p', title: 'Top p', min: 0, max: 1, step: 0.05 },
-  { name: 'max_tokens', title: 'Most tokens of an answer', min: 1, max: 1_000_000, step: 1 },
+  { name: 'max_tokens', title: 'Maximum tokens', min: 1, max: 1_000_000, step: 1 },
 ]
 const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh']
 const others = ['model', 'messages', 'stream', 'stream_options'] // which the page sends itself
@@ -85,7 +85,7 @@ export function SettingsPanel({ settings: { value, faults } }: { settings: Read 
             </label>
           ))}
           <label class="field">
-            Effort of reasoning
+            Reasoning effort
             <select value={param('effort')} onChange={change('effort')}>
               <option value="">the model’s</option>
               {efforts.map(e => (
