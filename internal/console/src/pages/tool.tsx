@@ -1,5 +1,5 @@
 // One tool: try it, its definition, its calls, and why it is hidden from somebody.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, ApiError, fetchApi, rows } from '../lib/api.ts'
 import { ago, count, millis, percent } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
@@ -128,7 +128,11 @@ function Try({ tool }: { tool: Tool }) {
   const [failed, setFailed] = useState<Error>()
   useEffect(() => () => busy?.abort(), [busy])
 
+  // A call takes what was entered last, also if the form is not drawn again yet.
+  const entered = useRef({ fields, text })
+  entered.current = { fields, text }
   const args = (): string => {
+    const { fields, text } = entered.current
     if (!asJson) return argumentsOf(tool.parameters, fields)
     try {
       JSON.parse(text)
@@ -203,10 +207,20 @@ function Try({ tool }: { tool: Tool }) {
             aria-label="Arguments as JSON"
             value={text}
             spellcheck={false}
-            onInput={e => setText(e.currentTarget.value)}
+            onInput={e => {
+              entered.current.text = e.currentTarget.value
+              setText(e.currentTarget.value)
+            }}
           />
         ) : (
-          <SchemaForm schema={tool.parameters} fields={fields} change={setFields} />
+          <SchemaForm
+            schema={tool.parameters}
+            fields={fields}
+            change={to => {
+              entered.current.fields = to
+              setFields(to)
+            }}
+          />
         )}
         <div class="row">
           <button class="primary" disabled={!!busy}>

@@ -170,15 +170,19 @@ function typeOver(e: InputEvent, view: EditorView): boolean {
   return true
 }
 
-/** pathAt is the path of keys that leads to a position in YAML. */
+/** pathAt is the path of keys that leads to a position in YAML. The end of a line belongs to its key. */
 function pathAt(state: EditorState, at: number): string[] {
-  const path: string[] = []
-  let node = ensureSyntaxTree(state, at, 100)?.resolveInner(at, 1) ?? null
-  for (; node; node = node.parent) {
-    const key = node.name === 'Pair' ? node.getChild('Key') : null
-    if (key) path.unshift(state.sliceDoc(key.from, key.to))
+  const tree = ensureSyntaxTree(state, at, 100)
+  const keys = (side: -1 | 1): string[] => {
+    const path: string[] = []
+    for (let node = tree?.resolveInner(at, side) ?? null; node; node = node.parent) {
+      const key = node.name === 'Pair' ? node.getChild('Key') : null
+      if (key) path.unshift(state.sliceDoc(key.from, key.to))
+    }
+    return path
   }
-  return path
+  const before = keys(-1)
+  return before.length > 0 ? before : keys(1)
 }
 
 function tooltip(props: { current: EditorProps }, view: EditorView, at: number): Tooltip | null {
