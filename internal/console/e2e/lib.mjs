@@ -150,3 +150,18 @@ export async function accessible(page, what) {
   const found = result.violations.map(v => `${v.id}: ${v.help}: ${v.nodes.map(n => n.html.slice(0, 200)).join(' | ')}`)
   assert.deepEqual(found, [], what)
 }
+
+/** sources imports a module of the console's sources, for what is tested without a browser. */
+export async function sources(t, name) {
+  const { createServer } = await import('vite')
+  const vite = await createServer({
+    configFile: false,
+    root: join(here, '..'),
+    logLevel: 'error',
+    appType: 'custom',
+    server: { middlewareMode: true, watch: null, ws: false },
+    optimizeDeps: { noDiscovery: true },
+  })
+  t.after(() => vite.close())
+  return vite.ssrLoadModule(name)
+}

@@ -252,10 +252,35 @@ test('the SQL page', async t => {
     await page.keyboard.press('Control+Space')
     await options.filter({ hasText: 'country' }).first().waitFor()
     await page.keyboard.press('Escape')
+    // The names of the runtime's own tables are written in the console: all of them exist.
+    await write(page, 'SELECT * FROM spiced.')
+    await page.keyboard.press('Control+Space')
+    await options.filter({ hasText: 'tool_calls' }).first().waitFor()
+    const own = await options.locator('.cm-completionLabel').allTextContents()
+    assert.ok(own.length > 10)
+    for (const name of own)
+      assert.ok(Array.isArray(await api(`SELECT * FROM spiced.${name} LIMIT 0`, 'application/json')), name)
+    await page.keyboard.press('Escape')
     await write(page, 'SELECT airport_')
     await page.keyboard.press('Control+Space')
     await options.filter({ hasText: 'airport_km' }).first().click()
     await editor.filter({ hasText: 'airport_km(' }).waitFor()
+  })
+
+  await t.test('what is copied as INSERT is SQL, also with reserved words as names', async t => {
+    const words = ['order', 'select', 'from', 'desc', 'end', 'window', 'lambda', 'qualify', 'table', 'Mixed', 'a b']
+    const list = words.map((w, i) => `${i} AS "${w}"`).join(', ')
+    const page = await open(
+      t,
+      `SELECT ${list}, DATE '2020-01-01' AS d, [1] AS l, INTERVAL '1 day' AS v, 'nan'::DOUBLE AS x`,
+    )
+    await runButton(page).click()
+    await summary(page, '1 row')
+    const [, names, values] = /^INSERT INTO result \((.*)\) VALUES\n(.*);\n$/s.exec(await copied(page, 'INSERT'))
+    const [row] = await api(`SELECT ${names} FROM (VALUES ${values}) t(${names})`, 'application/json')
+    assert.deepEqual(Object.keys(row).slice(0, words.length), words)
+    assert.equal(row.d, '2020-01-01')
+    assert.equal(row.v, '1 day')
   })
 
   await t.test('hostile names and values are text', async t => {

@@ -2,28 +2,11 @@
 // other editors: a semicolon or a colon in a string, in JSON, in a comment or in a dollar quote; casts
 // and slices; the cursor right behind a semicolon.
 import assert from 'node:assert/strict'
-import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { createServer } from 'vite'
-
-/** load imports a module of the console's sources. */
-async function load(t, name) {
-  const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-  const vite = await createServer({
-    configFile: false,
-    root,
-    logLevel: 'error',
-    appType: 'custom',
-    server: { middlewareMode: true, watch: null, ws: false },
-    optimizeDeps: { noDiscovery: true },
-  })
-  t.after(() => vite.close())
-  return vite.ssrLoadModule(name)
-}
+import { sources } from './lib.mjs'
 
 test('statements and parameters', async t => {
-  const { statements, statementAt, parametersOf } = await load(t, '/src/lib/sqltext.ts')
+  const { statements, statementAt, parametersOf } = await sources(t, '/src/lib/sqltext.ts')
   const texts = text => statements(text).map(s => s.text)
 
   await t.test('a text is cut at its semicolons', () => {

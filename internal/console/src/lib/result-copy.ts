@@ -1,6 +1,6 @@
 // Parts of a result as text, in the forms that people paste: TSV, CSV, JSON, Markdown, INSERT.
 import type { ResultData } from './result.ts'
-import { sqlName, sqlText } from './snippet.ts'
+import { sqlName, sqlText } from './sqlquote.ts'
 
 export const formats = ['TSV', 'CSV', 'JSON', 'Markdown', 'INSERT'] as const
 export type Format = (typeof formats)[number]

@@ -34,11 +34,11 @@ export function ofRows(rows: Record<string, unknown>[]): ResultData {
   const columns = names.map((name): ResultColumn => {
     const values = rows.map(r => r[name]).filter(v => v != null)
     const every = (test: (v: unknown) => boolean) => values.length > 0 && values.every(test)
-    if (every(v => typeof v === 'number')) return { name, type: 'number', kind: 'number' }
-    if (every(v => typeof v === 'boolean')) return { name, type: 'boolean', kind: 'bool' }
-    if (every(v => typeof v === 'string' && isTime.test(v))) return { name, type: 'time', kind: 'time' }
+    if (every(v => typeof v === 'number')) return { name, type: 'DOUBLE', kind: 'number' }
+    if (every(v => typeof v === 'boolean')) return { name, type: 'BOOLEAN', kind: 'bool' }
+    if (every(v => typeof v === 'string' && isTime.test(v))) return { name, type: 'TIMESTAMP', kind: 'time' }
     if (every(v => typeof v === 'object')) return { name, type: 'JSON', kind: 'nested' }
-    return { name, type: 'text', kind: 'text' }
+    return { name, type: 'VARCHAR', kind: 'text' }
   })
   const value = (row: number, column: number) => rows[row]![names[column]!]
   const text = (row: number, column: number): string | null => {

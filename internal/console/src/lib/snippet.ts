@@ -11,12 +11,7 @@ export interface Request {
 
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** sqlText is a literal of SQL. */
-export const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`
-
-/** sqlName is a quoted identifier of SQL; plain names stay as they are. */
-export const sqlName = (name: string): string =>
-  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+export { sqlName, sqlText } from './sqlquote.ts'
 
 const withKey = (): boolean => caller.value?.keys ?? false
 const textOf = (body: unknown): string => (typeof body === 'string' ? body : JSON.stringify(body))

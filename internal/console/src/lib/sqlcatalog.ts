@@ -4,15 +4,15 @@ import type { Completion, CompletionContext, CompletionSource } from '@codemirro
 import { type SQLNamespace, keywordCompletionSource, schemaCompletionSource } from '@codemirror/lang-sql'
 import { duckdb } from '../ui/languages.ts'
 import { rows } from './api.ts'
-import { sqlName } from './snippet.ts'
+import { sqlName } from './sqlquote.ts'
 import { shown } from './text.ts'
 
 const most = 50_000 // columns and functions that are asked for
 
 /** The tables of the runtime itself; docs/sql.md describes them. */
 const own = `agents approvals cross_agent_calls dataset_columns dataset_constraints datasets dead_tools events functions
-  generations learned_queries load_errors metrics model_usage models sandboxes search_indexes searches service
-  tool_calls tool_embeddings tool_usage tools`.split(/\s+/)
+  generations learned_queries load_errors metrics model_usage models sandboxes search_indexes searches tool_calls
+  tool_embeddings tool_usage tools`.split(/\s+/)
 
 const builtin = `abs any_value arg_max arg_min array_agg avg bool_and bool_or ceil coalesce concat concat_ws contains
   corr count current_date date_diff date_part date_trunc dense_rank epoch epoch_ms exp extract first first_value floor

@@ -1,5 +1,5 @@
 // One run of a statement: its state, and its rows, chart or plan.
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../lib/api.ts'
 import { type Result, limits } from '../lib/arrow.ts'
 import { type Format, copyText, formats } from '../lib/result-copy.ts'
@@ -58,7 +58,7 @@ export function RunView({ run, go }: RunProps) {
           </button>
         </div>
       )}
-      {run.state === 'running' && run.job.mode !== 'rows' && <p role="status">Running…</p>}
+      {run.state === 'running' && run.job.mode !== 'rows' && <Elapsed since={run.started} />}
       {run.state === 'cancelled' && result.columns.length === 0 && <p role="status">Cancelled.</p>}
       {run.plan && <Explain plan={run.plan} />}
       {run.job.mode === 'rows' && !error && (result.columns.length > 0 || run.state === 'running') && (
@@ -201,6 +201,7 @@ function Summary({ run, result, sorted }: { run: Run; result: Result; sorted: bo
   }[result.end]
   return (
     <>
+      {run.state === 'running' && <Elapsed since={run.started} />}
       <p class="soft small" role="status">
         {run.state === 'running' ? `${plural(result.rows, 'row')} so far…` : plural(result.rows, 'row')}
         {result.columns.length > 0 && `, ${plural(result.columns.length, 'column')}`}
@@ -218,6 +219,16 @@ function Summary({ run, result, sorted }: { run: Run; result: Result; sorted: bo
   )
 }
 
+/** How long the statement has been running; no status, which would be read out each second. */
+function Elapsed({ since }: { since: number }) {
+  const [now, setNow] = useState(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return <p class="small">Running for {Math.max(0, Math.round((now - since) / 1000))} s</p>
+}
+
 /** A value whole. */
 function Cell({ result, row, column, close }: { result: Result; row: number; column: number; close: () => void }) {
   const { name, type, kind } = result.columns[column]!
@@ -228,7 +239,7 @@ function Cell({ result, row, column, close }: { result: Result; row: number; col
     <Modal title={`${shown(name, 60) || '(no name)'}, row ${count(row + 1)}`} close={close}>
       <p class="soft small">
         {shown(type, 300)}
-        {text !== null && kind !== 'number' && `, ${plural([...text.slice(0, 5_000_000)].length, 'character')}`}
+        {text !== null && kind !== 'number' && `, ${plural(text.length, 'character')}`}
       </p>
       {text === null ? <p class="soft">NULL</p> : <LongText text={pretty && !raw ? pretty : text} />}
       <div class="row">

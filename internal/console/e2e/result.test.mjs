@@ -1,0 +1,45 @@
+// Results of rows of JSON, as views take them, and what is copied of them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sources } from './lib.mjs'
+
+test('results of rows of JSON', async t => {
+  const { ofRows } = await sources(t, '/src/lib/result.ts')
+  const { copyText } = await sources(t, '/src/lib/result-copy.ts')
+  const { sortRows } = await sources(t, '/src/lib/result-sort.ts')
+  const { suggest } = await sources(t, '/src/lib/chart.ts')
+  const result = ofRows([
+    { n: 2, at: '2024-01-02T00:00:00', s: 'a|b', o: { x: [1] }, b: true },
+    { n: null, at: '2024-01-01T00:00:00Z', s: '', o: null, b: false },
+    { n: 10.5, at: null, s: 'it\'s\n"x"', o: [], b: true, later: 1 },
+  ])
+  assert.deepEqual(
+    result.columns.map(c => c.kind),
+    ['number', 'time', 'text', 'nested', 'bool', 'number'],
+  )
+  assert.equal(result.rows, 3)
+  assert.equal(result.text(1, 0), null)
+  assert.equal(result.text(1, 2), '')
+  assert.equal(result.text(0, 3), '{"x":[1]}')
+  assert.equal(result.number(0, 1), Date.UTC(2024, 0, 2), 'a time without a zone is UTC')
+  assert.ok(Number.isNaN(result.number(1, 0)))
+  assert.deepEqual([...sortRows(result, 0, true)], [2, 0, 1], 'NULL is last')
+  assert.deepEqual([...sortRows(result, 0, false)], [0, 2, 1])
+  assert.equal(suggest(result).chart, 'line')
+
+  const copy = (form, columns = [0, 2]) => copyText(result, { rows: [0, 1, 2], columns }, form)
+  assert.equal(copy('CSV'), 'n,s\n2,a|b\n,""\n10.5,"it\'s\n""x"""\n')
+  assert.equal(copy('TSV'), 'n\ts\n2\ta|b\n\t\n10.5\t"it\'s\n""x"""\n')
+  assert.equal(copy('Markdown'), '| n | s |\n|--:|---|\n| 2 | a\\|b |\n| NULL |  |\n| 10.5 | it\'s<br>"x" |\n')
+  assert.equal(
+    copy('INSERT'),
+    `INSERT INTO result (n, s) VALUES\n  (2, 'a|b'),\n  (NULL, ''),\n  (10.5, 'it''s\n"x"');\n`,
+  )
+  assert.deepEqual(JSON.parse(copy('JSON', [0, 3, 4])), [
+    { n: 2, o: { x: [1] }, b: true },
+    { n: null, o: null, b: false },
+    { n: 10.5, o: [], b: true },
+  ])
+  assert.throws(() => copyText(result, { rows: [0, 1, 2], columns: [2] }, 'CSV', 5), /too much for the clipboard/)
+  assert.equal(ofRows([]).rows, 0)
+})
