@@ -3,6 +3,7 @@
 package spiced
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -327,6 +328,28 @@ func TestEveryDependencyHasAReason(t *testing.T) {
 			}
 			if !strings.Contains(string(reasons), fields[0]) {
 				t.Errorf("docs/dependencies.md gives no reason for %s of %s", fields[0], file)
+			}
+		}
+	}
+}
+
+func TestEveryPackageOfTheConsoleHasAReason(t *testing.T) {
+	reasons, err := os.ReadFile(path.Join("docs", "dependencies.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("internal/console/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packages struct{ Dependencies, DevDependencies map[string]string }
+	if err := json.Unmarshal(text, &packages); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []map[string]string{packages.Dependencies, packages.DevDependencies} {
+		for name := range list {
+			if !strings.Contains(string(reasons), "`"+name+"`") {
+				t.Errorf("docs/dependencies.md gives no reason for %s of the console", name)
 			}
 		}
 	}
