@@ -163,6 +163,6 @@ function KeyForm() {
 
 followLinks()
 follow()
-// Pages open at once, and when the runtime is gone, if their code is here already.
-requestIdleCallback(() => pages.forEach(p => p.prefetch().catch(() => {})), { timeout: 5000 })
-render(<Console />, document.getElementById('console')!)
+// Pages open at once, and when the runtime is gone, if their code is here already. The first page goes first.
+const prefetch = () => pages.forEach(p => p.prefetch().catch(() => {}))
+setTimeout(() => requestIdleCallback(prefetch), 2000)
