@@ -166,3 +166,4 @@ follow()
 // Pages open at once, and when the runtime is gone, if their code is here already. The first page goes first.
 const prefetch = () => pages.forEach(p => p.prefetch().catch(() => {}))
 setTimeout(() => requestIdleCallback(prefetch), 2000)
+render(<Console />, document.getElementById('console')!)
