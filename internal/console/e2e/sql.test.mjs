@@ -1,7 +1,7 @@
 // The SQL page: running, values of every type, what goes wrong, and a million rows.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { accessible, openBrowser, openPage, screenshot, serve } from './lib.mjs'
+import { accessible, openBrowser, openPage, screenshot, serve, until } from './lib.mjs'
 
 /** Opens the page with a statement and waits for the editor. */
 async function openSql(t, browser, spiced, sql, o = {}, more = '') {
@@ -249,8 +249,11 @@ test('the SQL page', async t => {
     const options = page.locator('.cm-tooltip-autocomplete li')
     const editor = page.getByRole('textbox', { name: 'Statements' })
     await write(page, 'SELECT * FROM airports a WHERE a.')
-    await page.keyboard.press('Control+Space')
-    await options.filter({ hasText: 'country' }).first().waitFor()
+    // The catalogue is loaded after the editor.
+    await until(async () => {
+      await page.keyboard.press('Control+Space')
+      return (await options.filter({ hasText: 'country' }).count()) > 0
+    }, 'columns are completed')
     await page.keyboard.press('Escape')
     // The names of the runtime's own tables are written in the console: all of them exist.
     await write(page, 'SELECT * FROM spiced.')
@@ -332,6 +335,14 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     )
     assert.ok((await page.getByRole('gridcell').count()) < 60, 'only the columns that can be seen are made')
 
+    const long = `SELECT 1 /* ${'a long text, '.repeat(80_000)} */ AS a`
+    await write(page, long)
+    await page.keyboard.press('End')
+    await page.keyboard.type(', 2 AS b')
+    await runButton(page).click()
+    await summary(page, '1 row, 2 columns')
+    await page.getByText('is not part of the link').waitFor()
+
     await write(page, "SELECT * FROM (VALUES (2, 'b'), (NULL, 'n'), (10, 'a'), (-1, 'c')) t(i, s)")
     await runButton(page).click()
     await summary(page, '4 rows')
@@ -343,7 +354,10 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
         .map(l => l.split('\t')[0])
     await page.getByRole('columnheader', { name: 'i INTEGER' }).click()
     assert.deepEqual(await column(), ['-1', '2', '10', ''])
-    await page.getByRole('columnheader', { name: 'i INTEGER' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.locator('[role=columnheader][aria-sort=descending]').waitFor()
     assert.deepEqual(await column(), ['10', '2', '-1', ''])
   })
 
@@ -377,6 +391,17 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     await page.getByRole('gridcell', { name: '42' }).waitFor()
     await page.waitForFunction(async url => (await (await fetch(url)).json()).total_count === 0, '/v1/sql/active')
     assert.equal((await active()).total_count, 0)
+    // Rows that have arrived stay.
+    await write(page, 'SELECT i, list_sum(list_transform(range(5000), lambda x: x * i)) AS s FROM range(1000000) t(i)')
+    await runButton(page).click()
+    await page.getByRole('gridcell').first().waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('The result is incomplete: the statement was cancelled.').waitFor()
+    assert.ok((await page.getByRole('gridcell').count()) > 0)
+    await page.waitForFunction(async url => (await (await fetch(url)).json()).total_count === 0, '/v1/sql/active')
+    await write(page, 'SELECT 42 AS answer')
+    await runButton(page).click()
+    await page.getByRole('gridcell', { name: '42' }).waitFor()
     // A result is there on the way back from another page.
     await page.getByRole('link', { name: 'Tools', exact: true }).click()
     await page.getByRole('heading', { name: 'Tools' }).waitFor()

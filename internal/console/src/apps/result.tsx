@@ -57,7 +57,6 @@ function Rows({ rows, call }: { rows: Row[]; call: Call }) {
       ) : (
         <ResultGrid
           result={result}
-          version={0}
           order={order}
           sort={sort}
           onSort={column =>

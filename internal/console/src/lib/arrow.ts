@@ -117,7 +117,8 @@ export async function load(
       changed()
       if (result.end !== 'running') return
     }
-    if (result.end === 'running') result.end = counted.complete() ? 'complete' : 'broken'
+    // The reader of Arrow takes a stream that fails for one that ends.
+    if (result.end === 'running') result.end = counted.complete() ? 'complete' : stop.aborted ? 'cancelled' : 'broken'
   } catch (cause) {
     if (stop.aborted) result.end = 'cancelled'
     else if (result.end === 'running') {

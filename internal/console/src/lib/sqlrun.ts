@@ -1,7 +1,7 @@
 // Statements that run, and their results. They belong to the console, not to the page: a statement goes
 // on while another page is looked at, and its result is there on the way back.
 import { effect, signal } from '@preact/signals'
-import { ApiError, api, fetchApi, key } from './api.ts'
+import { ApiError, fetchApi, key } from './api.ts'
 import { Result, limits, load } from './arrow.ts'
 import { type Plan, readPlan } from './sqlplan.ts'
 
@@ -34,7 +34,6 @@ export class Run {
   plan: Plan | undefined
   took = 0
   firstRows = 0
-  private queryId = ''
   private readonly stop = new AbortController()
   private frame = 0
 
@@ -83,10 +82,8 @@ export class Run {
     )
   }
 
-  private async send(accept: string): Promise<Response> {
-    const response = await fetchApi('/v1/sql', { ...request(this.job, accept), signal: this.stop.signal })
-    this.queryId = response.headers.get('X-Spiced-Query-Id') ?? ''
-    return response
+  private send(accept: string): Promise<Response> {
+    return fetchApi('/v1/sql', { ...request(this.job, accept), signal: this.stop.signal })
   }
 
   /** What waits is not run. */
@@ -96,12 +93,10 @@ export class Run {
     this.version.value++
   }
 
-  /** Ends the statement: closing the connection does, and the cancel route if the statement is known by its id. */
+  /** Ends the statement: the runtime cancels it when its connection is closed. */
   cancel() {
     this.skip()
     this.stop.abort()
-    if (this.queryId && this.state === 'running')
-      void api(`/v1/sql/${this.queryId}/cancel`, { method: 'POST' }).catch(() => {})
     this.version.value++
   }
 }

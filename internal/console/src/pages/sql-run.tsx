@@ -69,12 +69,12 @@ export function RunView({ run, go }: RunProps) {
 }
 
 function Rows({ run, result }: { run: Run; result: Result }) {
+  void run.version.value
   const [sort, setSort] = useState<Sort>()
   const [range, setRange] = useState<Range>()
   const [opened, setOpened] = useState<{ row: number; column: number }>()
   const [copied, setCopied] = useState<{ text: string; bad: boolean }>()
   const format = useRef<Format>('TSV')
-  const version = run.version.value
   // While rows arrive, those that were there when the order was chosen are shown; then all.
   const arriving = result.end === 'running'
   const order = useMemo(() => (sort ? sortRows(result, sort.column, sort.down) : undefined), [result, sort, arriving])
@@ -148,7 +148,6 @@ function Rows({ run, result }: { run: Run; result: Result }) {
                   </div>
                   <ResultGrid
                     result={result}
-                    version={version}
                     order={order}
                     sort={sort}
                     onSort={onSort}

@@ -32,8 +32,6 @@ export interface Sort {
 
 interface Props {
   result: ResultData
-  /** Changes when the result does: it is one object that grows. */
-  version: number
   /** The rows that are shown, in their order, if not all in that of the result. */
   order?: Uint32Array | undefined
   sort?: Sort | undefined
@@ -426,7 +424,9 @@ function visibleColumns(lefts: Float64Array, left: number, width: number): [from
 
 function naturalWidth(result: ResultData, column: ResultColumn, at: number, limit = widest): number {
   let characters = column.name.length + Math.min(20, column.type.length) + 3
-  for (let row = 0; row < Math.min(100, result.rows); row++)
+  // Of a result with thousands of columns, fewer rows are looked at.
+  const sample = Math.max(5, Math.min(100, 50_000 / result.columns.length))
+  for (let row = 0; row < Math.min(sample, result.rows); row++)
     characters = Math.max(characters, Math.min(200, result.text(row, at)?.length ?? 4))
   return Math.min(limit, Math.max(least, characters * 7.6 + 20))
 }
