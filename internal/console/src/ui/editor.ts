@@ -36,11 +36,16 @@ sheet.replaceSync(styles)
 // What CodeMirror does not mark by itself: the rest of what lib/text.ts calls deceptive.
 const deceptive = /[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u202a-\u202c\u2060-\u2065\u2068\u206a-\u206f\u3164\uffa0]/gu
 
+const mostParsed = 200_000 // characters of a text that is highlighted
+
 export class Editor {
   private readonly view: EditorView
   private readonly completions = new Compartment()
-  /** The text that the page has: the page learns of a change in the editor, and must not send it back. */
+  private readonly language = new Compartment()
+  /** The text of the editor. */
   private known: string
+  /** Texts that the page was given and has not returned as its value: it may be behind fast keys. */
+  private sent: string[] = []
 
   constructor(host: HTMLElement, props: { current: EditorProps }) {
     const p = props.current
@@ -64,7 +69,8 @@ export class Editor {
           bracketMatching(),
           search({ top: true }),
           EditorView.lineWrapping,
-          languageOf(p.language).extension,
+          this.language.of(p.value.length > mostParsed ? [] : languageOf(p.language).extension),
+          this.parsedIfShort(p),
           syntaxHighlighting(classHighlighter),
           EditorView.contentAttributes.of({ 'aria-label': p.label, spellcheck: 'false' }),
           EditorState.allowMultipleSelections.of(true),
@@ -86,8 +92,11 @@ export class Editor {
           EditorView.updateListener.of(u => {
             if (u.selectionSet) props.current.onPath?.(pathAt(u.state, u.state.selection.main.head))
             if (!u.docChanged) return
-            this.known = u.state.doc.toString()
-            props.current.onChange?.(this.known)
+            const text = u.state.doc.toString()
+            if (text === this.known) return // it came from the page
+            this.known = text
+            this.sent.push(text)
+            props.current.onChange?.(text)
           }),
         ],
       }),
@@ -95,6 +104,15 @@ export class Editor {
     if (p.readOnly) this.view.scrollDOM.tabIndex = 0 // so that keys scroll it
     this.setCompletions(p.completions ?? [])
     this.setDiagnostics(p.diagnostics ?? [])
+  }
+
+  /** A long text is plain: each key would parse a token of a megabyte again. */
+  private parsedIfShort(p: EditorProps) {
+    return EditorState.transactionExtender.of(tr => {
+      const plain = tr.newDoc.length > mostParsed
+      if (!tr.docChanged || plain === tr.startState.doc.length > mostParsed) return null
+      return { effects: this.language.reconfigure(plain ? [] : languageOf(p.language).extension) }
+    })
   }
 
   private run(onRun: EditorProps['onRun']): boolean {
@@ -124,7 +142,12 @@ export class Editor {
   }
 
   setValue(value: string) {
-    if (value === this.known) return
+    const returned = this.sent.indexOf(value)
+    if (returned >= 0 || value === this.known) {
+      this.sent = value === this.known ? [] : this.sent.slice(returned + 1)
+      return
+    }
+    this.sent = []
     this.known = value
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: value } })
   }
