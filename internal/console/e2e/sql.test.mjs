@@ -335,6 +335,14 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     )
     assert.ok((await page.getByRole('gridcell').count()) < 60, 'only the columns that can be seen are made')
 
+    const long = `SELECT 1 /* ${'a long text, '.repeat(80_000)} */ AS a`
+    await write(page, long)
+    await page.keyboard.press('End')
+    await page.keyboard.type(', 2 AS b')
+    await runButton(page).click()
+    await summary(page, '1 row, 2 columns')
+    await page.getByText('is not part of the link').waitFor()
+
     await write(page, "SELECT * FROM (VALUES (2, 'b'), (NULL, 'n'), (10, 'a'), (-1, 'c')) t(i, s)")
     await runButton(page).click()
     await summary(page, '4 rows')
