@@ -91,7 +91,9 @@ test('keys', async t => {
 test('a runtime that is gone and comes back', async t => {
   const files = { 'spicepod.yaml': pod('gone', double) }
   const first = await serve(t, { files })
-  const page = await openPage(t, await openBrowser(t), first.url + '/ui/tools', { allowed: /ERR_|status of 503/ })
+  const page = await openPage(t, await openBrowser(t), first.url + '/ui/tools', {
+    allowed: /ERR_|status of 503|unreachable|The runtime does not answer/,
+  })
   await page.getByRole('link', { name: 'double' }).waitFor()
   await page.getByText('Live', { exact: true }).waitFor()
   await first.stop()

@@ -64,7 +64,7 @@ function Console() {
           <KeyForm />
         ) : current ? (
           <Suspense fallback={<p class="soft">Loading…</p>}>
-            <Shown key={path} view={current.view} />
+            <Shown key={path} title={current.title} view={current.view} />
           </Suspense>
         ) : (
           <p>
@@ -77,10 +77,24 @@ function Console() {
   )
 }
 
-/** Shown shows a page; a fault of the console in it is shown instead of nothing. */
-function Shown({ view: View }: { view: ComponentType }) {
+/**
+ * Shown shows a page; a fault in it is shown instead of nothing. Code that was not fetched before the
+ * connection was lost may have another name when the runtime is back, so the whole page is loaded then.
+ */
+function Shown({ title, view: View }: { title: string; view: ComponentType }) {
   const [fault, again] = useErrorBoundary(e => console.error(e))
-  return fault ? <Failure error={fault} again={again} /> : <View />
+  const before = useRef(connection.value)
+  useEffect(() => {
+    if (fault instanceof ApiError && before.current === 'lost' && connection.value === 'open') location.reload()
+    before.current = connection.value
+  }, [fault, connection.value])
+  if (!fault) return <View />
+  return (
+    <>
+      <h1>{title}</h1>
+      <Failure error={fault} again={again} />
+    </>
+  )
 }
 
 function Sidebar({ path }: { path: string }) {
