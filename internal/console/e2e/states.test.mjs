@@ -92,7 +92,7 @@ test('a runtime that is gone and comes back', async t => {
   const files = { 'spicepod.yaml': pod('gone', double) }
   const first = await serve(t, { files })
   const page = await openPage(t, await openBrowser(t), first.url + '/ui/tools', {
-    allowed: /ERR_|status of 503|unreachable|The runtime does not answer/,
+    allowed: /ERR_|status of 503|unreachable|The runtime does not answer|preload assets/,
   })
   await page.getByRole('link', { name: 'double' }).waitFor()
   await page.getByText('Live', { exact: true }).waitFor()
