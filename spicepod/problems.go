@@ -61,7 +61,7 @@ type Problem struct {
 	Message   string `json:"message"`
 	Hint      string `json:"hint,omitempty" doc:"What would be right."`
 	WaitsFor  string `json:"waits_for,omitempty" doc:"The component whose fault keeps this one from being served, such as: dataset d. Nothing else is known to be wrong with it."`
-	Source    string `json:"source,omitempty" doc:"The text of the line."`
+	Source    string `json:"source,omitempty" doc:"The text of the line, for callers who may write."`
 }
 
 // Waits returns the problem of a component that is not served because of another one, which

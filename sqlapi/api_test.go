@@ -47,7 +47,7 @@ func (f *fakeRuntime) Components() []Component {
 func (f *fakeRuntime) Problems() spicepod.Problems {
 	at := spicepod.Position{File: "spicepod.yaml", Line: 3, Column: 5}
 	return spicepod.Problems{
-		{Position: at, Component: "function f", Path: "functions[0].body", Message: "no such column x", Hint: "did you mean y?"},
+		{Position: at, Component: "function f", Path: "functions[0].body", Message: "no such column x", Hint: "did you mean y?", Source: "  body: x"},
 		{Position: at, Severity: spicepod.Warning, Component: "dataset d", Message: "slow"},
 		{Position: at, Message: "unknown key"},
 	}

@@ -294,6 +294,10 @@ func (v *viewer) see(value any, records func() *registry.Reader) (kind string, d
 	case Reloaded:
 		return kindGeneration, v.seeReload(x, records())
 	case statusEvent:
+		x.Components = slices.Clone(x.Components)
+		for i, c := range x.Components {
+			x.Components[i].Problems = shownProblems(c.Problems, v.who.Write)
+		}
 		return kindStatus, x
 	case Dataset:
 		return kindDataset, x
@@ -333,7 +337,7 @@ func (v *viewer) seeReload(x Reloaded, records *registry.Reader) Reloaded {
 		function, ok := strings.CutPrefix(component, "function ")
 		return ok && records != nil && records.HidesFunction(function)
 	})
-	x.Problems = append(spicepod.Problems{}, x.Problems...)
+	x.Problems = append(spicepod.Problems{}, shownProblems(x.Problems, v.who.Write)...)
 	return x
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,10 +35,23 @@ func (h *runtimeHandler) ready(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (h *runtimeHandler) status(w http.ResponseWriter, r *http.Request) error {
-	lines := withProblems(h.Inventory.Components(), h.Inventory.Problems())
+	lines := withProblems(h.Inventory.Components(), shownProblems(h.Inventory.Problems(), principalOf(w).Write))
 	return writeList(w, r, lines, []string{"name", "endpoint", "status", "message"}, func(c Component) []string {
 		return []string{c.Name, c.Endpoint, c.Status, c.Problems.Error()}
 	})
+}
+
+// shownProblems leaves out the lines of the files that problems are in, for callers who may not read
+// the files: see GET /v1/spicepods/files.
+func shownProblems(problems spicepod.Problems, mayWrite bool) spicepod.Problems {
+	if mayWrite {
+		return problems
+	}
+	shown := slices.Clone(problems)
+	for i := range shown {
+		shown[i].Source = ""
+	}
+	return shown
 }
 
 // withProblems adds the problems to the components they belong to, and a line

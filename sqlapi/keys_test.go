@@ -85,6 +85,9 @@ func TestABodyNamesNobodyElse(t *testing.T) {
 	f := serveTools(t, func(o *Options) { o.Keys = keyring(t, someKeys) })
 	const call = `{"args":{},"context":{"user_id":"bob"}}`
 	f.want(f.send("POST", "/v1/tools/list_udfs:invoke", call, "X-API-Key", readKey), 403, "on_behalf_of")
+	search := `{"query":"functions","context":{"user_id":"bob"}}`
+	f.want(f.send("POST", "/v1/tools:search", search, "X-API-Key", readKey), 403, "on_behalf_of")
+	f.want(f.send("POST", "/v1/tools:search", search, "X-API-Key", appKey), 200, `"tools"`)
 	if r := f.send("POST", "/v1/tools/list_udfs:invoke", call, "X-API-Key", appKey); r.status == 403 {
 		t.Errorf("who may act for others: %s", r.body)
 	}
@@ -181,4 +184,15 @@ func TestMCPStreamsAreFree(t *testing.T) {
 	f.want(post("2026-07-28", "tools/list"), 429, "")
 	f.want(post("2025-11-25", "subscriptions/listen"), 429, "") // the older ones have no such header
 	f.want(post("2026-07-28", "subscriptions/listen"), 200, "served")
+}
+
+// TestLinesOfProblems: the line of a file that a problem is in is for those who may read the files.
+func TestLinesOfProblems(t *testing.T) {
+	f := serve(t, func(o *Options) { o.Keys = keyring(t, someKeys) })
+	f.want(f.send("GET", "/v1/status", "", "X-API-Key", writeKey), 200, `"source":`)
+	r := f.send("GET", "/v1/status", "", "X-API-Key", readKey)
+	f.want(r, 200, `"problems":`)
+	if strings.Contains(r.body, `"source":`) {
+		t.Errorf("a key that may not write sees the line: %s", r.body)
+	}
 }

@@ -41,6 +41,9 @@ func (t *toolsHandler) searchBody(w http.ResponseWriter, r *http.Request, who ca
 	if err := checkCaller(&s.Context.Caller); err != nil {
 		return err
 	}
+	if s.Context.Caller, err = permitted(w, s.Context.Caller); err != nil {
+		return err
+	}
 	return t.search(w, r, s)
 }
 

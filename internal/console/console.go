@@ -51,6 +51,7 @@ func Serve(w http.ResponseWriter, r *http.Request, name string) error {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable") // its name has a hash of it
 	} else {
 		h.Set("Content-Security-Policy", policy)
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-cache")
 	}
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

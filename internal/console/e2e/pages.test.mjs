@@ -56,7 +56,7 @@ test('the pages on the quickstart', async t => {
   await t.test('search: why a tool is not found, and a test of it', async t => {
     const page = await open(t, '/ui/search')
     await page.getByLabel('What the tool should do').fill('distance between airports')
-    await page.getByLabel('Why is this tool').fill('comfort')
+    await page.getByLabel('Explain the rank of the tool').fill('comfort')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Why comfort is not found' }).waitFor()
     await page.getByText('the list ends before it').waitFor()
@@ -78,9 +78,25 @@ test('the pages on the quickstart', async t => {
     const page = await open(t, '/ui/data/airports?tab=sample')
     await page.getByText('Heathrow').first().waitFor()
     await page.getByRole('tab', { name: 'Statistics' }).click()
+    await page.getByRole('button', { name: 'Compute the statistics' }).click()
     await page.getByRole('columnheader', { name: 'approx_unique' }).waitFor()
     await page.getByRole('tab', { name: 'Used by' }).click()
     await page.getByRole('link', { name: 'airports_near' }).waitFor()
+  })
+
+  await t.test('pages of a view, and addresses with odd values', async t => {
+    const view = await open(t, '/ui/data/routes')
+    await view.getByRole('heading', { name: 'routes' }).waitFor()
+    await view.getByRole('tab', { name: 'Sample' }).click()
+    await view.getByText('punctuality').first().waitFor()
+    const tools = await open(t, '/ui/tools?show=constructor')
+    await tools.getByRole('link', { name: 'airport_km' }).waitFor()
+    const usage = await open(t, '/ui/usage?days=-1')
+    await usage.getByRole('heading', { name: 'Calls by day' }).waitFor()
+    const file = await open(t, '/ui/spicepod?file=../../v1/sql')
+    await file.getByText('has no file').waitFor()
+    const missing = await open(t, '/ui/functions/airport_kmm')
+    await missing.getByRole('link', { name: 'Why?' }).waitFor()
   })
 
   await t.test('usage: who called what', async t => {

@@ -124,6 +124,10 @@ functions:
     description: ${JSON.stringify(markup + ' ' + bidi)}
     signature: { args: [{ name: x, type: utf8, description: ${JSON.stringify(markup)} }], returns: utf8 }
     body: "'<b>' || x || '</b>'"
+  - name: odd
+    from: sql
+    signature: { args: [{ name: constructor, type: utf8 }, { name: tostring, type: int64 }], returns: utf8 }
+    body: constructor || tostring
 `,
     ),
     'rows.json': JSON.stringify([{ text: markup }, { text: bidi }, { text: long }]),
@@ -148,6 +152,11 @@ functions:
     assert.ok(text.length < 200_000, `${path}: a text of a million characters is shown whole`)
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${path} is too wide`)
   }
+  const odd = await openPage(t, browser, spiced.url + '/ui/tools/odd')
+  await odd.getByLabel('constructor').fill('a')
+  await odd.getByLabel('tostring').fill('1')
+  await odd.getByRole('button', { name: 'Call', exact: true }).click()
+  await odd.getByText('"a1"').waitFor()
   const page = await openPage(t, browser, spiced.url + '/ui/tools/hostile')
   await page.getByLabel('x', { exact: false }).first().fill(markup)
   await page.getByRole('button', { name: 'Call', exact: true }).click()

@@ -3,7 +3,7 @@ import { render, type ComponentType } from 'preact'
 import { Suspense, lazy } from 'preact/compat'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { ApiError, caller, key, keyWanted, useKey } from './lib/api.ts'
-import { connection, follow } from './lib/events.ts'
+import { connection, follow, refused, type Connection } from './lib/events.ts'
 import { followLinks, href, segments } from './lib/route.ts'
 import { nextTheme, theme } from './lib/theme.ts'
 import { Palette } from './ui/palette.tsx'
@@ -52,8 +52,8 @@ function Console() {
   }, [path])
   return (
     <div class="frame">
-      <Sidebar path={path} />
-      <main ref={main} tabIndex={-1}>
+      <Sidebar path={path} skip={() => main.current?.focus()} />
+      <main id="main" ref={main} tabIndex={-1}>
         {connection.value === 'lost' && (
           <div class="note warn banner" role="status">
             The connection to the runtime is lost. It is opened again as soon as the runtime answers; what is shown may
@@ -97,12 +97,24 @@ function Shown({ title, view: View }: { title: string; view: ComponentType }) {
   )
 }
 
-function Sidebar({ path }: { path: string }) {
+const states: Record<Connection, string> = { open: 'Live', lost: 'Connection lost', connecting: 'Connecting' }
+
+function Sidebar({ path, skip }: { path: string; skip: () => void }) {
   const [open, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
   const who = caller.value
   return (
     <header class={`sidebar ${open ? 'open' : ''}`}>
+      <a
+        class="skip"
+        href="#main"
+        onClick={e => {
+          e.preventDefault()
+          skip()
+        }}
+      >
+        Skip to the page
+      </a>
       <div class="bar">
         <a class="brand" href={href([])}>
           <img src={icon} alt="" />
@@ -127,13 +139,18 @@ function Sidebar({ path }: { path: string }) {
           Theme: {theme.value}
         </button>
         <div class="row" role="status">
-          <span class={`dot ${connection.value === 'open' ? 'good' : connection.value === 'lost' ? 'bad' : ''}`} />
-          <span>
-            {connection.value === 'open' ? 'Live' : connection.value === 'lost' ? 'Connection lost' : 'Connecting'}
-          </span>
+          <span
+            class={`dot ${keyWanted.value ? '' : connection.value === 'open' ? 'good' : connection.value === 'lost' ? 'bad' : ''}`}
+          />
+          <span>{keyWanted.value ? 'Needs a key' : states[connection.value]}</span>
           {who && <span class="soft">generation {who.generation}</span>}
         </div>
-        {key.value && (
+        {refused.value && (
+          <a href={href([])} class="badge bad">
+            The last load was refused
+          </a>
+        )}
+        {key.value && !keyWanted.value && (
           <button type="button" class="plain" onClick={() => useKey('')}>
             Forget the key{who?.principal ? ` of ${who.principal}` : ''}
           </button>

@@ -39,7 +39,10 @@ export const key = signal(sessionStorage.getItem(keyName) ?? '')
 /** Why a key is asked for; empty if none is needed. */
 export const keyWanted = signal('')
 
+/** useKey changes the key. What this tab keeps was of another one, maybe of another person, and is forgotten. */
 export function useKey(value: string) {
+  if (key.value && key.value !== value)
+    for (const name of Object.keys(sessionStorage)) if (name.startsWith('spiced.')) sessionStorage.removeItem(name)
   key.value = value
   keyWanted.value = ''
   if (value) sessionStorage.setItem(keyName, value)

@@ -9,6 +9,9 @@ import { readEvents } from './sse.ts'
 export type Connection = 'connecting' | 'open' | 'lost'
 export const connection = signal<Connection>('connecting')
 
+/** Whether the last load of the Spicepod was refused; an older generation is served then. */
+export const refused = signal(false)
+
 export interface LiveEvent {
   kind: string
   data: any
@@ -46,7 +49,10 @@ async function run(until: AbortSignal) {
           if (connection.value === 'lost') await loadCaller().catch(() => {})
           connection.value = 'open'
         }
-        if (e.event === 'generation') void loadCaller().catch(() => {})
+        if (e.event === 'generation') {
+          refused.value = JSON.parse(e.data).accepted === false
+          void loadCaller().catch(() => {})
+        }
         if (e.event) tell({ kind: e.event, data: e.data ? JSON.parse(e.data) : null })
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 // The statements that were run. They may hold secrets, so they stay in this tab, until it is closed.
 import { signal } from '@preact/signals'
+import { key } from './api.ts'
 
 export interface Entry {
   sql: string
@@ -39,3 +40,10 @@ export function forget() {
   history.value = []
   sessionStorage.removeItem(name)
 }
+
+// Another key may be another person's: the statements of one are not shown to the other.
+let last = key.peek()
+key.subscribe(now => {
+  if (last !== '' && now !== last) forget()
+  last = now
+})

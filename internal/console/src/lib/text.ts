@@ -8,6 +8,10 @@ const deceptive =
 /** visible writes characters that cannot be seen as \u{…}. */
 export const visible = (text: string): string => text.replace(deceptive, c => `\\u{${c.codePointAt(0)!.toString(16)}}`)
 
+/** own is a value of a record by a name that may be anything, such as “constructor”. */
+export const own = <T>(record: Record<string, T>, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined
+
 /** truncate shortens a text to max characters and marks it. */
 export const truncate = (text: string, max: number): string => (text.length <= max ? text : text.slice(0, max) + '…')
 

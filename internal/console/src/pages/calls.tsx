@@ -9,6 +9,7 @@ export interface CallPoint {
 }
 
 const bars = 40
+const leastSlot = 1500 // ms; the chart has a minute at least
 
 interface Slot {
   from: Date
@@ -21,9 +22,9 @@ interface Slot {
 function slots(calls: CallPoint[]): Slot[] {
   const times = calls.map(c => +time(c.at)!)
   const [first, last] = [Math.min(...times), Math.max(...times)]
-  const width = Math.max(1000, Math.ceil((last - first + 1) / bars))
+  const width = Math.max(leastSlot, Math.ceil((last - first + 1) / bars))
   const list: Slot[] = []
-  for (let at = first; at <= last; at += width)
+  for (let at = first; at <= last || list.length < bars; at += width)
     list.push({ from: new Date(at), to: new Date(at + width), ok: 0, failed: 0 })
   calls.forEach((c, i) => {
     const slot = list[Math.floor((times[i]! - first) / width)]!

@@ -13,7 +13,7 @@ interface Dataset {
   schema: string
   name: string
   kind: string
-  from: string
+  from: string | null
   description: string | null
   accelerated: boolean
   mode: string | null
@@ -147,9 +147,12 @@ function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
         </div>
       )}
       <div class="figures">
-        <Figure value={brief(d.rows)} label="rows" />
+        {d.rows != null && <Figure value={brief(d.rows)} label="rows" />}
         <Figure value={count(d.columns)} label="columns" />
-        <Figure value={d.accelerated ? (d.mode ?? 'copied') : 'read in place'} label="how it is read" />
+        <Figure
+          value={d.accelerated ? 'copy' : 'source'}
+          label={`what statements read${d.accelerated && d.mode ? `, ${d.mode}` : ''}`}
+        />
         <Figure value={d.last_refresh ? ago(d.last_refresh) : '–'} label="last refresh" />
       </div>
       <div class="row">
@@ -160,7 +163,8 @@ function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
         {d.file && (
           <span class="soft small">
             <code class="foreign">
-              {shown(d.from, 120)} · {shown(d.file, 80)}:{d.line}
+              {d.from && `${shown(d.from, 120)} · `}
+              {shown(d.file, 80)}:{d.line}
             </code>
           </span>
         )}
@@ -177,7 +181,7 @@ function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
             title: 'Sample',
             body: () => <Rows sql={`SELECT * FROM ${name} LIMIT 100`} label="Sample" />,
           },
-          { id: 'statistics', title: 'Statistics', body: () => <Rows sql={`SUMMARIZE ${name}`} label="Statistics" /> },
+          { id: 'statistics', title: 'Statistics', body: () => <Statistics sql={`SUMMARIZE ${name}`} /> },
           { id: 'used', title: 'Used by', body: () => <UsedBy d={d} /> },
         ]}
       />
@@ -276,6 +280,20 @@ WHERE schema = ${sqlText(d.schema)} AND dataset = ${sqlText(d.name)} ORDER BY po
         ]}
       />
     </>
+  )
+}
+
+/** Statistics reads the whole dataset, so it waits for a click. */
+function Statistics({ sql }: { sql: string }) {
+  const [asked, setAsked] = useState(false)
+  if (asked) return <Rows sql={sql} label="Statistics" />
+  return (
+    <div class="row">
+      <button type="button" class="primary" onClick={() => setAsked(true)}>
+        Compute the statistics
+      </button>
+      <span class="soft small">This reads every row.</span>
+    </div>
   )
 }
 

@@ -45,7 +45,16 @@ export default function Functions() {
         <a href={href(['functions'])}>All functions</a>
       </div>
       <Failure error={list.error} again={list.reload} />
-      {f ? <FunctionPage f={f} /> : list.data && <Empty>There is no function “{shown(name, 80)}”.</Empty>}
+      {f ? (
+        <FunctionPage f={f} />
+      ) : (
+        list.data && (
+          <Empty>
+            No function “{shown(name, 80)}” is served to you.{' '}
+            <a href={href(['tools', name], { tab: 'visibility' })}>Why?</a>
+          </Empty>
+        )
+      )}
     </>
   )
 }

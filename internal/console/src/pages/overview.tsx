@@ -58,18 +58,19 @@ interface Work {
 
 interface Totals {
   tools: number
+  functions: number
   calls: number
   hour: number
   errors: number
   p95: number | null
 }
 
-const totals = `SELECT (SELECT count(*) FROM spiced.tools) AS tools,
-  (SELECT coalesce(sum(total_invocations), 0)::BIGINT FROM spiced.tools) AS calls,
+const totals = `SELECT (SELECT count(*) FROM spiced.tools) AS tools, (SELECT count(*) FROM spiced.functions) AS functions,
+  (SELECT coalesce(sum(calls), 0)::BIGINT FROM spiced.tool_usage) AS calls,
   count(*) AS hour, count(*) FILTER (NOT ok) AS errors, quantile_cont(latency_ms, 0.95) AS p95
 FROM spiced.tool_calls WHERE called_at > now()::TIMESTAMP - INTERVAL 1 HOUR`
 
-const live = ['generation', 'dataset', 'index']
+const live = ['generation', 'status', 'dataset', 'index']
 
 export default function Overview() {
   const status = useLoad(signal => api<Component[]>('/v1/status', { signal }), [], live)
@@ -98,7 +99,7 @@ export default function Overview() {
           label={last ? `generation, ${ago(last.published)}` : 'generation'}
         />
         <Figure value={count(data.data?.length)} label="datasets and views" />
-        <Figure value={count(last?.functions)} label="functions" />
+        <Figure value={count(t?.functions)} label="functions" />
         <Figure value={count(t?.tools)} label="tools" />
         <Figure value={brief(t?.calls)} label="calls of tools" />
         <Figure value={t ? count(t.hour) : '–'} label="calls in the last hour" />

@@ -14,7 +14,6 @@ interface ToolsFound {
   search_mode: string
   tools: ToolHit[]
   total?: number
-  confidence?: number
   no_good_match?: boolean
   fallback?: boolean
   notices?: string[]
@@ -61,7 +60,15 @@ const keywordsOf = (text: string): string[] =>
     .filter(Boolean)
 
 /** Fields of a search; what is entered becomes part of the address when it is sent. */
-function SearchForm({ names, children }: { names: Record<string, string>; children?: ComponentChildren }) {
+function SearchForm({
+  kind,
+  names,
+  children,
+}: {
+  kind: 'tools' | 'data'
+  names: Record<string, string>
+  children?: ComponentChildren
+}) {
   const [values, setValues] = useState<Record<string, string>>(() =>
     Object.fromEntries(Object.keys(names).map(name => [name, param(name)])),
   )
@@ -79,7 +86,10 @@ function SearchForm({ names, children }: { names: Record<string, string>; childr
           <label key={name} class="field">
             {title}
             <input
-              type="text"
+              {...(name === 'limit'
+                ? { type: 'number' as const, min: 1, max: kind === 'tools' ? 20 : 100 }
+                : { type: 'text' as const })}
+              maxLength={2000}
               value={values[name]}
               required={name === 'q'}
               onInput={e => setValues({ ...values, [name]: e.currentTarget.value })}
@@ -115,10 +125,11 @@ function ToolSearch() {
   return (
     <>
       <SearchForm
+        kind="tools"
         names={{
           q: 'What the tool should do',
           keywords: 'Keywords (comma separated)',
-          tool: 'Why is this tool (not) found?',
+          tool: 'Explain the rank of the tool named',
           limit: 'At most',
           model: 'Embedding model',
           user: 'As user',
@@ -152,7 +163,6 @@ function ToolSearch() {
             <Badge>{f.search_mode === 'lexical_rrf' ? 'by words' : 'by words and meaning'}</Badge>
             {f.no_good_match && <Badge tone="warn">no good match</Badge>}
             {f.fallback && <Badge tone="warn">no tool reached the lowest score</Badge>}
-            {f.confidence != null && <span class="soft small">confidence {f.confidence}</span>}
           </div>
           {f.no_good_match && (
             <div class="note warn">The tools found probably do not match the query. A model reads the same note.</div>
@@ -221,6 +231,7 @@ function DataSearch() {
   return (
     <>
       <SearchForm
+        kind="data"
         names={{
           q: 'What to look for',
           keywords: 'Exact words (comma separated)',

@@ -26,7 +26,9 @@ export default function Spicepod() {
   const files = useLoad(signal => api<File[]>('/v1/spicepods/files', { signal }), [], ['generation'])
   const status = useLoad(signal => api<{ problems?: Problem[] }[]>('/v1/status', { signal }), [], ['generation'])
   const problems = status.data?.flatMap(c => c.problems ?? []) ?? []
-  const path = param('file') || files.data?.[0]?.path || ''
+  // Only a file of the list is fetched: another name could be any path of the runtime.
+  const wanted = param('file')
+  const path = wanted ? (files.data?.find(f => f.path === wanted)?.path ?? '') : (files.data?.[0]?.path ?? '')
   const url = '/v1/spicepods/files/' + path.split('/').map(encodeURIComponent).join('/')
   const file = useLoad(
     async signal => {
@@ -80,7 +82,9 @@ export default function Spicepod() {
         {own.length > 0 && <Badge tone="bad">{plural(own.length, 'problem')}</Badge>}
       </div>
       <Failure error={file.error} again={file.reload} />
-      {files.data?.length === 0 && <Empty>The Spicepod has no files.</Empty>}
+      {files.data && !path && (
+        <Empty>{wanted ? `The Spicepod has no file “${shown(wanted, 100)}”.` : 'The Spicepod has no files.'}</Empty>
+      )}
       {file.data && (
         <CodeEditor
           key={path}

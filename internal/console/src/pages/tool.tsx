@@ -1,5 +1,5 @@
 // One tool: try it, its definition, its calls, and why it is hidden from somebody.
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useReducer, useState } from 'preact/hooks'
 import { api, ApiError, fetchApi, rows } from '../lib/api.ts'
 import { ago, count, millis, percent } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
@@ -44,7 +44,7 @@ interface Tool {
 export function ToolPage({ name }: { name: string }) {
   const path = `/v1/tools/${encodeURIComponent(name)}`
   const tool = useLoad(signal => api<Tool>(path, { signal }), [name], ['generation'])
-  const t = tool.data
+  const t = tool.error ? undefined : tool.data // one that was removed cannot be called any more
   return (
     <>
       <div class="head">
@@ -52,6 +52,7 @@ export function ToolPage({ name }: { name: string }) {
         {t && <Badge tone={t.risk === 'read' ? 'good' : t.risk === 'write' ? 'warn' : 'bad'}>{t.risk}</Badge>}
         {t && <Badge>{shown(t.source, 60)}</Badge>}
         {t?.owner && <Badge>owner {shown(t.owner, 60)}</Badge>}
+        <a href={href(['search'], { tool: name })}>Why is it (not) found?</a>
         <a href={href(['tools'])}>All tools</a>
       </div>
       <Failure error={tool.error} again={tool.reload} />
@@ -61,8 +62,12 @@ export function ToolPage({ name }: { name: string }) {
         current={param('tab', t || !tool.error ? 'try' : 'visibility')}
         choose={tab => setParams({ tab: tab === 'try' ? '' : tab })}
         tabs={[
-          { id: 'try', title: 'Try it', body: () => (t ? <Try tool={t} /> : <Empty>It cannot be called.</Empty>) },
-          { id: 'definition', title: 'Definition', body: () => (t ? <Definition tool={t} path={path} /> : null) },
+          ...(t
+            ? [
+                { id: 'try', title: 'Try it', body: () => <Try tool={t} /> },
+                { id: 'definition', title: 'Definition', body: () => <Definition tool={t} path={path} /> },
+              ]
+            : []),
           { id: 'calls', title: 'Calls', body: () => <Calls name={name} /> },
           { id: 'visibility', title: 'Who sees it', body: () => <Visibility name={name} /> },
         ]}
@@ -121,18 +126,20 @@ interface Outcome {
 function Try({ tool }: { tool: Tool }) {
   const asJson = param('args') === 'json'
   const first = tool.examples?.[0]?.arguments ?? {}
-  const [fields, setFields] = useState<Fields>(() => fieldsOf(tool.parameters, first))
-  const [text, setText] = useState(() => JSON.stringify(first, null, 2))
+  // What was entered last is in a reference: a click may come before the form is drawn again.
+  const [entered] = useState(() => ({ fields: fieldsOf(tool.parameters, first), text: JSON.stringify(first, null, 2) }))
+  const [, draw] = useReducer((n: number) => n + 1, 0)
+  const enter = (change: Partial<{ fields: Fields; text: string }>) => {
+    Object.assign(entered, change)
+    draw(undefined)
+  }
   const [busy, setBusy] = useState<AbortController>()
   const [outcome, setOutcome] = useState<{ value: Outcome; text: string }>()
   const [failed, setFailed] = useState<Error>()
   useEffect(() => () => busy?.abort(), [busy])
 
-  // A call takes what was entered last, also if the form is not drawn again yet.
-  const entered = useRef({ fields, text })
-  entered.current = { fields, text }
   const args = (): string => {
-    const { fields, text } = entered.current
+    const { fields, text } = entered
     if (!asJson) return argumentsOf(tool.parameters, fields)
     try {
       JSON.parse(text)
@@ -188,8 +195,9 @@ function Try({ tool }: { tool: Tool }) {
               onChange={e => {
                 const json = e.currentTarget.checked
                 try {
-                  if (json) setText(JSON.stringify(JSON.parse(argumentsOf(tool.parameters, fields)), null, 2))
-                  else setFields(fieldsOf(tool.parameters, JSON.parse(text)))
+                  if (json)
+                    enter({ text: JSON.stringify(JSON.parse(argumentsOf(tool.parameters, entered.fields)), null, 2) })
+                  else enter({ fields: fieldsOf(tool.parameters, JSON.parse(entered.text)) })
                 } catch {
                   // What is half written stays in the other form as it was.
                 }
@@ -205,20 +213,18 @@ function Try({ tool }: { tool: Tool }) {
             class="mono"
             rows={8}
             aria-label="Arguments as JSON"
-            value={text}
+            value={entered.text}
             spellcheck={false}
             onInput={e => {
-              entered.current.text = e.currentTarget.value
-              setText(e.currentTarget.value)
+              enter({ text: e.currentTarget.value })
             }}
           />
         ) : (
           <SchemaForm
             schema={tool.parameters}
-            fields={fields}
+            fields={entered.fields}
             change={to => {
-              entered.current.fields = to
-              setFields(to)
+              enter({ fields: to })
             }}
           />
         )}
@@ -241,8 +247,7 @@ function Try({ tool }: { tool: Tool }) {
               value=""
               onChange={e => {
                 const example = tool.examples![Number(e.currentTarget.value)]!.arguments
-                setFields(fieldsOf(tool.parameters, example))
-                setText(JSON.stringify(example, null, 2))
+                enter({ fields: fieldsOf(tool.parameters, example), text: JSON.stringify(example, null, 2) })
               }}
             >
               <option value="">Examples</option>

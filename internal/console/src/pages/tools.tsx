@@ -4,7 +4,7 @@ import { rows } from '../lib/api.ts'
 import { ago, count, millis, time } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, segments, setParams } from '../lib/route.ts'
-import { shown } from '../lib/text.ts'
+import { own, shown } from '../lib/text.ts'
 import { Badge, Equivalent, Failure, type Tone } from '../ui/parts.tsx'
 import { Table, type Column } from '../ui/table.tsx'
 import { ToolPage } from './tool.tsx'
@@ -54,29 +54,37 @@ const columns: Column<Tool>[] = [
       </a>
     ),
   },
-  { key: 'owner', title: 'Owner', value: t => t.owner },
   { key: 'description', title: 'Description', value: t => t.description },
   { key: 'parameters', title: 'Parameters', value: t => t.parameter_count, number: true },
   { key: 'calls', title: 'Invocations', value: t => t.total_invocations, number: true },
   { key: 'errors', title: 'Errors', value: t => t.errors, number: true },
   { key: 'p95', title: 'p95', value: t => t.p95_ms, show: t => millis(t.p95_ms), number: true },
-  { key: 'searches', title: 'Found', value: t => t.searches, number: true },
-  { key: 'tokens', title: 'Tokens', value: t => t.document_tokens, number: true },
+  { key: 'searches', title: 'Found by searches', value: t => t.searches, number: true },
+  { key: 'tokens', title: 'Tokens of its texts', value: t => t.document_tokens, number: true },
   {
     key: 'last',
     title: 'Last call',
     value: t => time(t.last_called_at),
     show: t => <span title={t.last_called_at ?? ''}>{ago(t.last_called_at)}</span>,
   },
+  { key: 'owner', title: 'Owner', value: t => t.owner },
   { key: 'source', title: 'Source', value: t => t.source },
   {
     key: 'risk',
     title: 'Risk',
     value: t => t.risk,
-    show: t => <Badge tone={risks[t.risk] ?? ''}>{t.risk}</Badge>,
+    show: t => <Badge tone={own(risks, t.risk) ?? ''}>{t.risk}</Badge>,
   },
-  { key: 'verdict', title: 'Unused because', value: t => (t.verdict ? (verdicts[t.verdict] ?? t.verdict) : null) },
 ]
+
+/** Why a tool is not called; the table of these tools has it next to the name. */
+const verdict: Column<Tool> = {
+  key: 'verdict',
+  title: 'Unused because',
+  value: t => (t.verdict ? (own(verdicts, t.verdict) ?? t.verdict) : null),
+}
+
+const uncalled = [columns[0]!, verdict, ...columns.slice(1)]
 
 const views: Record<string, { title: string; keeps: (t: Tool) => boolean; sql: string }> = {
   '': { title: 'All', keeps: () => true, sql: all },
@@ -85,7 +93,7 @@ const views: Record<string, { title: string; keeps: (t: Tool) => boolean; sql: s
     keeps: t => (t.calls_per_day ?? 0) > 0,
     sql: 'SELECT * FROM spiced.hot_tools ORDER BY calls_per_day DESC',
   },
-  dead: { title: 'Not called', keeps: t => t.verdict !== null, sql: 'SELECT * FROM spiced.dead_tools' },
+  uncalled: { title: 'Not called', keeps: t => t.verdict !== null, sql: 'SELECT * FROM spiced.dead_tools' },
   failing: {
     title: 'Failing',
     keeps: t => t.errors > 0,
@@ -101,7 +109,7 @@ export default function Tools() {
 function ToolList() {
   const tools = useLoad(signal => rows<Tool>(all, [], signal), [], ['generation', 'call'])
   const which = param('show')
-  const view = views[which] ?? views['']!
+  const view = own(views, which) ?? views['']!
   const [owner, source, tag] = [param('owner'), param('source'), param('tag')]
   const list = tools.data
   const shownRows = useMemo(
@@ -138,7 +146,7 @@ function ToolList() {
       <Table
         label="Tools"
         filter="Filter tools"
-        columns={columns}
+        columns={which === 'uncalled' ? uncalled : columns}
         rows={shownRows}
         sort={which === 'hot' ? '-calls' : which === 'failing' ? '-errors' : 'name'}
         empty={tools.loading ? 'Loading…' : which === '' ? 'There are no tools.' : 'No tool is like this.'}
@@ -153,7 +161,7 @@ function ToolList() {
                   class={id === which ? 'chosen' : ''}
                   onClick={() => setParams({ show: id, sort: '' })}
                 >
-                  {v.title} <span class="soft small">{count((list ?? []).filter(v.keeps).length)}</span>
+                  {v.title} <span class="soft small">{list ? count(list.filter(v.keeps).length) : '–'}</span>
                 </button>
               ))}
             </div>

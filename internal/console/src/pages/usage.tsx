@@ -18,10 +18,10 @@ export default function Usage() {
         <label class="row">
           <span>Days</span>
           <select
-            value={param('days', '30')}
+            value={days()}
             onChange={e => setParams({ days: e.currentTarget.value === '30' ? '' : e.currentTarget.value })}
           >
-            {['1', '7', '30', '90'].map(d => (
+            {periods.map(d => (
               <option key={d} value={d}>
                 {d}
               </option>
@@ -44,7 +44,9 @@ export default function Usage() {
   )
 }
 
-const days = (): number => Number(param('days', '30')) || 30
+const periods = ['1', '7', '30', '90']
+
+const days = (): string => (periods.includes(param('days')) ? param('days') : '30')
 
 interface ToolDay {
   tool: string
@@ -278,7 +280,7 @@ function CrossAgent() {
                 {callers.map(caller => (
                   <tr key={caller}>
                     <th scope="row">
-                      <span class="foreign">{shown(caller || '(unknown)', 60)}</span>
+                      <span class="foreign">{shown(caller || '–', 60)}</span>
                     </th>
                     {owners.map(owner => {
                       const n = cells.find(c => c.owner === owner && c.caller === caller)?.calls ?? 0
@@ -307,7 +309,7 @@ function CrossAgent() {
         name="f"
         rows={foreign.data ?? []}
         sort="-calls"
-        empty="No agent called a tool that another agent owns."
+        empty="There is none: agents called only their own tools, and those of the runtime."
         tools={<Equivalent make={() => [{ title: 'SQL', text: foreignSql }]} />}
         columns={[
           {

@@ -1,7 +1,7 @@
 // A form for arguments, made of a JSON Schema: a field for each property of a plain type, JSON for
 // the rest. A field that is empty is left out of the arguments.
 import { useId } from 'preact/hooks'
-import { shown } from '../lib/text.ts'
+import { own, shown } from '../lib/text.ts'
 
 export interface Schema {
   type?: string | string[]
@@ -34,7 +34,7 @@ function plainType(s: Schema): '' | 'string' | 'number' | 'integer' | 'boolean' 
 export function argumentsOf(schema: Schema, fields: Fields): string {
   const members: string[] = []
   for (const [name, s] of Object.entries(schema.properties ?? {})) {
-    const text = fields[name] ?? ''
+    const text = own(fields, name) ?? ''
     if (text === '') continue
     const type = s.enum ? '' : plainType(s)
     let json = text
@@ -55,9 +55,9 @@ export function argumentsOf(schema: Schema, fields: Fields): string {
 
 /** fieldsOf is the reverse: the texts of the fields for arguments. */
 export function fieldsOf(schema: Schema, args: Record<string, unknown>): Fields {
-  const fields: Fields = {}
+  const fields: Fields = Object.create(null)
   for (const [name, value] of Object.entries(args)) {
-    const s = schema.properties?.[name] ?? {}
+    const s = own(schema.properties ?? {}, name) ?? {}
     fields[name] = !s.enum && plainType(s) === 'string' && typeof value === 'string' ? value : JSON.stringify(value)
   }
   return fields
@@ -89,10 +89,10 @@ export function SchemaForm({ schema, fields, change }: Props) {
             </span>
             <Field
               schema={s}
-              value={fields[name] ?? ''}
+              value={own(fields, name) ?? ''}
               describedBy={s.description ? about : undefined}
               required={required}
-              set={text => change({ ...fields, [name]: text })}
+              set={text => change(Object.assign(Object.create(null), fields, { [name]: text }))}
             />
             {s.description && (
               <span id={about} class="soft small foreign">

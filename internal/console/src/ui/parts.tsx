@@ -186,11 +186,7 @@ export function Tabs({ label, tabs, current, choose }: TabsProps) {
 export function Modal({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
-    const before = document.activeElement as HTMLElement | null
-    ref.current?.showModal()
-    return () => before?.focus?.()
-  }, [])
+  useEffect(() => ref.current?.showModal(), []) // the browser returns the focus when it is closed
   return (
     <dialog ref={ref} aria-labelledby={id} onClose={close}>
       <div class="stack">
