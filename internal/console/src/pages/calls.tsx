@@ -1,8 +1,105 @@
-// Charts of calls: how many over time, and how long they took.
-import { millis, time } from '../lib/format.ts'
+// The last calls of one tool, or of all: how many over time, how long they took, and each of them.
+import { useMemo } from 'preact/hooks'
+import { rows } from '../lib/api.ts'
+import { ago, count, millis, percent, time } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { href } from '../lib/route.ts'
+import { sqlText } from '../lib/snippet.ts'
+import { shown } from '../lib/text.ts'
+import { Badge, Equivalent, Failure, Figure, Panel } from '../ui/parts.tsx'
 import { Plot } from '../ui/plot.tsx'
+import { Table, type Column } from '../ui/table.tsx'
 
-export interface CallPoint {
+interface Call {
+  called_at: string
+  tool: string
+  caller: string | null
+  user_id: string | null
+  surface: string
+  ok: boolean
+  code: string | null
+  latency_ms: number
+  rows: number | null
+  error: string | null
+}
+
+const most = 2000 // calls that are listed
+
+const columns: Column<Call>[] = [
+  {
+    key: 'at',
+    title: 'When',
+    value: c => c.called_at,
+    show: c => <span title={c.called_at}>{ago(c.called_at)}</span>,
+  },
+  {
+    key: 'tool',
+    title: 'Tool',
+    value: c => c.tool,
+    show: c => <a href={href(['tools', c.tool])}>{shown(c.tool, 80)}</a>,
+  },
+  { key: 'caller', title: 'Caller', value: c => c.caller },
+  { key: 'user', title: 'User', value: c => c.user_id },
+  { key: 'surface', title: 'By', value: c => c.surface },
+  {
+    key: 'outcome',
+    title: 'Outcome',
+    value: c => (c.ok ? 'ok' : (c.code ?? 'failed')),
+    show: c => <Badge tone={c.ok ? 'good' : 'bad'}>{c.ok ? 'ok' : (c.code ?? 'failed')}</Badge>,
+  },
+  { key: 'ms', title: 'Time', value: c => c.latency_ms, show: c => millis(c.latency_ms), number: true },
+  { key: 'rows', title: 'Rows', value: c => c.rows, number: true },
+  { key: 'error', title: 'Error', value: c => c.error },
+]
+
+const ofOneTool = columns.filter(c => c.key !== 'tool')
+
+/** Calls shows the last calls of a tool or, without one, of all tools. */
+export function Calls({ tool }: { tool?: string }) {
+  const sql = `SELECT called_at, tool, caller, user_id, surface, ok, code, latency_ms, rows, error
+FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)} `}ORDER BY called_at DESC LIMIT ${most}`
+  const calls = useLoad(signal => rows<Call>(sql, [], signal), [sql], ['call'])
+  const list = calls.data ?? []
+  const points: CallPoint[] = useMemo(() => list.map(c => ({ at: c.called_at, ms: c.latency_ms, ok: c.ok })), [list])
+  const latencies = useMemo(() => list.map(c => c.latency_ms).sort((a, b) => a - b), [list])
+  const at = (q: number) => latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))]
+  return (
+    <>
+      <Failure error={calls.error} again={calls.reload} />
+      <div class="figures">
+        <Figure value={count(list.length)} label={list.length === most ? 'calls, the last' : 'calls that are kept'} />
+        <Figure value={list.length ? percent(list.filter(c => !c.ok).length / list.length) : '–'} label="failed" />
+        <Figure value={millis(at(0.5))} label="median" />
+        <Figure value={millis(at(0.95))} label="95th percentile" />
+      </div>
+      {points.length > 0 && (
+        <div class="columns">
+          <Panel title="Calls over time">
+            <CallsOverTime calls={points} />
+            <p class="soft small">
+              <span class="key-ok" /> succeeded <span class="key-failed" /> failed
+            </p>
+          </Panel>
+          <Panel title="Latency">
+            <LatencyMap calls={points} />
+          </Panel>
+        </div>
+      )}
+      <Table
+        label="Calls"
+        filter="Filter calls"
+        name="c"
+        rows={list}
+        sort="-at"
+        empty={calls.loading ? 'Loading…' : 'There was no call, or the calls are no longer kept.'}
+        tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
+        columns={tool === undefined ? columns : ofOneTool}
+      />
+    </>
+  )
+}
+
+interface CallPoint {
   at: string
   ms: number
   ok: boolean
@@ -34,7 +131,7 @@ function slots(calls: CallPoint[]): Slot[] {
   return list
 }
 
-export function CallsOverTime({ calls }: { calls: CallPoint[] }) {
+function CallsOverTime({ calls }: { calls: CallPoint[] }) {
   const list = slots(calls)
   const failed = calls.filter(c => !c.ok).length
   return (
@@ -71,7 +168,7 @@ interface Cell {
 }
 
 /** LatencyMap is a heat map: time to the right, latency upwards in powers of two. */
-export function LatencyMap({ calls }: { calls: CallPoint[] }) {
+function LatencyMap({ calls }: { calls: CallPoint[] }) {
   const list = slots(calls)
   const width = +list[0]!.to - +list[0]!.from
   const first = +list[0]!.from

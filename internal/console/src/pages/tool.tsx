@@ -1,7 +1,7 @@
 // One tool: try it, its definition, its calls, and why it is hidden from somebody.
 import { useEffect, useReducer, useState } from 'preact/hooks'
-import { api, ApiError, fetchApi, rows } from '../lib/api.ts'
-import { ago, count, millis, percent } from '../lib/format.ts'
+import { api, ApiError, fetchApi } from '../lib/api.ts'
+import { count, millis } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, setParams } from '../lib/route.ts'
 import * as snippet from '../lib/snippet.ts'
@@ -12,7 +12,6 @@ import {
   Empty,
   Equivalent,
   Failure,
-  Figure,
   Foreign,
   Json,
   LongText,
@@ -20,8 +19,7 @@ import {
   Tabs,
   requestSnippets,
 } from '../ui/parts.tsx'
-import { Table } from '../ui/table.tsx'
-import { CallsOverTime, LatencyMap, type CallPoint } from './calls.tsx'
+import { Calls } from './calls.tsx'
 
 interface Tool {
   name: string
@@ -68,7 +66,7 @@ export function ToolPage({ name }: { name: string }) {
                 { id: 'definition', title: 'Definition', body: () => <Definition tool={t} path={path} /> },
               ]
             : []),
-          { id: 'calls', title: 'Calls', body: () => <Calls name={name} /> },
+          { id: 'calls', title: 'Calls', body: () => <Calls tool={name} /> },
           { id: 'visibility', title: 'Who sees it', body: () => <Visibility name={name} /> },
         ]}
       />
@@ -351,81 +349,6 @@ function Definition({ tool, path }: { tool: Tool; path: string }) {
       <p class="small">
         {tool.source === 'function' && <a href={href(['functions', tool.name])}>The function that it is</a>}
       </p>
-    </>
-  )
-}
-
-interface Call {
-  id: string
-  called_at: string
-  caller: string | null
-  surface: string
-  ok: boolean
-  code: string | null
-  latency_ms: number
-  rows: number | null
-  cached: boolean
-  error: string | null
-  user_id: string | null
-}
-
-const lastCalls = `SELECT id, called_at, caller, surface, ok, code, latency_ms, rows, cached, error, user_id
-FROM spiced.tool_calls WHERE tool = $1 ORDER BY called_at DESC LIMIT 1000`
-
-function Calls({ name }: { name: string }) {
-  const calls = useLoad(signal => rows<Call>(lastCalls, [name], signal), [name], ['call'])
-  const list = calls.data ?? []
-  const points: CallPoint[] = list.map(c => ({ at: c.called_at, ms: c.latency_ms, ok: c.ok }))
-  const latencies = list.map(c => c.latency_ms).sort((a, b) => a - b)
-  const at = (q: number) => latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))]
-  return (
-    <>
-      <Failure error={calls.error} again={calls.reload} />
-      <div class="figures">
-        <Figure value={count(list.length)} label={list.length === 1000 ? 'calls, the last' : 'calls that are kept'} />
-        <Figure value={list.length ? percent(list.filter(c => !c.ok).length / list.length) : '–'} label="failed" />
-        <Figure value={millis(at(0.5))} label="median" />
-        <Figure value={millis(at(0.95))} label="95th percentile" />
-      </div>
-      {list.length > 0 && (
-        <div class="columns">
-          <Panel title="Calls over time">
-            <CallsOverTime calls={points} />
-          </Panel>
-          <Panel title="Latency">
-            <LatencyMap calls={points} />
-          </Panel>
-        </div>
-      )}
-      <Table
-        label="Calls"
-        name="c"
-        rows={list}
-        sort="-at"
-        empty={calls.loading ? 'Loading…' : 'It was not called yet, or its calls are no longer kept.'}
-        tools={
-          <Equivalent make={() => [{ title: 'SQL', text: lastCalls.replace('$1', () => snippet.sqlText(name)) }]} />
-        }
-        columns={[
-          {
-            key: 'at',
-            title: 'When',
-            value: c => c.called_at,
-            show: c => <span title={c.called_at}>{ago(c.called_at)}</span>,
-          },
-          { key: 'caller', title: 'Caller', value: c => c.caller },
-          { key: 'surface', title: 'By', value: c => c.surface },
-          {
-            key: 'ok',
-            title: 'Outcome',
-            value: c => (c.ok ? 'ok' : (c.code ?? 'failed')),
-            show: c => <Badge tone={c.ok ? 'good' : 'bad'}>{c.ok ? 'ok' : (c.code ?? 'failed')}</Badge>,
-          },
-          { key: 'ms', title: 'Time', value: c => c.latency_ms, show: c => millis(c.latency_ms), number: true },
-          { key: 'rows', title: 'Rows', value: c => c.rows, number: true },
-          { key: 'error', title: 'Error', value: c => c.error },
-        ]}
-      />
     </>
   )
 }

@@ -8,7 +8,7 @@ import { shown } from '../lib/text.ts'
 import { Badge, Empty, Equivalent, Failure, Figure, Panel, Tabs } from '../ui/parts.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { Table } from '../ui/table.tsx'
-import { CallsOverTime, LatencyMap, type CallPoint } from './calls.tsx'
+import { Calls } from './calls.tsx'
 
 export default function Usage() {
   return (
@@ -37,7 +37,7 @@ export default function Usage() {
           { id: 'tools', title: 'Tools', body: () => <ToolUsage /> },
           { id: 'models', title: 'Models', body: () => <ModelUsage /> },
           { id: 'agents', title: 'Agents', body: () => <CrossAgent /> },
-          { id: 'calls', title: 'Last calls', body: () => <LastCalls /> },
+          { id: 'calls', title: 'Last calls', body: () => <Calls /> },
         ]}
       />
     </>
@@ -228,40 +228,38 @@ FROM spiced.model_usage WHERE day > current_date - ${days()} ORDER BY day, model
   )
 }
 
-interface Cross {
+interface Pair {
+  caller: string
   tool: string
   owner: string
-  caller: string
   calls: number
   errors: number
   last_at: string
+  foreign_calls: number
 }
 
-const crossSql = 'SELECT owner, caller, sum(calls)::BIGINT AS calls FROM spiced.tool_usage GROUP BY ALL ORDER BY ALL'
-const foreignSql = 'SELECT * FROM spiced.cross_agent_calls ORDER BY calls DESC'
+const pairsSql = `SELECT caller, tool, owner, sum(calls)::BIGINT AS calls, sum(errors)::BIGINT AS errors, max(last_at) AS last_at,
+  sum(foreign_calls)::BIGINT AS foreign_calls
+FROM spiced.tool_usage GROUP BY ALL ORDER BY calls DESC`
 
-/** CrossAgent counts calls by caller and owner; calls by an agent that does not own the tool are marked. */
+/** CrossAgent shows who called which tools, and sums it up by owner: a call of another agent's tool is foreign. */
 function CrossAgent() {
-  const matrix = useLoad(
-    signal => rows<{ owner: string; caller: string; calls: number }>(crossSql, [], signal),
-    [],
-    ['call'],
-  )
-  const foreign = useLoad(signal => rows<Cross>(foreignSql, [], signal), [], ['call'])
-  const cells = matrix.data ?? []
-  const owners = [...new Set(cells.map(c => c.owner))]
-  const callers = [...new Set(cells.map(c => c.caller))]
-  const most = Math.max(1, ...cells.map(c => c.calls))
-  const unexpected = new Set(foreign.data?.map(c => `${c.caller}\n${c.owner}`))
+  const pairs = useLoad(signal => rows<Pair>(pairsSql, [], signal), [], ['call'])
+  const list = pairs.data ?? []
+  const owners = [...new Set(list.map(p => p.owner))]
+  const callers = [...new Set(list.map(p => p.caller))]
+  const sum = (of: (p: Pair) => number, caller: string, owner: string) =>
+    list.filter(p => p.caller === caller && p.owner === owner).reduce((n, p) => n + of(p), 0)
+  const most = Math.max(1, ...callers.flatMap(c => owners.map(o => sum(p => p.calls, c, o))))
   return (
     <>
-      <Failure error={matrix.error ?? foreign.error} />
+      <Failure error={pairs.error} again={pairs.reload} />
       <Panel
         title="Who calls the tools of whom"
-        action={<Equivalent make={() => [{ title: 'SQL', text: crossSql }]} />}
+        action={<Equivalent make={() => [{ title: 'SQL', text: pairsSql }]} />}
       >
-        {matrix.data && cells.length === 0 && <Empty>No tool was called yet.</Empty>}
-        {cells.length > 0 && (
+        {pairs.data && list.length === 0 && <Empty>No tool was called yet.</Empty>}
+        {list.length > 0 && (
           <div class="table" tabIndex={0} role="region" aria-label="Calls by caller and owner">
             <table>
               <thead>
@@ -283,7 +281,7 @@ function CrossAgent() {
                       <span class="foreign">{shown(caller || '–', 60)}</span>
                     </th>
                     {owners.map(owner => {
-                      const n = cells.find(c => c.owner === owner && c.caller === caller)?.calls ?? 0
+                      const n = sum(p => p.calls, caller, owner)
                       const heat = n === 0 ? 0 : 8 + (40 * Math.log1p(n)) / Math.log1p(most)
                       return (
                         <td
@@ -292,7 +290,7 @@ function CrossAgent() {
                           style={{ background: `color-mix(in srgb, var(--accent) ${heat / 2}%, transparent)` }}
                         >
                           {n > 0 ? count(n) : ''}{' '}
-                          {unexpected.has(`${caller}\n${owner}`) && <Badge tone="warn">foreign</Badge>}
+                          {sum(p => p.foreign_calls, caller, owner) > 0 && <Badge tone="warn">foreign</Badge>}
                         </td>
                       )
                     })}
@@ -304,97 +302,25 @@ function CrossAgent() {
         )}
       </Panel>
       <Table
-        label="Calls of tools that another agent owns"
-        filter="Filter foreign calls"
-        name="f"
-        rows={foreign.data ?? []}
-        sort="-calls"
-        empty="There is none: agents called only their own tools, and those of the runtime."
-        tools={<Equivalent make={() => [{ title: 'SQL', text: foreignSql }]} />}
-        columns={[
-          {
-            key: 'tool',
-            title: 'Tool',
-            value: c => c.tool,
-            show: c => <a href={href(['tools', c.tool])}>{shown(c.tool, 80)}</a>,
-          },
-          { key: 'owner', title: 'Owner', value: c => c.owner },
-          { key: 'caller', title: 'Called by', value: c => c.caller },
-          { key: 'calls', title: 'Calls', value: c => c.calls, number: true },
-          { key: 'errors', title: 'Errors', value: c => c.errors, number: true },
-          { key: 'last', title: 'Last', value: c => c.last_at, show: c => ago(c.last_at) },
-        ]}
-      />
-    </>
-  )
-}
-
-interface LastCall {
-  id: string
-  called_at: string
-  tool: string
-  owner: string
-  caller: string
-  surface: string
-  ok: boolean
-  code: string | null
-  latency_ms: number
-  user_id: string | null
-  error: string | null
-}
-
-const lastSql = `SELECT id, called_at, tool, owner, caller, surface, ok, code, latency_ms, user_id, error
-FROM spiced.tool_calls ORDER BY called_at DESC LIMIT 5000`
-
-function LastCalls() {
-  const calls = useLoad(signal => rows<LastCall>(lastSql, [], signal), [], ['call'])
-  const list = calls.data ?? []
-  const points: CallPoint[] = useMemo(() => list.map(c => ({ at: c.called_at, ms: c.latency_ms, ok: c.ok })), [list])
-  return (
-    <>
-      <Failure error={calls.error} again={calls.reload} />
-      {points.length > 0 && (
-        <div class="columns">
-          <Panel title="Calls over time">
-            <CallsOverTime calls={points} />
-          </Panel>
-          <Panel title="Latency">
-            <LatencyMap calls={points} />
-          </Panel>
-        </div>
-      )}
-      <Table
-        label="Last calls"
-        filter="Filter calls"
-        name="l"
+        label="Calls by caller and tool"
+        filter="Filter callers and tools"
+        name="p"
         rows={list}
-        sort="-at"
-        empty={calls.loading ? 'Loading…' : 'No call is kept.'}
-        tools={<Equivalent make={() => [{ title: 'SQL', text: lastSql }]} />}
+        sort="-calls"
+        empty={pairs.loading ? 'Loading…' : 'No tool was called yet.'}
         columns={[
-          {
-            key: 'at',
-            title: 'When',
-            value: c => c.called_at,
-            show: c => <span title={c.called_at}>{ago(c.called_at)}</span>,
-          },
+          { key: 'caller', title: 'Caller', value: p => p.caller || null },
           {
             key: 'tool',
             title: 'Tool',
-            value: c => c.tool,
-            show: c => <a href={href(['tools', c.tool])}>{shown(c.tool, 80)}</a>,
+            value: p => p.tool,
+            show: p => <a href={href(['tools', p.tool])}>{shown(p.tool, 80)}</a>,
           },
-          { key: 'caller', title: 'Caller', value: c => c.caller },
-          { key: 'user', title: 'User', value: c => c.user_id },
-          { key: 'surface', title: 'By', value: c => c.surface },
-          {
-            key: 'outcome',
-            title: 'Outcome',
-            value: c => (c.ok ? 'ok' : (c.code ?? 'failed')),
-            show: c => <Badge tone={c.ok ? 'good' : 'bad'}>{c.ok ? 'ok' : (c.code ?? 'failed')}</Badge>,
-          },
-          { key: 'ms', title: 'Time', value: c => c.latency_ms, show: c => millis(c.latency_ms), number: true },
-          { key: 'error', title: 'Error', value: c => c.error },
+          { key: 'owner', title: 'Owner', value: p => p.owner },
+          { key: 'calls', title: 'Calls', value: p => p.calls, number: true },
+          { key: 'errors', title: 'Errors', value: p => p.errors, number: true },
+          { key: 'foreign', title: 'Foreign calls', value: p => p.foreign_calls, number: true },
+          { key: 'last', title: 'Last', value: p => p.last_at, show: p => ago(p.last_at) },
         ]}
       />
     </>
