@@ -125,7 +125,7 @@ func TestDelegation(t *testing.T) {
 	}
 	slices.Sort(shown)
 	want := []string{
-		" tool_calldelegate_parallel", " tool_resultdelegate_parallel",
+		" response_end", " response_end", " tool_calldelegate_parallel", " tool_resultdelegate_parallel",
 		"hawken agent_chunk", "hawken agent_chunk", "hawken agent_end", "hawken agent_start", "hawken agent_tool_calllore_search",
 		"hawken agent_tool_resultlore_search",
 		"lagan agent_end", "lagan agent_start", "lagan agent_tool_callword_count", "lagan agent_tool_resultword_count",
