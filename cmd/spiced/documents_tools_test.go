@@ -206,7 +206,8 @@ func TestAnalystsStepsStream(t *testing.T) {
 	for _, e := range events {
 		chat = append(chat, e.Type)
 	}
-	if got := strings.Join(chat, " "); !strings.HasPrefix(got, "tool_call agent_start ") || !strings.HasSuffix(got, "agent_end tool_result") {
+	if got := strings.Join(chat, " "); !strings.HasPrefix(got, "response_end tool_call agent_start ") ||
+		!strings.HasSuffix(got, "agent_end tool_result response_end") {
 		t.Errorf("events of a chat: %s", got)
 	}
 }
