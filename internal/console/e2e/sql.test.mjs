@@ -249,10 +249,14 @@ test('the SQL page', async t => {
     const options = page.locator('.cm-tooltip-autocomplete li')
     const editor = page.getByRole('textbox', { name: 'Statements' })
     await write(page, 'SELECT * FROM airports a WHERE a.')
-    // The catalogue is loaded after the editor.
+    // The catalogue is loaded after the editor. Each key asks again, so the next one waits for the answer.
     await until(async () => {
       await page.keyboard.press('Control+Space')
-      return (await options.filter({ hasText: 'country' }).count()) > 0
+      const country = options.filter({ hasText: 'country' }).first()
+      return country.waitFor({ timeout: 1000 }).then(
+        () => true,
+        () => false,
+      )
     }, 'columns are completed')
     await page.keyboard.press('Escape')
     // The names of the runtime's own tables are written in the console: all of them exist.
