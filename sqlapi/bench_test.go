@@ -86,8 +86,8 @@ func BenchmarkChatDelta(b *testing.B) {
 	}
 }
 
-// BenchmarkCallFollowed is what a call costs while clients follow the events, each of which shows it to its
-// client, over real connections.
+// BenchmarkCallFollowed measures a call of a tool while clients follow the event stream over real
+// connections; every client receives the event of the call.
 func BenchmarkCallFollowed(b *testing.B) {
 	for _, clients := range []int{0, 1, 10} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {

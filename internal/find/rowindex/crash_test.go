@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 
 var crashColumns = []Column{{Name: "title", Words: true}, {Name: "body", Words: true, Model: "m", Dimensions: 3}}
 
-// crashRecords are the rows of a version of the table: each has rows and texts that the one before
-// has not.
+// crashRecords are the rows of a version of the table. Each version adds rows and texts to the one
+// before.
 func crashRecords(version int) (list []record) {
 	for id := 1; id < 120; id++ {
 		if rng := rand.New(rand.NewPCG(uint64(id), uint64(version))); rng.IntN(8) == 0 {
@@ -76,8 +76,8 @@ func updateForever(folder string) error {
 }
 
 // TestCrash kills a process while it updates an index, at moments that no test chooses, among them
-// those at which it writes files. The index is then that of the last version that was committed, or
-// of the one in the making, in all of its rows; before the first, there is none.
+// those at which it writes files. Afterwards the index has every row of the last committed version, or
+// of the version that was being written; before the first commit there is no index.
 func TestCrash(t *testing.T) {
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	folder := t.TempDir()

@@ -58,7 +58,7 @@ type Feed struct {
 	subs   map[*Subscription]struct{}
 	idle   *time.Timer // ends retention; nil: it does not wait
 	sample func(begun func(), stop <-chan struct{})
-	begun  chan struct{}  // closed when sample has begun; nil: there is none
+	begun  chan struct{}  // closed when sample has begun; nil without a sampler
 	stop   chan struct{}  // ends sample; nil: it does not run
 	wait   sync.WaitGroup // for sample
 	closed chan struct{}

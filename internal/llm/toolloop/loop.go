@@ -205,8 +205,8 @@ type Event struct {
 	Response   *Response       // nil with a delta
 }
 
-// Response is one answer of the model that has been read to its end. Calls that are made after
-// it were not dispatched early. There is none for an answer that passes through unchanged.
+// Response is one answer of the model that has been read to its end. A call that
+// is reported after it was not dispatched early. An answer that is passed through unchanged has no Response.
 type Response struct {
 	Round int // from 1
 	Usage chat.Usage

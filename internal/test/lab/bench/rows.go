@@ -38,7 +38,7 @@ type rowBench struct {
 	index  *rowindex.Index
 }
 
-// benchRows builds an index of rows and searches it, beside DuckDB's extensions.
+// benchRows builds an index of rows and searches it, and compares it with DuckDB's extensions fts and vss.
 func benchRows(ctx context.Context, e *env) (rows []row, err error) {
 	c, err := newCorpus(e.rows)
 	if err != nil {
