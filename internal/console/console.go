@@ -24,7 +24,7 @@ const Prefix = "/ui/"
 // browser (Trusted Types), so that no name or result can become a script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
-	"require-trusted-types-for 'script'; trusted-types 'none'"
+	"require-trusted-types-for 'script'; trusted-types spiced"
 
 // Included reports whether the program was built with the console.
 func Included() bool { return files != nil }
@@ -45,12 +45,12 @@ func Serve(w http.ResponseWriter, r *http.Request, name string) error {
 		return errors.Join(fs.ErrNotExist, err)
 	}
 	h := w.Header()
+	h.Set("Content-Security-Policy", policy) // that of a worker comes with its file
 	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 	h.Set("Vary", "Accept-Encoding")
 	if asset {
 		h.Set("Cache-Control", "public, max-age=31536000, immutable") // its name has a hash of it
 	} else {
-		h.Set("Content-Security-Policy", policy)
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-cache")
 	}

@@ -88,6 +88,39 @@ test('keys', async t => {
   await page.getByRole('link', { name: 'secret_number' }).waitFor()
 })
 
+test('a key that is removed while a page is open', async t => {
+  const keys = names =>
+    pod('removed', double).replace(
+      'runtime: {',
+      `runtime: { auth: { api-key: { enabled: true, principals: [${names.map(n => `{ name: ${n}, key: ${n}-key-1234567 }`)}] } },`,
+    )
+  const spiced = await serve(t, { files: { 'spicepod.yaml': keys(['first', 'second']) } })
+  const page = await openPage(t, await openBrowser(t), spiced.url + '/ui/tools', { allowed: /status of 401/ })
+  await page.getByRole('textbox', { name: 'Key' }).fill('second-key-1234567')
+  await page.keyboard.press('Enter')
+  await page.getByText('Live', { exact: true }).waitFor()
+  spiced.write('spicepod.yaml', keys(['first']))
+  await page.getByText('The runtime does not know this key.').waitFor()
+  await page.getByRole('textbox', { name: 'Key' }).fill('first-key-1234567')
+  await page.keyboard.press('Enter')
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'double' }).waitFor()
+})
+
+test('more tabs than a browser opens connections are live', async t => {
+  const spiced = await serve(t, { files: { 'spicepod.yaml': pod('tabs', double) } })
+  const first = await openPage(t, await openBrowser(t), spiced.url + '/ui/tools')
+  const tabs = [first]
+  while (tabs.length < 9) tabs.push(await first.context().newPage())
+  for (const tab of tabs.slice(1)) await tab.goto(spiced.url + '/ui/tools')
+  for (const tab of tabs) await tab.getByText('Live', { exact: true }).waitFor()
+  spiced.write('spicepod.yaml', pod('tabs', double.replaceAll('double', 'triple')))
+  for (const tab of tabs) await tab.getByRole('link', { name: 'triple' }).waitFor()
+  await first.close()
+  spiced.write('spicepod.yaml', pod('tabs', double))
+  for (const tab of tabs.slice(1)) await tab.getByRole('link', { name: 'double' }).waitFor()
+})
+
 test('a runtime that is gone and comes back', async t => {
   const files = { 'spicepod.yaml': pod('gone', double) }
   const first = await serve(t, { files })

@@ -3,8 +3,9 @@ import { render, type ComponentType } from 'preact'
 import { Suspense, lazy } from 'preact/compat'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { ApiError, caller, key, keyWanted, useKey } from './lib/api.ts'
-import { connection, follow, refused, type Connection } from './lib/events.ts'
+import { connection, follow, refused } from './lib/events.ts'
 import { followLinks, href, segments } from './lib/route.ts'
+import type { StreamState } from './lib/stream.ts'
 import { nextTheme, theme } from './lib/theme.ts'
 import { Palette } from './ui/palette.tsx'
 import { Failure } from './ui/parts.tsx'
@@ -97,7 +98,12 @@ function Shown({ title, view: View }: { title: string; view: ComponentType }) {
   )
 }
 
-const states: Record<Connection, string> = { open: 'Live', lost: 'Connection lost', connecting: 'Connecting' }
+const states: Record<StreamState, string> = {
+  open: 'Live',
+  lost: 'Connection lost',
+  connecting: 'Connecting',
+  denied: 'Needs a key',
+}
 
 function Sidebar({ path, skip }: { path: string; skip: () => void }) {
   const [open, setOpen] = useState(false)

@@ -1,73 +1,31 @@
-// The stream of events of the runtime (GET /v1/events). One connection serves all pages. When it is
-// lost, it is opened again, with pauses that grow to ten seconds; what was missed is sent again by the
-// runtime, or it asks the pages to read their lists again.
+// The events of the runtime, as the pages follow them. A worker that all tabs share has the stream (stream.ts);
+// in a browser without shared workers (Chrome on Android), the page has it itself.
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { ApiError, caller, fetchApi, key, loadCaller } from './api.ts'
-import { readEvents } from './sse.ts'
+import { caller, key, loadCaller } from './api.ts'
+import { serve, type Follow, type LiveEvent, type StreamState, type Told } from './stream.ts'
+import workerURL from './stream-worker.ts?sharedworker&url'
 
-export type Connection = 'connecting' | 'open' | 'lost'
-export const connection = signal<Connection>('connecting')
+export const connection = signal<StreamState>('connecting')
 
 /** Whether the last load of the Spicepod was refused; an older generation is served then. */
 export const refused = signal(false)
 
-export interface LiveEvent {
-  kind: string
-  data: any
-}
-
 type Listener = (event: LiveEvent) => void
 const listeners = new Set<Listener>()
-const maxPause = 10_000
-
-let stop: AbortController | undefined
-let last = '' // the position in the stream
-
-/**
- * connect opens the stream, in place of one that is open. A tab that is not shown has none: browsers open
- * six connections to a server at most, for all tabs together.
- */
-function connect() {
-  stop?.abort()
-  if (document.hidden) return
-  stop = new AbortController()
-  void run(stop.signal)
-}
-
-async function run(until: AbortSignal) {
-  let pause = 250
-  while (!until.aborted) {
-    try {
-      const headers: Record<string, string> = { Accept: 'text/event-stream' }
-      if (last) headers['Last-Event-ID'] = last
-      const response = await fetchApi('/v1/events', { headers, signal: until })
-      for await (const e of readEvents(response.body!)) {
-        if (e.id) last = e.id
-        if (e.event === 'hello') {
-          pause = 250
-          if (connection.value === 'lost') await loadCaller().catch(() => {})
-          connection.value = 'open'
-        }
-        if (e.event === 'generation') {
-          refused.value = JSON.parse(e.data).accepted === false
-          void loadCaller().catch(() => {})
-        }
-        if (e.event) tell({ kind: e.event, data: e.data ? JSON.parse(e.data) : null })
-      }
-    } catch (error) {
-      if (until.aborted) return
-      if (error instanceof ApiError && error.status === 401) return // the next key connects again
-    }
-    if (until.aborted) return
-    connection.value = 'lost'
-    await new Promise(done => setTimeout(done, pause))
-    pause = Math.min(pause * 2, maxPause)
-  }
-}
 
 function tell(event: LiveEvent) {
+  if (event.kind === 'generation') {
+    refused.value = event.data.accepted === false
+    void loadCaller().catch(() => {})
+  }
   for (const listener of listeners) listener(event)
+}
+
+function enter(state: StreamState) {
+  // What the caller may do can have changed; a key that is not known any more is asked for.
+  if (connection.value === 'lost' || state === 'denied') void loadCaller().catch(() => {})
+  connection.value = state
 }
 
 /** useEvents calls listener with each event of these kinds, and with every reset. */
@@ -83,13 +41,40 @@ export function useEvents(kinds: string[], listener: Listener) {
   }, [kinds.join()])
 }
 
-/** follow keeps the stream open with the key in use. */
+/** follow keeps the page on the stream of the key in use. */
 export function follow() {
-  key.subscribe(() => {
+  let port: MessagePort
+  const send = (what: Follow) => port.postMessage(what)
+  const open = (to: MessagePort) => {
+    port = to
+    port.onmessage = (message: MessageEvent<Told>) =>
+      'event' in message.data ? tell(message.data.event) : enter(message.data.state)
+  }
+  const openHere = () => {
+    const channel = new MessageChannel()
+    serve(channel.port2)
+    open(channel.port1)
+  }
+  if (typeof SharedWorker === 'undefined') openHere()
+  else {
+    // The policy of the page lets this one address become a script, and none else.
+    const trusted = (window as any).trustedTypes?.createPolicy('spiced', { createScriptURL: () => workerURL })
+    const worker = new SharedWorker(trusted?.createScriptURL('') ?? workerURL, { name: 'spiced events' })
+    worker.onerror = () => {
+      openHere()
+      send({ key: key.value })
+    }
+    open(worker.port)
+  }
+  key.subscribe(value => {
     caller.value = null
-    last = ''
     void loadCaller().catch(() => {})
-    connect()
+    send({ key: value })
   })
-  document.addEventListener('visibilitychange', connect)
+  addEventListener('pagehide', () => send({ key: null }))
+  addEventListener('pageshow', e => {
+    if (!e.persisted) return
+    send({ key: key.value })
+    tell({ kind: 'reset', data: null }) // what happened meanwhile was missed
+  })
 }
