@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spiced-sql/spiced/internal/find/embeddings"
+	"github.com/spiced-sql/spiced/internal/find/lint"
 	"github.com/spiced-sql/spiced/internal/find/search"
 	"github.com/spiced-sql/spiced/tools"
 )
@@ -119,6 +120,7 @@ type entry struct {
 	def    *tools.Definition
 	schema func() (*compiled, error)
 	docSum string // of the searched texts
+	tokens func() int // see [lint.Cost]
 	gate   *gate
 	number int // in the catalog
 }
@@ -193,6 +195,7 @@ func (c *Catalog) add(prev *Catalog, t tools.Tool) {
 func newEntry(t tools.Tool, def *tools.Definition, defaults tools.Limits) *entry {
 	e := &entry{tool: t, def: def, docSum: documentSum(def), gate: newGate(effective(def.Limits, defaults))}
 	e.schema = sync.OnceValues(func() (*compiled, error) { return compile(t, def) })
+	e.tokens = sync.OnceValue(func() int { return definitionTokens(def) })
 	return e
 }
 
@@ -205,6 +208,9 @@ func (e *entry) carry(last *entry) {
 		e.gate = last.gate
 	}
 }
+
+// definitionTokens estimates what a definition costs in each request to a model that has it.
+func definitionTokens(def *tools.Definition) int { return lint.Cost([]*tools.Definition{def}, lint.OpenAI) }
 
 func sameSchemas(a, b *tools.Definition) bool {
 	return string(a.Parameters) == string(b.Parameters) && string(a.Returns) == string(b.Returns)

@@ -23,7 +23,7 @@ var sqlTables = []sqlTable{
 		last_called_at TIMESTAMP, searches BIGINT, owner VARCHAR, source VARCHAR, version VARCHAR, tags VARCHAR[],
 		parameters JSON, returns JSON, uid VARCHAR, checksum VARCHAR, cacheable BOOLEAN, read_only BOOLEAN,
 		declared VARCHAR, risk VARCHAR, when_to_use VARCHAR, not_for VARCHAR, examples JSON,
-		document_tokens BIGINT, document_left_out VARCHAR[]`, toolRows},
+		document_tokens BIGINT, document_left_out VARCHAR[], definition_tokens BIGINT`, toolRows},
 	{"tool_calls", `id VARCHAR, called_at TIMESTAMP, tool VARCHAR, owner VARCHAR, caller VARCHAR, surface VARCHAR,
 		source VARCHAR, ok BOOLEAN, code VARCHAR, latency_ms DOUBLE, rows BIGINT, bytes BIGINT, truncated BOOLEAN,
 		cached BOOLEAN, foreign_call BOOLEAN, request_id VARCHAR, session_id VARCHAR, user_id VARCHAR,
@@ -207,9 +207,18 @@ func toolRows(r reader) []row {
 			"declared": def.Declared, "risk": def.Risk,
 			"when_to_use": textOrNull(def.WhenToUse), "not_for": textOrNull(def.NotFor), "examples": examples,
 			"document_tokens": shown.Tokens, "document_left_out": append([]string{}, shown.Left...),
+			"definition_tokens": r.definitionTokens(def),
 		})
 	}
 	return rows
+}
+
+// definitionTokens is what the definition of a tool costs; that of a caller's own tools is not kept.
+func (r reader) definitionTokens(def *tools.Definition) int {
+	if e := r.view.catalog.byName[def.Name]; e != nil && e.def == def {
+		return e.tokens()
+	}
+	return definitionTokens(def)
 }
 
 func callRows(r reader) []row {

@@ -76,11 +76,12 @@ func TestModelsAreServedAndCounted(t *testing.T) {
 	for sql, want := range map[string]string{
 		`SELECT name, status, mode, tool_count FROM spiced.models ORDER BY name`: "m,Ready,direct,7;none,Ready,none,0;refused,Error,none,0",
 		// Two rounds carry the definitions twice; a model without tools costs nothing.
-		`SELECT m.definition_tokens > 300, u.definition_tokens = 2 * m.definition_tokens FROM spiced.models m JOIN spiced.model_usage u ON u.model = m.name`: "true,true",
-		`SELECT definition_tokens FROM spiced.models WHERE name <> 'm'`:                                                                                      "0;0",
-		`SELECT reason FROM spiced.models WHERE name = 'm'`:                                                                                                  "7 tools, no more than 20",
-		`SELECT model, chats, failed, rounds, tool_calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens FROM spiced.model_usage`:        "m,1,0,2,1,110,11,90,2",
-		`SELECT tool, surface, request_id FROM spiced.tool_calls WHERE tool = 'twice'`:                                                                       "twice,chat,r1",
+		`SELECT m.definition_tokens > 300, u.definition_tokens = 2 * m.definition_tokens FROM spiced.models m JOIN spiced.model_usage u ON u.model = m.name`:           "true,true",
+		`SELECT definition_tokens FROM spiced.models WHERE name <> 'm'`:                                                                                                "0;0",
+		`SELECT definition_tokens = (SELECT sum(t.definition_tokens) FROM spiced.tools t WHERE list_contains(advertised, t.name)) FROM spiced.models WHERE name = 'm'`: "true",
+		`SELECT reason FROM spiced.models WHERE name = 'm'`:                                                                                                            "7 tools, no more than 20",
+		`SELECT model, chats, failed, rounds, tool_calls, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens FROM spiced.model_usage`:                  "m,1,0,2,1,110,11,90,2",
+		`SELECT tool, surface, request_id FROM spiced.tool_calls WHERE tool = 'twice'`:                                                                                 "twice,chat,r1",
 	} {
 		r.want(sql, want)
 	}

@@ -21,14 +21,14 @@ interface Tool {
   last_called_at: string | null
   p95_ms: number | null
   calls_per_day: number | null
-  document_tokens: number
+  definition_tokens: number
   risk: string
   tags: string[] | null
   verdict: string | null
 }
 
 const all = `SELECT t.name, t.owner, t.source, t.description, t.parameter_count, t.total_invocations, t.errors, t.searches,
-  t.last_called_at, t.document_tokens, t.risk, t.tags, h.p95_ms, h.calls_per_day, d.verdict
+  t.last_called_at, t.definition_tokens, t.risk, t.tags, h.p95_ms, h.calls_per_day, d.verdict
 FROM spiced.tools t LEFT JOIN spiced.hot_tools h USING (name) LEFT JOIN spiced.dead_tools d USING (name)
 ORDER BY t.name`
 
@@ -60,7 +60,7 @@ const columns: Column<Tool>[] = [
   { key: 'errors', title: 'Errors', value: t => t.errors, number: true },
   { key: 'p95', title: 'p95', value: t => t.p95_ms, show: t => millis(t.p95_ms), number: true },
   { key: 'searches', title: 'Found by searches', value: t => t.searches, number: true },
-  { key: 'tokens', title: 'Tokens of its texts', value: t => t.document_tokens, number: true },
+  { key: 'tokens', title: 'Tokens', value: t => t.definition_tokens, number: true },
   {
     key: 'last',
     title: 'Last call',
