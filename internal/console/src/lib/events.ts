@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { caller, key, loadCaller } from './api.ts'
-import { serve, type Follow, type LiveEvent, type StreamState, type Told } from './stream.ts'
+import { serve, type Follow, type LiveEvent, type StreamState, type Message } from './stream.ts'
 import workerURL from './stream-worker.ts?sharedworker&url'
 
 export const connection = signal<StreamState>('connecting')
@@ -47,7 +47,7 @@ export function follow() {
   const send = (what: Follow) => port.postMessage(what)
   const open = (to: MessagePort) => {
     port = to
-    port.onmessage = (message: MessageEvent<Told>) =>
+    port.onmessage = (message: MessageEvent<Message>) =>
       'event' in message.data ? tell(message.data.event) : enter(message.data.state)
   }
   const openHere = () => {

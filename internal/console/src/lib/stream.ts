@@ -18,8 +18,8 @@ export interface Follow {
   key: string | null
 }
 
-/** What a tab gets. */
-export type Told = { state: StreamState } | { event: LiveEvent }
+/** What a tab gets: the state of its stream, and each event. */
+export type Message = { state: StreamState } | { event: LiveEvent }
 
 const maxPause = 10_000
 const streams = new Map<string, Stream>()
@@ -50,7 +50,7 @@ class Stream {
     if (streams.get(this.key) === this) streams.delete(this.key)
   }
 
-  private tell(what: Told, tabs: Iterable<MessagePort> = this.tabs) {
+  private tell(what: Message, tabs: Iterable<MessagePort> = this.tabs) {
     for (const tab of tabs) tab.postMessage(what)
   }
 
