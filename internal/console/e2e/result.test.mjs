@@ -23,8 +23,21 @@ test('results of rows of JSON', async t => {
   assert.equal(result.text(0, 3), '{"x":[1]}')
   assert.equal(result.number(0, 1), Date.UTC(2024, 0, 2), 'a time without a zone is UTC')
   assert.ok(Number.isNaN(result.number(1, 0)))
-  assert.deepEqual([...sortRows(result, 0, true)], [2, 0, 1], 'NULL is last')
-  assert.deepEqual([...sortRows(result, 0, false)], [0, 2, 1])
+  assert.deepEqual([...sortRows(result, { column: 0, down: true })], [2, 0, 1], 'NULL is last')
+  assert.deepEqual([...sortRows(result, { column: 0, down: false })], [0, 2, 1])
+  const many = ofRows(
+    Array.from({ length: 20_000 }, (_, i) => ({ n: i % 7 ? (i * 7919) % 1009 : null, s: `${i % 13}` })),
+  )
+  for (const column of [0, 1])
+    for (const down of [true, false]) {
+      const value = i => many.order(i, column)
+      const expected = Array.from({ length: many.rows }, (_, i) => i).sort((a, b) => {
+        const [x, y] = [value(a), value(b)]
+        if (x === null || y === null) return x === y ? a - b : x === null ? 1 : -1
+        return x === y ? a - b : x < y === down ? 1 : -1
+      })
+      assert.deepEqual([...sortRows(many, { column, down })], expected, 'more rows than are sorted at once')
+    }
   assert.equal(suggest(result).chart, 'line')
 
   const copy = (form, columns = [0, 2]) => copyText(result, { rows: [0, 1, 2], columns }, form)

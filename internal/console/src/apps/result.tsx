@@ -3,10 +3,10 @@ import { useMemo, useState } from 'preact/hooks'
 import { suggest, type Settings } from '../lib/chart.ts'
 import { count } from '../lib/format.ts'
 import { ofRows } from '../lib/result.ts'
-import { sortRows } from '../lib/result-sort.ts'
+import { type Sort, sortRows } from '../lib/result-sort.ts'
 import { LongText } from '../ui/foreign.tsx'
 import { ResultChart } from '../views/result-chart.tsx'
-import { ResultGrid, type Sort } from '../views/result-grid.tsx'
+import { ResultGrid } from '../views/result-grid.tsx'
 import { show, valueOf, type Call } from './frame.tsx'
 
 type Row = Record<string, unknown>
@@ -32,7 +32,7 @@ function Rows({ rows, call }: { rows: Row[]; call: Call }) {
   const [settings, setSettings] = useState<Settings>(() => suggest(result))
   const [sort, setSort] = useState<Sort>()
   const [opened, setOpened] = useState<{ row: number; column: number }>()
-  const order = useMemo(() => sort && sortRows(result, sort.column, sort.down), [result, sort])
+  const order = useMemo(() => sort && sortRows(result, sort), [result, sort])
   const notes = (call.result.content ?? []).slice(1).flatMap(c => c.text ?? [])
   return (
     <>

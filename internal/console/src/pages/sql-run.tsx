@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../lib/api.ts'
 import { type Result, limits } from '../lib/arrow.ts'
 import { type Format, copyText, formats } from '../lib/result-copy.ts'
-import { sortRows } from '../lib/result-sort.ts'
+import { type Sort, useSorted } from '../lib/result-sort.ts'
 import { bytes, count, millis, plural } from '../lib/format.ts'
 import { param, setParams } from '../lib/route.ts'
 import type { Run } from '../lib/sqlrun.ts'
@@ -13,7 +13,7 @@ import { shown } from '../lib/text.ts'
 import { type Chart, type Settings, charts, suggest, usable } from '../lib/chart.ts'
 import { ResultChart } from '../views/result-chart.tsx'
 import { Explain } from '../views/explain.tsx'
-import { type Range, type Sort, ResultGrid } from '../views/result-grid.tsx'
+import { type Range, ResultGrid } from '../views/result-grid.tsx'
 import { Download } from './sql-download.tsx'
 
 const coastlines = () => import('../views/land.ts').then(m => m.land())
@@ -77,7 +77,7 @@ function Rows({ run, result }: { run: Run; result: Result }) {
   const format = useRef<Format>('TSV')
   // While rows arrive, those that were there when the order was chosen are shown; then all.
   const arriving = result.end === 'running'
-  const order = useMemo(() => (sort ? sortRows(result, sort.column, sort.down) : undefined), [result, sort, arriving])
+  const { order, sorting } = useSorted(result, sort, arriving)
   const view = param('view', 'table')
 
   const open = (row: number, column: number) => setOpened({ row: order ? order[row]! : row, column })
@@ -109,7 +109,7 @@ function Rows({ run, result }: { run: Run; result: Result }) {
 
   return (
     <>
-      <Summary run={run} result={result} sorted={sort !== undefined} />
+      <Summary run={run} result={result} sorted={sort !== undefined} sorting={sorting} />
       {result.columns.length > 0 && (
         <Tabs
           label="Views of the result"
@@ -186,8 +186,15 @@ function ChartView({ result, arriving }: { result: Result; arriving: boolean }) 
   return <ResultChart result={result} version={version} settings={settings} onChange={change} coastlines={coastlines} />
 }
 
+interface SummaryProps {
+  run: Run
+  result: Result
+  sorted: boolean
+  sorting: boolean
+}
+
 /** What the result is: how many rows, how long it took, and whether rows are missing. */
-function Summary({ run, result, sorted }: { run: Run; result: Result; sorted: boolean }) {
+function Summary({ run, result, sorted, sorting }: SummaryProps) {
   const missing = {
     running: '',
     complete: '',
@@ -208,6 +215,7 @@ function Summary({ run, result, sorted }: { run: Run; result: Result; sorted: bo
         {run.firstRows > 0 && run.took > 200 && ` (first rows after ${millis(run.firstRows)})`}
         {result.bytes > 0 && `, ${bytes(result.bytes)}`}
         {sorted && result.end !== 'complete' && '. Only the rows that are loaded are sorted.'}
+        {sorting && ' Sorting…'}
       </p>
       {missing && (
         <div class={`note ${result.end === 'broken' ? 'bad' : 'warn'}`} role="alert">

@@ -8,6 +8,7 @@ import type { ComponentChildren } from 'preact'
 import { memo } from 'preact/compat'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { ResultColumn, ResultData } from '../lib/result.ts'
+import type { Sort } from '../lib/result-sort.ts'
 import { count } from '../lib/format.ts'
 import { shown } from '../lib/text.ts'
 import './result-grid.css'
@@ -23,11 +24,6 @@ export interface Range {
 interface Cell {
   row: number
   column: number
-}
-
-export interface Sort {
-  column: number
-  down: boolean
 }
 
 interface Props {
