@@ -14,6 +14,13 @@ const own = `agents approvals cross_agent_calls dataset_columns dataset_constrai
   generations learned_queries load_errors metrics model_usage models sandboxes search_indexes searches tool_calls
   tool_embeddings tool_usage tools`.split(/\s+/)
 
+const described = own
+  .map(
+    t =>
+      `SELECT 'spiced' AS schema, '${t}' AS dataset, column_name AS name, column_type AS type FROM (DESCRIBE spiced.${t})`,
+  )
+  .join(' UNION ALL ')
+
 const builtin = `abs any_value arg_max arg_min array_agg avg bool_and bool_or ceil coalesce concat concat_ws contains
   corr count current_date date_diff date_part date_trunc dense_rank epoch epoch_ms exp extract first first_value floor
   format generate_series greatest hash histogram ifnull instr isfinite isnan json_extract json_extract_string lag last
@@ -29,7 +36,7 @@ interface ColumnRow {
   dataset: string
   name: string
   type: string
-  description: string | null
+  description?: string | null
 }
 interface TableRow {
   schema: string
@@ -43,11 +50,11 @@ interface FunctionRow {
   description: string | null
 }
 
-const note = (text: string | null) => (text ? { info: shown(text, 500) } : {})
+const note = (text: string | null | undefined) => (text ? { info: shown(text, 500) } : {})
 
 /** loadCompletions asks for the catalogue. What fails is left out: completion is a help, no more. */
 export async function loadCompletions(signal: AbortSignal): Promise<CompletionSource[]> {
-  const [tables, columns, functions] = await Promise.all([
+  const [tables, columns, functions, ownColumns] = await Promise.all([
     rows<TableRow>(`SELECT schema, name, kind, description FROM spiced.datasets LIMIT ${most}`, [], signal).catch(
       () => [],
     ),
@@ -59,30 +66,36 @@ export async function loadCompletions(signal: AbortSignal): Promise<CompletionSo
     rows<FunctionRow>(`SELECT name, signature, description FROM spiced.functions LIMIT ${most}`, [], signal).catch(
       () => [],
     ),
+    rows<ColumnRow>(described, [], signal).catch(() => []),
   ])
+  const schema = namespace(tables, [...columns, ...ownColumns])
   return [
-    schemaCompletionSource({ dialect: duckdb, schema: namespace(tables, columns), defaultSchema: 'public' }),
+    schemaCompletionSource({ dialect: duckdb, schema, defaultSchema: 'public' }),
     keywordCompletionSource(duckdb, true),
     functionSource(functions),
   ]
 }
 
+const tableId = (schema: string, table: string): string => JSON.stringify([schema, table])
+
 function namespace(tables: TableRow[], columns: ColumnRow[]): SQLNamespace {
   const byTable = new Map<string, Completion[]>()
   for (const c of columns) {
-    const id = JSON.stringify([c.schema, c.dataset])
+    const id = tableId(c.schema, c.dataset)
     const list = byTable.get(id) ?? []
     list.push({ ...labelled(c.name), type: 'property', detail: shown(c.type, 60), ...note(c.description) })
     byTable.set(id, list)
   }
   const schemas: Record<string, Record<string, SQLNamespace>> = {
-    spiced: Object.fromEntries(own.map(t => [t, { self: { label: t, type: 'type' }, children: [] }])),
+    spiced: Object.fromEntries(
+      own.map(t => [t, { self: { label: t, type: 'type' }, children: byTable.get(tableId('spiced', t)) ?? [] }]),
+    ),
   }
   for (const t of tables) {
     const schema = (schemas[t.schema] ??= {})
     schema[t.name] = {
       self: { ...labelled(t.name), type: 'type', detail: t.kind, ...note(t.description) },
-      children: byTable.get(JSON.stringify([t.schema, t.name])) ?? [],
+      children: byTable.get(tableId(t.schema, t.name)) ?? [],
     }
   }
   return schemas

@@ -1,8 +1,8 @@
 // Searches for tools, and for rows of data, with why each was found. A search for tools can be kept as
 // a test of the Spicepod.
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { api } from '../lib/api.ts'
+import { useId, useState } from 'preact/hooks'
+import { api, rows } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
@@ -72,6 +72,7 @@ function SearchForm({
   const [values, setValues] = useState<Record<string, string>>(() =>
     Object.fromEntries(Object.keys(names).map(name => [name, param(name)])),
   )
+  const tools = useId()
   return (
     <form
       class="panel"
@@ -90,6 +91,7 @@ function SearchForm({
                 ? { type: 'number' as const, min: 1, max: kind === 'tools' ? 20 : 100 }
                 : { type: 'text' as const })}
               maxLength={2000}
+              list={name === 'tool' ? tools : undefined}
               value={values[name]}
               required={name === 'q'}
               onInput={e => setValues({ ...values, [name]: e.currentTarget.value })}
@@ -97,11 +99,25 @@ function SearchForm({
           </label>
         ))}
       </div>
+      {names.tool && <ToolNames id={tools} part={values.tool ?? ''} />}
       <div class="row">
         <button class="primary">Search</button>
         {children}
       </div>
     </form>
+  )
+}
+
+/** Names of tools that have a part in them, for the field with that list. */
+function ToolNames({ id, part }: { id: string; part: string }) {
+  const sql = 'SELECT name FROM spiced.tools WHERE contains(lower(name), lower($1)) ORDER BY len(name), name LIMIT 50'
+  const found = useLoad(signal => rows<{ name: string }>(sql, [part], signal), [part], ['generation'])
+  return (
+    <datalist id={id}>
+      {found.data?.map(t => (
+        <option key={t.name} value={t.name} />
+      ))}
+    </datalist>
   )
 }
 

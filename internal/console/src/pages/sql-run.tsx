@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../lib/api.ts'
 import { type Result, limits } from '../lib/arrow.ts'
 import { type Format, copyText, formats } from '../lib/result-copy.ts'
+import { writeClipboard } from '../lib/clipboard.ts'
 import { type Sort, useSorted } from '../lib/result-sort.ts'
 import { bytes, count, millis, plural } from '../lib/format.ts'
 import { param, setParams } from '../lib/route.ts'
@@ -97,8 +98,7 @@ function Rows({ run, result }: { run: Run; result: Result }) {
       const what = one
         ? 'the value'
         : `${plural(r.bottom - Math.max(0, r.top) + 1, 'row')} × ${plural(columns.length, 'column')} as ${format.current}`
-      const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error('no clipboard'))
-      written.then(
+      writeClipboard(text).then(
         () => setCopied({ text: `Copied ${what}.`, bad: false }),
         () => setCopied({ text: 'The browser does not let this page write to the clipboard.', bad: true }),
       )

@@ -40,7 +40,7 @@ const verdicts: Record<string, string> = {
   badly_described: 'found, but not called rightly',
   refused: 'every call is refused',
   unneeded: 'not needed',
-  too_early: 'too early to say',
+  too_early: 'too early to say: it takes a day and 100 calls of any tools',
 }
 
 const columns: Column<Tool>[] = [

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiError, type Problem } from '../lib/api.ts'
+import { writeClipboard } from '../lib/clipboard.ts'
 import { href } from '../lib/route.ts'
 import * as snippet from '../lib/snippet.ts'
 import { shown, truncate, visible } from '../lib/text.ts'
@@ -121,15 +122,20 @@ export function ProblemNote({ problem: p }: { problem: Problem }) {
 
 /** Copy copies a text. */
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
-  const [done, setDone] = useState(false)
+  const [done, setDone] = useState('')
   useEffect(() => {
     if (!done) return
-    const timer = setTimeout(() => setDone(false), 1500)
+    const timer = setTimeout(() => setDone(''), 1500)
     return () => clearTimeout(timer)
   }, [done])
+  const copy = () =>
+    writeClipboard(text).then(
+      () => setDone('Copied'),
+      () => setDone('Not copied'),
+    )
   return (
-    <button type="button" onClick={() => navigator.clipboard.writeText(text).then(() => setDone(true))}>
-      <span aria-live="polite">{done ? 'Copied' : label}</span>
+    <button type="button" onClick={copy}>
+      <span aria-live="polite">{done || label}</span>
     </button>
   )
 }
