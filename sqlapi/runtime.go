@@ -91,8 +91,9 @@ type Dataset struct {
 	Rows                *int64     `json:"rows,omitempty" doc:"Number of rows of an accelerated dataset."`
 	LastRefresh         *time.Time `json:"last_refresh,omitempty"`
 	LastSnapshot        *time.Time `json:"last_snapshot,omitempty" doc:"When the rows were read that the last snapshot of this process has."`
-	Loaded              *int64     `json:"loaded_bytes,omitempty" doc:"Bytes loaded so far, during the first load."`
-	Size                *int64     `json:"total_bytes,omitempty" doc:"Bytes to load, during the first load."`
+	Loaded              *int64     `json:"loaded_bytes,omitempty" doc:"Bytes loaded so far, by the load or refresh that runs."`
+	Size                *int64     `json:"total_bytes,omitempty" doc:"Bytes to load, if that is known."`
+	Progress            *float64   `json:"progress,omitempty" doc:"Of the load or refresh that runs, from 0 to 1, if it is known."`
 	Error               string     `json:"error,omitempty" doc:"Why it is not served, or why its last refresh failed."`
 }
 

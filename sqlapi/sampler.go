@@ -121,7 +121,7 @@ func sweep[T any](all map[string]*sampled[T]) {
 }
 
 func datasetWithoutProgress(d Dataset) Dataset {
-	d.Loaded, d.Size = nil, nil
+	d.Loaded, d.Size, d.Progress = nil, nil, nil
 	return d
 }
 

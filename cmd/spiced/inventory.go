@@ -119,8 +119,17 @@ func (i inventory) Datasets() []sqlapi.Dataset {
 		if s.Rows >= 0 {
 			d.Rows = &s.Rows
 		}
-		if s.Loading != nil && s.Loading.Total > 0 {
-			d.Loaded, d.Size = &s.Loading.Bytes, &s.Loading.Total
+		if p := s.Loading; p != nil {
+			if p.Bytes > 0 || p.Total > 0 {
+				d.Loaded = &p.Bytes
+			}
+			if p.Total > 0 {
+				d.Size = &p.Total
+			}
+			if p.Percent >= 0 {
+				part := float64(p.Percent) / 100
+				d.Progress = &part
+			}
 		}
 		if !s.Refreshed.IsZero() {
 			d.LastRefresh = &s.Refreshed

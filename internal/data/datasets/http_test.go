@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -268,6 +269,49 @@ func TestCacheIsTrimmed(t *testing.T) {
 	}
 	if n := cacheFiles(t, w); n > 3 {
 		t.Errorf("%d files in the cache", n)
+	}
+}
+
+func TestStatusHasTheProgressOfARefresh(t *testing.T) {
+	w := newWorld(t)
+	s := newSite(t, serve("a\n1\n"))
+	w.ok(remote(s.URL+"/x.csv", "acceleration: {enabled: true}"))
+	if st := w.status("t"); st.State != Ready || st.Loading != nil {
+		t.Errorf("%s, %+v", st.State, st.Loading)
+	}
+	sent, goOn := make(chan struct{}), make(chan struct{})
+	s.set(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Length", "8")
+		rw.Write([]byte("a\n1\n"))
+		rw.(http.Flusher).Flush()
+		close(sent)
+		<-goOn
+		rw.Write([]byte("2\n3\n"))
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- w.refresh("t", refresh.Override{}) }()
+	<-sent
+	for {
+		st := w.status("t")
+		if p := st.Loading; st.State == Refreshing && p != nil && p.Bytes == 4 {
+			if p.Total != 8 || p.Percent != 50 {
+				t.Errorf("%+v", p)
+			}
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended early: %v", err)
+		default:
+			runtime.Gosched()
+		}
+	}
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if st := w.status("t"); st.State != Ready || st.Loading != nil || st.Rows != 3 {
+		t.Errorf("%s, %+v, %d rows", st.State, st.Loading, st.Rows)
 	}
 }
 

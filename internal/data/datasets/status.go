@@ -45,7 +45,7 @@ type Status struct {
 	Snapshot     time.Time              // when the rows of the last snapshot were read; zero: none was written
 	Error        string
 	Position     spicepod.Position
-	Loading      *load.Progress // of the first load, while it runs
+	Loading      *load.Progress // of the load or refresh that runs; nil: none, or it has no step yet
 }
 
 // Status returns the published datasets and views and the datasets that could not
@@ -80,8 +80,9 @@ func (m *Manager) statusOf(live []*served) []Status {
 			}
 			delete(failed, s.Name)
 		}
-		if loading[s.Name] != nil && s.dataset != nil {
-			st.State = Refreshing // an older version is served
+		if l := loading[s.Name]; l != nil && s.dataset != nil {
+			p := l.Progress()
+			st.State, st.Loading = Refreshing, &p // an older version is served
 			delete(loading, s.Name)
 		}
 		out = append(out, st)
@@ -144,6 +145,11 @@ func (s *served) status() Status {
 		st.State = Loading
 	case busy:
 		st.State = Refreshing
+	}
+	if st.State == Loading || st.State == Refreshing {
+		if p, ok := s.m.progress.Progress(s.Name); ok {
+			st.Loading = &p
+		}
 	}
 	return st
 }

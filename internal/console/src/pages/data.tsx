@@ -1,11 +1,12 @@
 // Datasets and views: the list, or one of them with its columns, rows, statistics and refresh.
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { api, caller, rows } from '../lib/api.ts'
 import { ago, brief, bytes, count } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, param, segments, setParams } from '../lib/route.ts'
 import { sqlName, sqlText } from '../lib/snippet.ts'
 import { shown, visible } from '../lib/text.ts'
+import { type DatasetStatus, LoadProgress, isLoading, statusPath } from '../ui/loading.tsx'
 import { Badge, Empty, Equivalent, Failure, Figure, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 
@@ -49,18 +50,27 @@ const fullName = (d: Dataset): string =>
 /** idOf is the name of a dataset in the address. */
 const idOf = (d: Dataset): string => (d.schema === 'public' || d.schema === 'main' ? d.name : `${d.schema}.${d.name}`)
 
+type Loads = ReadonlyMap<string, DatasetStatus>
+
+/** The API has a dataset by its name as declared, with or without a schema. */
+const loadOf = (loads: Loads, d: Dataset) => loads.get(idOf(d)) ?? loads.get(`${d.schema}.${d.name}`)
+
 export default function Data() {
   const id = segments.value[1]
   const list = useLoad(signal => rows<Dataset>(all, [], signal), [], live)
+  const status = useLoad(signal => api<DatasetStatus[]>(statusPath, { signal }), [], live)
   const search = useLoad(signal => rows<Index>(indexes, [], signal), [], live)
-  if (id === undefined) return <DataList list={list.data} error={list.error} indexes={search.data ?? []} />
+  const loads = new Map(status.data?.filter(isLoading).map(s => [s.name, s]))
+  if (id === undefined)
+    return <DataList list={list.data} error={list.error} loads={loads} indexes={search.data ?? []} />
   const d = list.data?.find(x => idOf(x) === id || x.name === id)
+  const load = d && loadOf(loads, d)
   return (
     <>
       <div class="head">
         <h1 class="grow foreign">{shown(id, 80)}</h1>
         {d && <Badge>{d.kind}</Badge>}
-        {d && <State state={d.state} />}
+        {d && <State state={load?.status ?? d.state} />}
         <a href={href(['data'])}>All data</a>
       </div>
       <Failure error={list.error} again={list.reload} />
@@ -68,6 +78,7 @@ export default function Data() {
         <DatasetPage
           key={id}
           d={d}
+          load={load}
           index={search.data?.find(i => i.table === d.name || i.table.endsWith('.' + d.name))}
         />
       ) : (
@@ -77,15 +88,15 @@ export default function Data() {
   )
 }
 
-function DataList({
-  list,
-  error,
-  indexes,
-}: {
+interface DataListProps {
   list: Dataset[] | undefined
   error: Error | undefined
+  loads: Loads
   indexes: Index[]
-}) {
+}
+
+function DataList({ list, error, loads, indexes }: DataListProps) {
+  const stateOf = (d: Dataset) => (loadOf(loads, d)?.status ?? d.state).toLowerCase()
   return (
     <>
       <div class="head">
@@ -117,7 +128,7 @@ function DataList({
           },
           { key: 'kind', title: 'Kind', value: d => d.kind },
           { key: 'from', title: 'From', value: d => d.from },
-          { key: 'state', title: 'State', value: d => d.state, show: d => <State state={d.state} /> },
+          { key: 'state', title: 'State', value: stateOf, show: d => <State state={stateOf(d)} /> },
           { key: 'rows', title: 'Rows', value: d => d.rows, number: true },
           { key: 'columns', title: 'Columns', value: d => d.columns, number: true },
           { key: 'mode', title: 'Copy', value: d => (d.accelerated ? (d.mode ?? 'yes') : null) },
@@ -136,7 +147,13 @@ function DataList({
   )
 }
 
-function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
+interface DatasetPageProps {
+  d: Dataset
+  load: DatasetStatus | undefined
+  index: Index | undefined
+}
+
+function DatasetPage({ d, load, index }: DatasetPageProps) {
   const name = fullName(d)
   return (
     <>
@@ -155,8 +172,9 @@ function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
         />
         <Figure value={d.last_refresh ? ago(d.last_refresh) : '–'} label="last refresh" />
       </div>
+      {load && <LoadProgress dataset={load} />}
       <div class="row">
-        <Refresh d={d} />
+        <Refresh d={d} busy={load !== undefined} />
         <a class="button" href={href(['sql'], { q: `SELECT * FROM ${name} LIMIT 100` })}>
           Open in SQL
         </a>
@@ -189,17 +207,18 @@ function DatasetPage({ d, index }: { d: Dataset; index: Index | undefined }) {
   )
 }
 
-function Refresh({ d }: { d: Dataset }) {
+function Refresh({ d, busy }: { d: Dataset; busy: boolean }) {
   const [message, setMessage] = useState('')
   const [failed, setFailed] = useState<Error>()
   if (!d.accelerated) return null
   const path = `/v1/datasets/${encodeURIComponent(idOf(d))}/acceleration/refresh`
   const may = caller.value?.may_write !== false
+  useEffect(() => void (busy || setMessage('')), [busy]) // what was asked for is done
   return (
     <>
       <button
         type="button"
-        disabled={!may || d.state.toLowerCase() === 'refreshing'}
+        disabled={!may || busy}
         title={may ? undefined : 'The key may not write'}
         onClick={() => {
           setFailed(undefined)

@@ -1,11 +1,12 @@
 // What the runtime is and does now: its state, its faults, what loads, what runs, what changed.
 import { useState } from 'preact/hooks'
 import { api, caller, rows, type Problem } from '../lib/api.ts'
-import { ago, brief, bytes, clock, count, millis, percent } from '../lib/format.ts'
+import { ago, brief, clock, count, millis, percent } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { useEvents } from '../lib/events.ts'
 import { href } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
+import { type DatasetStatus, LoadProgress, isLoading, statusPath } from '../ui/loading.tsx'
 import {
   Badge,
   Empty,
@@ -26,14 +27,6 @@ interface Component {
   version?: string
   problems?: Problem[]
   waiting?: string[]
-}
-
-interface Dataset {
-  name: string
-  status?: string
-  loaded_bytes?: number
-  total_bytes?: number
-  error?: string
 }
 
 interface Generation {
@@ -74,7 +67,7 @@ const live = ['generation', 'status', 'dataset', 'index']
 
 export default function Overview() {
   const status = useLoad(signal => api<Component[]>('/v1/status', { signal }), [], live)
-  const data = useLoad(signal => api<Dataset[]>('/v1/datasets?status=true', { signal }), [], live)
+  const data = useLoad(signal => api<DatasetStatus[]>(statusPath, { signal }), [], live)
   const history = useLoad(
     signal => rows<Generation>('SELECT * FROM spiced.generations ORDER BY generation DESC LIMIT 20', [], signal),
     [],
@@ -85,7 +78,7 @@ export default function Overview() {
   const protocols = status.data?.filter(c => c.endpoint !== 'N/A' || c.status === 'Disabled') ?? []
   const last = history.data?.[0]
   const t = figures.data?.[0]
-  const loading = data.data?.filter(d => d.status && d.status !== 'Ready' && d.status !== 'Error') ?? []
+  const loading = data.data?.filter(isLoading) ?? []
   return (
     <>
       <div class="head">
@@ -159,26 +152,13 @@ export default function Overview() {
   )
 }
 
-function LoadingDataset({ dataset: d }: { dataset: Dataset }) {
-  const known = d.total_bytes != null && d.loaded_bytes != null && d.total_bytes > 0
+function LoadingDataset({ dataset: d }: { dataset: DatasetStatus }) {
   return (
     <div>
-      <div class="row">
-        <a class="foreign" href={href(['data', d.name])}>
-          {shown(d.name, 80)}
-        </a>
-        <State state={d.status} />
-        {d.loaded_bytes != null && (
-          <span class="soft small">
-            {bytes(d.loaded_bytes)}
-            {known && ` of ${bytes(d.total_bytes)}`}
-          </span>
-        )}
-      </div>
-      <progress
-        aria-label={`Loading ${shown(d.name, 80)}`}
-        {...(known ? { value: d.loaded_bytes!, max: d.total_bytes! } : {})}
-      />
+      <a class="foreign" href={href(['data', d.name])}>
+        {shown(d.name, 80)}
+      </a>
+      <LoadProgress dataset={d} />
     </div>
   )
 }
