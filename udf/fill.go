@@ -139,7 +139,7 @@ func placed(f *functions.Function) string {
 	relation, key, _, keyed := f.Key()
 	switch {
 	case keyed:
-		return fmt.Sprintf("%s; tool calls may share a look-up of %s in %s", direct(f), key, relationName(relation))
+		return fmt.Sprintf("%s; tool calls may share a look-up of %s in %s", direct(f), key, RelationName(relation))
 	case f.Engine.Constant != "":
 		return direct(f)
 	case f.IsTable():
@@ -196,15 +196,16 @@ func lineageRows(pod *spicepod.Pod, f *functions.Function) [][]any {
 		add("function", name, nil, f.FunctionOffset(name))
 	}
 	for _, r := range f.Uses.Relations {
-		add("dataset", relationName(r), nil, f.RelationOffset(r))
+		add("dataset", RelationName(r), nil, f.RelationOffset(r))
 	}
 	for _, c := range f.Uses.Columns {
-		add("column", relationName(c.Relation), c.Column, c.Offset)
+		add("column", RelationName(c.Relation), c.Column, c.Offset)
 	}
 	return rows
 }
 
-func relationName(r engine.Relation) string {
+// RelationName is the name of a relation in the tables of schema spiced: without the default schema.
+func RelationName(r engine.Relation) string {
 	if r.Schema == engine.Public {
 		return r.Name
 	}

@@ -40,8 +40,8 @@ func Serve(db *engine.DB, hidden func(context.Context) []string) {
 	})
 }
 
-// shows is a condition: the function of a column is not hidden from the caller.
-func shows(column string) string {
+// Shows is a condition: the function of a column is not hidden from the caller.
+func Shows(column string) string {
 	return "lower(" + engine.Identifier(column) + ") NOT IN (SELECT unnest(" + HiddenList() + "))"
 }
 
@@ -64,11 +64,11 @@ type introspection struct{ table, columns string }
 func (t introspection) condition() string {
 	switch t.table {
 	case tableUDFs, tableFunctions:
-		return shows("name")
+		return Shows("name")
 	case tableLineage:
-		return shows("function") + ` AND ("depends_on_kind" <> 'function' OR ` + shows("depends_on") + ")"
+		return Shows("function") + ` AND ("depends_on_kind" <> 'function' OR ` + Shows("depends_on") + ")"
 	}
-	return shows("function")
+	return Shows("function")
 }
 
 // listing are the columns of list_udfs(), all VARCHAR, in their order.

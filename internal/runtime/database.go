@@ -183,7 +183,7 @@ func (db *database) setup(tx *engine.Tx) error {
 		"CREATE TABLE "+engine.Qualified(engine.System,
 			tableLoadErrors)+` (generation BIGINT, component VARCHAR, severity VARCHAR,
 			"path" VARCHAR, "file" VARCHAR, line INTEGER, "column" INTEGER, message VARCHAR, hint VARCHAR, waits_for VARCHAR)`)
-	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables(), metricTables(),
+	ddl = slices.Concat(ddl, generationTables(), agentTables(), sandboxTables(), viewLineageTables(), metricTables(),
 		rowsearch.Macros(), []string{indexesView()})
 	for _, sql := range ddl {
 		if err := tx.Exec(sql); err != nil {

@@ -246,5 +246,6 @@ func (a *attempt) fill(g *Generation) error {
 		fillAgents(a.tx, g),
 		fillMetrics(a.tx, g),
 		fillSandboxes(a.tx, g, a.s.shim),
+		fillViewLineage(a.tx, g),
 	)
 }

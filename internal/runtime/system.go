@@ -34,6 +34,7 @@ var systemRelations = []engine.Relation{
 	{Schema: engine.System, Name: tableMetrics},
 	{Schema: engine.System, Name: tableIndexes},
 	{Schema: engine.System, Name: tableSandboxes},
+	{Schema: engine.System, Name: tableViewLineage},
 }
 
 // SystemRelations are the introspection tables.

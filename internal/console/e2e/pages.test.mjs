@@ -56,7 +56,7 @@ test('the pages on the quickstart', async t => {
   await t.test('search: why a tool is not found, and a test of it', async t => {
     const page = await open(t, '/ui/search')
     await page.getByLabel('What the tool should do').fill('distance between airports')
-    await page.getByLabel('Explain the rank of the tool').fill('comfort')
+    await page.getByLabel('Tool to explain').fill('comfort')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Why comfort is not found' }).waitFor()
     await page.getByText('the list ends before it').waitFor()

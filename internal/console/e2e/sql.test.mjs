@@ -459,6 +459,31 @@ newline", 1 AS d, 2 AS d, '' AS "e ", repeat('x', 1000000) AS big`,
     await link.getByRole('img', { name: 'Bars: country, n' }).waitFor()
   })
 
+  await t.test('every chart of columns of every kind', async t => {
+    const page = await open(
+      t,
+      `SELECT i AS n, i * 1.5 AS m, DATE '2024-01-01' + i::INTEGER AS d, TIMESTAMP '2024-01-01' + to_days(i::INTEGER) AS t,
+  chr(65 + i::INTEGER % 5) AS s, 'x' || i % 3 AS u, i % 2 = 0 AS b, i % 3 = 0 AS c FROM range(40) r(i)`,
+    )
+    await runButton(page).click()
+    await summary(page, '40 rows, 8 columns')
+    await page.getByRole('tab', { name: 'Chart' }).click()
+    const charts = page.locator('.chart-settings select').first()
+    for (const chart of await charts.locator('option').allInnerTexts()) {
+      await charts.selectOption(chart)
+      const axes = page.locator('.chart-settings select')
+      const choices = async at => ((await axes.count()) > at ? axes.nth(at).locator('option').allInnerTexts() : [''])
+      for (const x of await choices(1)) {
+        if (x) await axes.nth(1).selectOption(x)
+        for (const y of await choices(2)) {
+          if (y && y !== x) await axes.nth(2).selectOption(y)
+          await page.locator('.plot-place > *, p.empty').first().waitFor()
+          assert.equal(await page.getByText('cannot be drawn').count(), 0, `${chart} of ${x} and ${y}`)
+        }
+      }
+    }
+  })
+
   await t.test('plans, estimated and measured', async t => {
     const page = await open(t, 'SELECT country, count(*) FROM airports GROUP BY ALL ORDER BY 2')
     await page.getByRole('button', { name: 'Explain' }).click()

@@ -122,8 +122,8 @@ export interface ChartData {
   notes: string[]
   titles: string[]
   row: (p: Point) => Value[]
-  /** Whether both axes are continuous. */
-  binned: boolean
+  /** Which axes are continuous. */
+  continuous: { x: boolean; y: boolean }
 }
 
 export function dataOf(result: ResultData, s: Settings): ChartData {
@@ -134,7 +134,10 @@ export function dataOf(result: ResultData, s: Settings): ChartData {
     notes: [],
     titles: used.map(r => shown(result.columns[s[r]]?.name ?? '', 60) || '(no name)'),
     row: p => used.map(r => p[r]!),
-    binned: scale.includes(result.columns[s.x]?.kind ?? 'text') && scale.includes(result.columns[s.y]?.kind ?? 'text'),
+    continuous: {
+      x: scale.includes(result.columns[s.x]?.kind ?? 'text'),
+      y: scale.includes(result.columns[s.y]?.kind ?? 'text'),
+    },
   }
   for (const role of ['x', 'y'] as const) {
     const r = need[role]

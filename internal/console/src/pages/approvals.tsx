@@ -93,6 +93,7 @@ function List() {
           label="Approvals"
           columns={columns}
           rows={list.data ?? []}
+          id={a => a.id}
           sort="-asked"
           filter="Filter approvals"
           empty={status ? `There are none that are ${status}.` : 'No call has asked for approval.'}

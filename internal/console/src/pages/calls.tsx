@@ -11,6 +11,7 @@ import { Plot } from '../ui/plot.tsx'
 import { Table, type Column } from '../ui/table.tsx'
 
 interface Call {
+  id: string
   called_at: string
   tool: string
   caller: string | null
@@ -22,6 +23,12 @@ interface Call {
   rows: number | null
   error: string | null
 }
+
+/** What the runtime calls tools that it does not have. */
+const unknown = '(unknown)'
+
+export const ToolLink = ({ tool }: { tool: string }) =>
+  tool === unknown ? <span class="soft">{unknown}</span> : <a href={href(['tools', tool])}>{shown(tool, 80)}</a>
 
 const most = 2000 // calls that are listed
 
@@ -36,7 +43,7 @@ const columns: Column<Call>[] = [
     key: 'tool',
     title: 'Tool',
     value: c => c.tool,
-    show: c => <a href={href(['tools', c.tool])}>{shown(c.tool, 80)}</a>,
+    show: c => <ToolLink tool={c.tool} />,
   },
   { key: 'caller', title: 'Caller', value: c => c.caller },
   { key: 'user', title: 'User', value: c => c.user_id },
@@ -56,7 +63,7 @@ const ofOneTool = columns.filter(c => c.key !== 'tool')
 
 /** Calls shows the last calls of a tool or, without one, of all tools. */
 export function Calls({ tool }: { tool?: string }) {
-  const sql = `SELECT called_at, tool, caller, user_id, surface, ok, code, latency_ms, rows, error
+  const sql = `SELECT id, called_at, tool, caller, user_id, surface, ok, code, latency_ms, rows, error
 FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)} `}ORDER BY called_at DESC LIMIT ${most}`
   const calls = useLoad(signal => rows<Call>(sql, [], signal), [sql], ['call'])
   const list = calls.data ?? []
@@ -90,6 +97,7 @@ FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)
         filter="Filter calls"
         name="c"
         rows={list}
+        id={c => c.id}
         sort="-at"
         empty={calls.loading ? 'Loading…' : 'There was no call, or the calls are no longer kept.'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}

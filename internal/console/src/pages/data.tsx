@@ -9,6 +9,7 @@ import { shown, visible } from '../lib/text.ts'
 import { type DatasetStatus, LoadProgress, isLoading, statusPath } from '../ui/loading.tsx'
 import { Badge, Empty, Equivalent, Failure, Figure, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
+import { Lineage } from './lineage.tsx'
 
 interface Dataset {
   schema: string
@@ -200,7 +201,8 @@ function DatasetPage({ d, load, index }: DatasetPageProps) {
             body: () => <Rows sql={`SELECT * FROM ${name} LIMIT 100`} label="Sample" />,
           },
           { id: 'statistics', title: 'Statistics', body: () => <Statistics sql={`SUMMARIZE ${name}`} /> },
-          { id: 'used', title: 'Used by', body: () => <UsedBy d={d} /> },
+          { id: 'used', title: 'Used by', body: () => <ReadBy d={d} /> },
+          { id: 'lineage', title: 'Lineage', body: () => <Lineage of={`dataset:${idOf(d)}`} /> },
         ]}
       />
     </>
@@ -330,6 +332,7 @@ function Rows({ sql, label }: { sql: string; label: string }) {
           label={label}
           name="r"
           rows={list.data!.map((row, at) => ({ row, at }))}
+          id={r => String(r.at)}
           tools={
             <Equivalent
               make={() => [
@@ -353,11 +356,16 @@ function Rows({ sql, label }: { sql: string; label: string }) {
 const valueOf = (v: unknown): string | number | boolean | null =>
   v == null ? null : typeof v === 'object' ? JSON.stringify(v) : (v as string | number | boolean)
 
-function UsedBy({ d }: { d: Dataset }) {
-  const sql = `SELECT function, list("column") FILTER ("column" IS NOT NULL) AS columns FROM spiced.lineage
-WHERE depends_on = ${sqlText(d.name)} GROUP BY function ORDER BY function`
+/** ReadBy lists the functions and views that read the dataset, and which columns are known. */
+function ReadBy({ d }: { d: Dataset }) {
+  const name = sqlText(idOf(d))
+  const sql = `SELECT 'function' AS kind, function AS name, list(DISTINCT l."column") FILTER (l."column" IN
+  (SELECT name FROM spiced.dataset_columns WHERE schema = ${sqlText(d.schema)} AND dataset = ${sqlText(d.name)})) AS columns
+FROM spiced.lineage l WHERE depends_on_kind <> 'function' AND depends_on = ${name} GROUP BY function
+UNION ALL SELECT 'view', view, NULL FROM spiced.view_lineage WHERE depends_on_kind = 'dataset' AND depends_on = ${name}
+ORDER BY ALL`
   const list = useLoad(
-    signal => rows<{ function: string; columns: string[] | null }>(sql, [], signal),
+    signal => rows<{ kind: string; name: string; columns: string[] | null }>(sql, [], signal),
     [sql],
     ['generation'],
   )
@@ -365,19 +373,20 @@ WHERE depends_on = ${sqlText(d.name)} GROUP BY function ORDER BY function`
     <>
       <Failure error={list.error} again={list.reload} />
       <Table
-        label="Functions that read it"
+        label="Functions and views that read it"
         name="u"
         rows={list.data ?? []}
-        empty="No function reads it."
+        empty={list.data ? 'No function or view reads it.' : 'Loading…'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
         columns={[
           {
-            key: 'function',
-            title: 'Function',
-            value: f => f.function,
-            show: f => <a href={href(['functions', f.function])}>{shown(f.function, 80)}</a>,
+            key: 'name',
+            title: 'Name',
+            value: f => f.name,
+            show: f => <a href={href([f.kind === 'view' ? 'data' : 'functions', f.name])}>{shown(f.name, 80)}</a>,
           },
-          { key: 'columns', title: 'Columns', value: f => [...new Set(f.columns ?? [])].join(', ') },
+          { key: 'kind', title: 'Kind', value: f => f.kind },
+          { key: 'columns', title: 'Columns', value: f => f.columns?.join(', ') },
         ]}
       />
     </>

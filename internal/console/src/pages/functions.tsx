@@ -1,5 +1,5 @@
 // Functions: the list, or one function with its body, tests and lineage.
-import { useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { api, caller, rows } from '../lib/api.ts'
 import { count, millis } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
@@ -8,7 +8,7 @@ import { shown, visible } from '../lib/text.ts'
 import { Badge, Empty, Equivalent, Failure, LongText, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
 import { Code, type Language } from '../ui/code.tsx'
 import { Table } from '../ui/table.tsx'
-import { Graph, type GraphEdge, type GraphNode } from '../views/graph.tsx'
+import { Lineage } from './lineage.tsx'
 
 interface Fn {
   name: string
@@ -137,7 +137,7 @@ function FunctionPage({ f }: { f: Fn }) {
         choose={tab => setParams({ tab: tab === 'body' ? '' : tab })}
         tabs={[
           { id: 'body', title: 'Body', body: () => <Body f={f} /> },
-          { id: 'lineage', title: 'Lineage', body: () => <Lineage name={f.name} /> },
+          { id: 'lineage', title: 'Lineage', body: () => <Lineage of={`function:${f.name}`} /> },
           { id: 'tests', title: 'Tests', body: () => <Tests name={f.name} /> },
         ]}
       />
@@ -171,88 +171,6 @@ function Body({ f }: { f: Fn }) {
       {f.body ? <Code language={languageOf(f)} text={f.body} /> : <Empty>Its body is not text.</Empty>}
     </>
   )
-}
-
-interface Edge {
-  function: string
-  depends_on_kind: string
-  depends_on: string
-  column: string | null
-}
-
-interface Agent {
-  name: string
-  tools?: { advertised?: string[] | null }
-  agents?: string[]
-}
-
-const edgesSql = `SELECT DISTINCT function, depends_on_kind, depends_on FROM spiced.lineage WHERE depends_on_kind <> 'column'`
-
-/** Lineage draws what the function is made of, and what is made of it: data, functions, its tool, agents. */
-function Lineage({ name }: { name: string }) {
-  const loaded = useLoad(
-    async signal => ({
-      edges: await rows<Edge>(edgesSql, [], signal),
-      tools: await rows<{ name: string }>(`SELECT name FROM spiced.tools WHERE source = 'function'`, [], signal),
-      agents: await api<{ agents: Agent[] }>('/v1/agents', { signal }).then(
-        x => x.agents,
-        () => [], // a process that serves no models has no agents
-      ),
-    }),
-    [name],
-    ['generation'],
-  )
-  const graph = useMemo(() => loaded.data && around(name, loaded.data), [loaded.data, name])
-  return (
-    <>
-      <div class="row">
-        <Equivalent make={() => [{ title: 'SQL', text: edgesSql }]} />
-      </div>
-      <Failure error={loaded.error} again={loaded.reload} />
-      {graph && <Graph label={`Lineage of ${shown(name, 80)}`} nodes={graph.nodes} edges={graph.edges} />}
-    </>
-  )
-}
-
-interface Known {
-  edges: Edge[]
-  tools: { name: string }[]
-  agents: Agent[]
-}
-
-/** around collects the part of the graph that leads to the function, or comes from it. */
-function around(name: string, known: Known): { nodes: GraphNode[]; edges: GraphEdge[] } {
-  const edges: GraphEdge[] = known.edges.map(e => ({
-    from: `${e.depends_on_kind === 'function' ? 'function' : 'data'}:${e.depends_on}`,
-    to: `function:${e.function}`,
-  }))
-  for (const t of known.tools) edges.push({ from: `function:${t.name}`, to: `tool:${t.name}` })
-  for (const a of known.agents)
-    for (const t of a.tools?.advertised ?? []) edges.push({ from: `tool:${t}`, to: `agent:${a.name}` })
-  const start = `function:${name}`
-  const found = new Set([start])
-  const walk = (from: 'from' | 'to', to: 'from' | 'to') => {
-    const queue = [start]
-    for (let at = queue.pop(); at !== undefined; at = queue.pop())
-      for (const e of edges)
-        if (e[from] === at && !found.has(e[to])) {
-          found.add(e[to])
-          queue.push(e[to])
-        }
-  }
-  walk('from', 'to')
-  walk('to', 'from')
-  const pages: Record<string, string> = { function: 'functions', data: 'data', tool: 'tools' }
-  const nodes = [...found].map(id => {
-    const [kind, ...rest] = id.split(':') as [string, ...string[]]
-    const own = rest.join(':')
-    const page = pages[kind]
-    const node: GraphNode = { id, kind, name: own, current: id === start }
-    if (page) node.href = href([page, own])
-    else if (kind === 'agent') node.href = href(['chat'], { model: own })
-    return node
-  })
-  return { nodes, edges: edges.filter(e => found.has(e.from) && found.has(e.to)) }
 }
 
 interface TestOutcome {

@@ -6,7 +6,19 @@ import { api, rows } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
-import { Badge, Copy, Empty, Equivalent, Failure, LongText, Modal, Panel, Tabs, requestSnippets } from '../ui/parts.tsx'
+import {
+  Badge,
+  Copy,
+  Empty,
+  Equivalent,
+  Failure,
+  Foreign,
+  LongText,
+  Modal,
+  Panel,
+  Tabs,
+  requestSnippets,
+} from '../ui/parts.tsx'
 import { Channels, Marked, ToolHits, type Channel, type ToolHit } from '../views/searchwhy.tsx'
 
 interface ToolsFound {
@@ -145,8 +157,8 @@ function ToolSearch() {
         names={{
           q: 'What the tool should do',
           keywords: 'Keywords (comma separated)',
-          tool: 'Explain the rank of the tool named',
-          limit: 'At most',
+          tool: 'Tool to explain',
+          limit: 'Most results',
           model: 'Embedding model',
           user: 'As user',
         }}
@@ -176,6 +188,9 @@ function ToolSearch() {
       {f && !found.error && (
         <div aria-live="polite" class="stack">
           <div class="row">
+            <span>
+              Tools for “<Foreign text={f.query} max={200} />”
+            </span>
             <Badge>{f.search_mode === 'lexical_rrf' ? 'by words' : 'by words and meaning'}</Badge>
             {f.no_good_match && <Badge tone="warn">no good match</Badge>}
             {f.fallback && <Badge tone="warn">no tool reached the lowest score</Badge>}
@@ -253,7 +268,7 @@ function DataSearch() {
           keywords: 'Exact words (comma separated)',
           table: 'Tables',
           where: 'Condition in SQL',
-          limit: 'At most',
+          limit: 'Most results',
         }}
       >
         <label class="row">
@@ -270,6 +285,9 @@ function DataSearch() {
       {f && !found.error && (
         <div aria-live="polite" class="stack">
           <div class="row">
+            <span>
+              Rows for “<Foreign text={q!} max={200} />”
+            </span>
             <Badge>{f.mode}</Badge>
             <span class="soft small">{f.duration_ms} ms</span>
           </div>

@@ -3,12 +3,12 @@ import { useMemo } from 'preact/hooks'
 import { rows } from '../lib/api.ts'
 import { ago, brief, count, millis, percent } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
-import { href, param, setParams } from '../lib/route.ts'
+import { param, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
 import { Badge, Empty, Equivalent, Failure, Figure, Panel, Tabs } from '../ui/parts.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { Table } from '../ui/table.tsx'
-import { Calls } from './calls.tsx'
+import { Calls, ToolLink } from './calls.tsx'
 
 export default function Usage() {
   return (
@@ -50,8 +50,8 @@ const days = (): string => (periods.includes(param('days')) ? param('days') : '3
 
 interface ToolDay {
   tool: string
-  owner: string
-  caller: string
+  owner: string | null
+  caller: string | null
   day: string
   calls: number
   errors: number
@@ -89,6 +89,7 @@ FROM spiced.tool_usage WHERE day > current_date - ${days()} ORDER BY day, tool`
         label="Calls by tool, caller and day"
         filter="Filter calls"
         rows={list}
+        id={d => JSON.stringify([d.tool, d.owner, d.caller, d.day])}
         sort="-calls"
         empty={used.loading ? 'Loading…' : 'None.'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
@@ -97,7 +98,7 @@ FROM spiced.tool_usage WHERE day > current_date - ${days()} ORDER BY day, tool`
             key: 'tool',
             title: 'Tool',
             value: d => d.tool,
-            show: d => <a href={href(['tools', d.tool])}>{shown(d.tool, 80)}</a>,
+            show: d => <ToolLink tool={d.tool} />,
           },
           { key: 'owner', title: 'Owner', value: d => d.owner },
           { key: 'caller', title: 'Caller', value: d => d.caller },
@@ -201,6 +202,7 @@ FROM spiced.model_usage WHERE day > current_date - ${days()} ORDER BY day, model
         label="Models by day"
         filter="Filter models"
         rows={list}
+        id={d => JSON.stringify([d.model, d.day])}
         sort="-day"
         empty={used.loading ? 'Loading…' : 'No model answered in these days.'}
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
@@ -229,9 +231,9 @@ FROM spiced.model_usage WHERE day > current_date - ${days()} ORDER BY day, model
 }
 
 interface Pair {
-  caller: string
+  caller: string | null
   tool: string
-  owner: string
+  owner: string | null
   calls: number
   errors: number
   last_at: string
@@ -248,7 +250,7 @@ function CrossAgent() {
   const list = pairs.data ?? []
   const owners = [...new Set(list.map(p => p.owner))]
   const callers = [...new Set(list.map(p => p.caller))]
-  const sum = (of: (p: Pair) => number, caller: string, owner: string) =>
+  const sum = (of: (p: Pair) => number, caller: string | null, owner: string | null) =>
     list.filter(p => p.caller === caller && p.owner === owner).reduce((n, p) => n + of(p), 0)
   const most = Math.max(1, ...callers.flatMap(c => owners.map(o => sum(p => p.calls, c, o))))
   return (
@@ -269,7 +271,7 @@ function CrossAgent() {
                   </th>
                   {owners.map(o => (
                     <th key={o} scope="col" class="right">
-                      <span class="foreign">{shown(o, 40)}</span>
+                      <span class="foreign">{o === null ? 'no tool' : shown(o, 40)}</span>
                     </th>
                   ))}
                 </tr>
@@ -278,7 +280,7 @@ function CrossAgent() {
                 {callers.map(caller => (
                   <tr key={caller}>
                     <th scope="row">
-                      <span class="foreign">{shown(caller || '–', 60)}</span>
+                      <span class="foreign">{shown(caller || 'not named', 60)}</span>
                     </th>
                     {owners.map(owner => {
                       const n = sum(p => p.calls, caller, owner)
@@ -306,6 +308,7 @@ function CrossAgent() {
         filter="Filter callers and tools"
         name="p"
         rows={list}
+        id={p => JSON.stringify([p.caller, p.tool, p.owner])}
         sort="-calls"
         empty={pairs.loading ? 'Loading…' : 'No tool was called yet.'}
         columns={[
@@ -314,7 +317,7 @@ function CrossAgent() {
             key: 'tool',
             title: 'Tool',
             value: p => p.tool,
-            show: p => <a href={href(['tools', p.tool])}>{shown(p.tool, 80)}</a>,
+            show: p => <ToolLink tool={p.tool} />,
           },
           { key: 'owner', title: 'Owner', value: p => p.owner },
           { key: 'calls', title: 'Calls', value: p => p.calls, number: true },

@@ -1,6 +1,6 @@
 // The small parts that pages are made of.
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useId, useRef, useState } from 'preact/hooks'
 import { ApiError, type Problem } from '../lib/api.ts'
 import { writeClipboard } from '../lib/clipboard.ts'
 import { href } from '../lib/route.ts'
@@ -156,12 +156,12 @@ export function Tabs({ label, tabs, current, choose }: TabsProps) {
     tabs.findIndex(t => t.id === current),
   )
   const onKeyDown = (e: KeyboardEvent) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key]
-    if (!step) return
+    const last = tabs.length - 1
+    const to = { ArrowRight: at < last ? at + 1 : 0, ArrowLeft: at > 0 ? at - 1 : last, Home: 0, End: last }[e.key]
+    if (to === undefined) return
     e.preventDefault()
-    const next = (at + step + tabs.length) % tabs.length
-    choose(tabs[next]!.id)
-    list.current?.querySelectorAll<HTMLElement>('[role=tab]')[next]?.focus()
+    choose(tabs[to]!.id)
+    list.current?.querySelectorAll<HTMLElement>('[role=tab]')[to]?.focus()
   }
   return (
     <div class="stack">
@@ -182,10 +182,16 @@ export function Tabs({ label, tabs, current, choose }: TabsProps) {
         ))}
       </div>
       <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${tabs[at]?.id}`} class="stack">
-        {tabs[at]?.body()}
+        {tabs[at] && <TabBody key={tabs[at].id} body={tabs[at].body} />}
       </div>
     </div>
   )
+}
+
+/** TabBody shows a tab; a fault in it leaves the rest of the page. */
+function TabBody({ body }: { body: () => ComponentChildren }) {
+  const [fault, again] = useErrorBoundary(e => console.error(e))
+  return fault ? <Failure error={fault} again={again} /> : <>{body()}</>
 }
 
 /** Modal is a dialog that Escape closes. */

@@ -20,6 +20,7 @@ export function Plot({ label, options, deps }: Props) {
   const place = useRef<HTMLDivElement>(null)
   const [plot, setPlot] = useState(loaded)
   const [width, setWidth] = useState(0)
+  const [fault, setFault] = useState('')
   useEffect(() => {
     let gone = false
     if (!loaded)
@@ -36,11 +37,23 @@ export function Plot({ label, options, deps }: Props) {
   }, [])
   useEffect(() => {
     if (!plot || !place.current || width === 0) return
-    const figure = plot.plot({ className: 'plot', ariaLabel: label, width, ...options(plot, width) })
+    let figure
+    try {
+      figure = plot.plot({ className: 'plot', ariaLabel: label, width, ...options(plot, width) })
+    } catch (e) {
+      place.current.replaceChildren()
+      return setFault((e as Error).message)
+    }
+    setFault('')
     // The policy of the page allows no style element; style.css has its rules.
     for (const style of figure.querySelectorAll('style')) style.remove()
     figure.setAttribute('aria-hidden', 'true') // the place has the label; Plot's own are on elements that take none
     place.current.replaceChildren(figure)
   }, [plot, width, ...deps])
-  return <div class="plot-place" ref={place} role="img" aria-label={label} />
+  return (
+    <>
+      <div class="plot-place" ref={place} role="img" aria-label={label} />
+      {fault && <p class="note bad">The chart cannot be drawn: {fault}.</p>}
+    </>
+  )
 }

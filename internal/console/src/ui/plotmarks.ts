@@ -4,6 +4,7 @@ export {
   barY,
   bin,
   binX,
+  binY,
   cell,
   dot,
   frame,

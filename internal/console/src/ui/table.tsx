@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { memo } from 'preact/compat'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { count } from '../lib/format.ts'
+import { count, plural } from '../lib/format.ts'
 import { param, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
 
@@ -23,6 +23,8 @@ interface Props<T> {
   label: string
   columns: Column<T>[]
   rows: T[]
+  /** What identifies a row; without it, the value of the first column. */
+  id?: (row: T) => string
   /** The name of the table in the address; tables of one page differ in it. */
   name?: string
   sort?: string
@@ -45,7 +47,7 @@ function compare(a: Value, b: Value): number {
   return collator.compare(String(a), String(b))
 }
 
-export function Table<T>({ label, columns, rows, name = '', sort = '', tools, empty, filter }: Props<T>) {
+export function Table<T>({ label, columns, rows, id, name = '', sort = '', tools, empty, filter }: Props<T>) {
   const order = param(name + 'sort', sort)
   const words = param(name + 'filter')
   const [by, down] = order.startsWith('-') ? [order.slice(1), true] : [order, false]
@@ -82,6 +84,8 @@ export function Table<T>({ label, columns, rows, name = '', sort = '', tools, em
   const visibleRows = Math.ceil(height / rowHeight) + 2 * more
   const from = Math.max(0, Math.min(first - more, found.length - visibleRows))
   const to = Math.min(found.length, from + visibleRows)
+  const visible = found.slice(from, to)
+  const slots = useSlots(visible.map(id ?? (row => String(columns[0]!.value(row)))))
   const head = useRef<HTMLTableRowElement>(null)
   const widths = useWidths(head, found.length > to - from, [columns.length, rows, height])
   const choose = (c: Column<T>) => {
@@ -105,7 +109,9 @@ export function Table<T>({ label, columns, rows, name = '', sort = '', tools, em
             />
           )}
           <span class="soft small" aria-live="polite">
-            {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
+            {found.length === rows.length
+              ? plural(rows.length, 'row')
+              : `${count(found.length)} of ${plural(rows.length, 'row')}`}
           </span>
           {tools}
         </div>
@@ -118,7 +124,7 @@ export function Table<T>({ label, columns, rows, name = '', sort = '', tools, em
         aria-label={label}
         onScroll={e => setFirst(Math.floor(e.currentTarget.scrollTop / rowHeight))}
       >
-        <table aria-rowcount={found.length + 1} class={widths ? 'fixed' : ''}>
+        <table aria-label={label} aria-rowcount={found.length + 1} class={widths ? 'fixed' : ''}>
           {widths && (
             <colgroup>
               {widths.map((w, i) => (
@@ -145,8 +151,8 @@ export function Table<T>({ label, columns, rows, name = '', sort = '', tools, em
           </thead>
           <tbody>
             {from > 0 && <Spacer columns={columns.length} height={from * rowHeight} />}
-            {found.slice(from, to).map((row, i) => (
-              <Row key={(from + i) % visibleRows} row={row} index={from + i + 2} columns={columns} />
+            {visible.map((row, i) => (
+              <Row key={slots[i]} row={row} index={from + i + 2} columns={columns} />
             ))}
             {to < found.length && <Spacer columns={columns.length} height={(found.length - to) * rowHeight} />}
           </tbody>
@@ -200,18 +206,41 @@ interface RowProps<T> {
 }
 
 /**
- * Row is drawn again only for another row. While a table is scrolled, most rows stay, and those that leave
- * become the ones that arrive: a row's place in the document is its index modulo the number of rows that
- * are made, which is faster than making new ones.
+ * useSlots returns the slot of each visible row, by its id. A row that stays keeps its slot, and so its place
+ * in the document, also when rows arrive above it: a link in it that has the focus stays the same link. The
+ * slots of rows that leave are given to those that arrive, which is faster than making new ones.
  */
+function useSlots(ids: string[]): number[] {
+  const last = useRef(new Map<string, number>())
+  const slots = new Map<string, number>()
+  const unique = ids.map(id => {
+    while (slots.has(id)) id += '\u0000'
+    slots.set(id, last.current.get(id) ?? -1)
+    return id
+  })
+  const taken = new Set(slots.values())
+  let free = 0
+  for (const id of unique) {
+    if (slots.get(id) !== -1) continue
+    while (taken.has(free)) free++
+    slots.set(id, free++)
+  }
+  last.current = slots
+  return unique.map(id => slots.get(id)!)
+}
+
+/** Row is drawn again only for another row. */
 const Row = memo(function Row<T>({ row, index, columns }: RowProps<T>) {
   return (
     <tr aria-rowindex={index}>
-      {columns.map(c => (
-        <td key={c.key} class={c.number ? 'right' : ''}>
-          {c.show ? c.show(row) : cell(c.value(row))}
-        </td>
-      ))}
+      {columns.map((c, i) => {
+        const Cell = i === 0 ? 'th' : 'td'
+        return (
+          <Cell key={c.key} scope={i === 0 ? 'row' : undefined} class={c.number ? 'right' : ''}>
+            {c.show ? c.show(row) : cell(c.value(row))}
+          </Cell>
+        )
+      })}
     </tr>
   )
 }) as <T>(props: RowProps<T>) => ComponentChildren
@@ -241,7 +270,7 @@ const Spacer = ({ columns, height }: { columns: number; height: number }) => (
 )
 
 function cell(value: Value): ComponentChildren {
-  if (value == null) return <span class="soft">–</span>
+  if (value == null || value === '') return <span class="soft">–</span>
   if (value instanceof Date) return value.toLocaleString('sv')
   if (typeof value === 'number') return count(value)
   return (

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Data, PlotOptions, ProjectionOptions, ScaleOptions } from '@observablehq/plot'
 import type { ResultData } from '../lib/result.ts'
-import { type Chart, type Settings, charts, dataOf, roles, usable } from '../lib/chart.ts'
+import { type Chart, type Point, type Settings, charts, dataOf, roles, usable } from '../lib/chart.ts'
 import { count } from '../lib/format.ts'
 import { shown } from '../lib/text.ts'
 import { Plot } from '../ui/plot.tsx'
@@ -196,9 +196,7 @@ function optionsOf(
         y: { label: name(s.y), ...axis(points[0]?.y) },
         color: {},
         opacity: { range: [0.06, 1] },
-        marks: [
-          data.binned ? plot.rect(points, plot.bin(reduce, channels)) : plot.cell(points, plot.group(reduce, channels)),
-        ],
+        marks: [heat(plot, points, data.continuous, reduce, channels)],
       }
     }
     case 'map': {
@@ -221,6 +219,20 @@ function optionsOf(
       }
     }
   }
+}
+
+/** heat is the mark of a heat map: intervals along an axis that is continuous, values along one that is not. */
+function heat(
+  plot: Api,
+  points: Point[],
+  { x, y }: Drawn['continuous'],
+  reduce: { fillOpacity: 'mean' | 'count' },
+  channels: { x: string; y: string; fill: string; fillOpacity?: string },
+) {
+  if (x && y) return plot.rect(points, plot.bin(reduce, channels))
+  if (x) return plot.barX(points, plot.binX(reduce, channels))
+  if (y) return plot.barY(points, plot.binY(reduce, channels))
+  return plot.cell(points, plot.group(reduce, channels))
 }
 
 /** The scale of an axis, by its values: texts that look like numbers stay texts. */

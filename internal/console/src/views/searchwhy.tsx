@@ -37,7 +37,7 @@ export function Channels({ channels }: { channels: Channel[] }) {
             </span>
             <meter min={0} max={1} value={share} aria-label={`share of ${name}`} />
             <span class="right nowrap">
-              {(share * 100).toFixed(0)} % <span class="soft">score {c.score}</span>
+              {(share * 100).toFixed(0)} % of the score <span class="soft">({c.score} in this channel)</span>
             </span>
           </li>
         )
