@@ -69,8 +69,8 @@ test('the pages on the quickstart', async t => {
     await page.getByRole('link', { name: 'airport_km' }).click()
     await page.locator('pre.code', { hasText: 'haversine_km' }).waitFor()
     await page.getByRole('tab', { name: 'Lineage' }).click()
-    await page.getByRole('link', { name: 'data airports' }).waitFor()
-    await page.getByRole('link', { name: 'data airports' }).click()
+    await page.getByRole('link', { name: 'dataset airports' }).waitFor()
+    await page.getByRole('link', { name: 'dataset airports' }).click()
     await page.getByRole('heading', { name: 'airports' }).waitFor()
   })
 

@@ -2,13 +2,18 @@
 import { render, type ComponentType } from 'preact'
 import { Suspense, lazy } from 'preact/compat'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
-import { ApiError, caller, key, keyWanted, useKey } from './lib/api.ts'
-import { connection, follow, refused } from './lib/events.ts'
+import { api, ApiError, caller, key, keyWanted, useKey } from './lib/api.ts'
+import { connection, follow } from './lib/events.ts'
+import { keepFocus } from './lib/focus.ts'
+import { plural } from './lib/format.ts'
+import { useLoad } from './lib/load.ts'
+import { useProblems } from './lib/problems.ts'
 import { followLinks, href, segments } from './lib/route.ts'
 import type { StreamState } from './lib/stream.ts'
 import { nextTheme, theme } from './lib/theme.ts'
 import { Palette } from './ui/palette.tsx'
 import { Failure } from './ui/parts.tsx'
+import { shown } from './lib/text.ts'
 import icon from './icon.svg'
 
 interface Page {
@@ -46,11 +51,12 @@ function Console() {
   const current = pages.find(p => p.path === path)
   const main = useRef<HTMLElement>(null)
   const before = useRef(path)
+  const name = segments.value[1]
   useEffect(() => {
-    document.title = current ? `${current.title} · spiced` : 'spiced'
+    document.title = current ? `${name ? `${shown(name, 60)} · ` : ''}${current.title} · spiced` : 'spiced'
     if (before.current !== path) main.current?.focus()
     before.current = path
-  }, [path])
+  }, [path, name])
   return (
     <div class="frame">
       <Sidebar path={path} skip={() => main.current?.focus()} />
@@ -109,8 +115,10 @@ function Sidebar({ path, skip }: { path: string; skip: () => void }) {
   const [open, setOpen] = useState(false)
   useEffect(() => setOpen(false), [path])
   const who = caller.value
+  const errors = useProblems().filter(p => p.severity === 'error').length
+  const waiting = useWaiting()
   return (
-    <header class={`sidebar ${open ? 'open' : ''}`}>
+    <header class={`sidebar ${open ? 'open' : ''}`} onKeyDown={e => e.key === 'Escape' && setOpen(false)}>
       <a
         class="skip"
         href="#main"
@@ -134,6 +142,7 @@ function Sidebar({ path, skip }: { path: string; skip: () => void }) {
         {pages.map(p => (
           <a key={p.path} href={href(p.path ? [p.path] : [])} aria-current={p.path === path ? 'page' : undefined}>
             {p.title}
+            {p.path === 'approvals' && waiting > 0 && <span class="badge warn">{waiting} pending</span>}
           </a>
         ))}
       </nav>
@@ -151,9 +160,9 @@ function Sidebar({ path, skip }: { path: string; skip: () => void }) {
           <span>{keyWanted.value ? 'Needs a key' : states[connection.value]}</span>
           {who && <span class="soft">generation {who.generation}</span>}
         </div>
-        {refused.value && (
+        {errors > 0 && (
           <a href={href([])} class="badge bad">
-            The last load was refused
+            {plural(errors, 'error')} in the Spicepod
           </a>
         )}
         {key.value && !keyWanted.value && (
@@ -167,8 +176,16 @@ function Sidebar({ path, skip }: { path: string; skip: () => void }) {
   )
 }
 
+/** useWaiting is how many calls wait for the approval of somebody, of those that the key may see. */
+function useWaiting(): number {
+  const pending = useLoad(signal => api<unknown[]>('/v1/approvals?status=pending', { signal }), [], ['approval'])
+  return pending.error ? 0 : (pending.data?.length ?? 0)
+}
+
 function KeyForm() {
   const [value, setValue] = useState('')
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => field.current?.focus(), [])
   const submit = (e: Event) => {
     e.preventDefault()
     useKey(value.trim())
@@ -176,11 +193,14 @@ function KeyForm() {
   return (
     <section class="panel" aria-labelledby="key-title">
       <h1 id="key-title">A key is needed</h1>
-      <p role="alert">{keyWanted.value}</p>
+      <p role="alert" class="note bad">
+        {keyWanted.value}
+      </p>
       <form class="row" onSubmit={submit}>
         <label class="field grow">
           Key
           <input
+            ref={field}
             type="password"
             autocomplete="off"
             value={value}
@@ -198,6 +218,7 @@ function KeyForm() {
   )
 }
 
+keepFocus()
 followLinks()
 follow()
 // Pages open at once, and when the runtime is gone, if their code is here already. The first page goes first.

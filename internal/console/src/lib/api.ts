@@ -60,7 +60,8 @@ export interface CallOptions {
 /** fetchApi returns the response of a route; one that is no success is thrown as an ApiError. */
 export async function fetchApi(path: string, o: CallOptions = {}): Promise<Response> {
   const headers = new Headers(o.headers)
-  if (key.value) headers.set('X-API-Key', key.value)
+  const sent = key.value
+  if (sent) headers.set('X-API-Key', sent)
   let body: string | undefined
   if (typeof o.body === 'string') {
     body = o.body
@@ -81,6 +82,8 @@ export async function fetchApi(path: string, o: CallOptions = {}): Promise<Respo
     throw new ApiError(0, 'unreachable', 'The runtime does not answer.', 'Is spiced still running?')
   }
   if (response.ok) return response
+  if (response.status === 401 && sent === key.value)
+    keyWanted.value = sent ? 'The runtime does not know this key.' : 'The runtime asks for a key.'
   throw await errorOf(response)
 }
 
@@ -94,8 +97,6 @@ async function errorOf(response: Response): Promise<ApiError> {
   }
   const e = body?.error && typeof body.error === 'object' ? body.error : body
   const message = e?.message || text.slice(0, 1000) || `${response.status} ${response.statusText}`
-  if (response.status === 401)
-    keyWanted.value = key.value ? 'The runtime does not know this key.' : 'The runtime asks for a key.'
   return new ApiError(
     response.status,
     e?.code ?? '',

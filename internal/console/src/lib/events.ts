@@ -8,17 +8,11 @@ import workerURL from './stream-worker.ts?sharedworker&url'
 
 export const connection = signal<StreamState>('connecting')
 
-/** Whether the last load of the Spicepod was refused; an older generation is served then. */
-export const refused = signal(false)
-
 type Listener = (event: LiveEvent) => void
 const listeners = new Set<Listener>()
 
 function tell(event: LiveEvent) {
-  if (event.kind === 'generation') {
-    refused.value = event.data.accepted === false
-    void loadCaller().catch(() => {})
-  }
+  if (event.kind === 'generation') void loadCaller().catch(() => {})
   for (const listener of listeners) listener(event)
 }
 

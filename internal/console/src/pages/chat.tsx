@@ -6,7 +6,7 @@ import { clear, requestOf, running, turns, unstored, versionOf } from '../lib/ch
 import { useLoad } from '../lib/load.ts'
 import { param, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
-import { Empty, Equivalent, Failure, requestSnippets } from '../ui/parts.tsx'
+import { Twice, Empty, Equivalent, Failure, requestSnippets } from '../ui/parts.tsx'
 import './chat.css'
 import { TurnView } from './chatanswer.tsx'
 import { Composer } from './chatcomposer.tsx'
@@ -41,9 +41,7 @@ export default function Chat() {
         <button type="button" disabled={turns.value.length === 0} onClick={exportConversation}>
           Export
         </button>
-        <button type="button" disabled={turns.value.length === 0} onClick={clear}>
-          Clear
-        </button>
+        <Twice label="Clear" disabled={turns.value.length === 0} act={clear} />
       </div>
       <Failure error={models.error} again={models.reload} />
       {models.data && !model && (
@@ -66,7 +64,9 @@ export default function Chat() {
         {turns.value.map((turn, at) => (
           <TurnView key={turn.id} turn={turn} at={at} model={model} settings={settings.value} />
         ))}
-        {turns.value.length === 0 && <Empty>Say something to begin. The conversation stays in this tab.</Empty>}
+        {turns.value.length === 0 && model && (
+          <Empty>Write a message to begin. The conversation stays in this tab.</Empty>
+        )}
       </div>
       {unstored.value && (
         <p class="note warn" role="status">

@@ -7,7 +7,7 @@ import type { Answer, Settings, Turn } from '../lib/chatstore.ts'
 import { brief, count, millis, plural } from '../lib/format.ts'
 import { Markdown } from '../lib/markdown.tsx'
 import { shown } from '../lib/text.ts'
-import { Copy, Equivalent, Failure, Foreign, LongText, requestSnippets } from '../ui/parts.tsx'
+import { Twice, Copy, Equivalent, Failure, Foreign, LongText, requestSnippets } from '../ui/parts.tsx'
 import { sizeOf, Timeline, type Lane } from '../views/timeline.tsx'
 import { LiveApproval } from './chatapproval.tsx'
 
@@ -42,7 +42,13 @@ export function TurnView({ turn, at, model, settings }: Props) {
           >
             <label class="field">
               Message
-              <textarea rows={4} value={edited} onInput={e => setEdited(e.currentTarget.value)} />
+              <textarea
+                ref={focusNew}
+                rows={4}
+                value={edited}
+                onInput={e => setEdited(e.currentTarget.value)}
+                onKeyDown={e => e.key === 'Escape' && setEdited(null)}
+              />
             </label>
             <div class="row">
               <button class="primary" disabled={!model || busy || edited.trim() === ''}>
@@ -63,9 +69,7 @@ export function TurnView({ turn, at, model, settings }: Props) {
             <button type="button" class="plain" disabled={busy || !model} onClick={() => again(turn.text)}>
               Send again{replaced > 0 ? `, without ${plural(replaced, 'later message')}` : ''}
             </button>
-            <button type="button" class="plain" disabled={busy} onClick={() => remove(turn)}>
-              Remove
-            </button>
+            <Twice label="Remove" class="plain" disabled={busy} act={() => remove(turn)} />
             <Equivalent
               make={() =>
                 requestSnippets({
@@ -82,6 +86,9 @@ export function TurnView({ turn, at, model, settings }: Props) {
     </article>
   )
 }
+
+/** focusNew gives a field the focus when it appears. */
+const focusNew = (field: HTMLElement | null) => field?.focus()
 
 function size(lane: Lane): string {
   const { calls, agents } = sizeOf(lane)
@@ -167,6 +174,7 @@ function Progress({ answer: a, now }: { answer: Answer; now: number }) {
 
 function Outcome({ turn: { answer: a } }: { turn: Turn }) {
   const u = a.usage
+  const ofAgents = a.lane.steps.flatMap(s => s.lanes).reduce((n, lane) => n + (lane.tokens ?? 0), 0)
   return (
     <>
       {millis(a.took)}
@@ -175,6 +183,7 @@ function Outcome({ turn: { answer: a } }: { turn: Turn }) {
         `, ${count(u.prompt_tokens)} prompt tokens (${brief(u.prompt_tokens_details?.cached_tokens ?? 0)} cached), ` +
           `${count(u.completion_tokens)} completion tokens`}
       {u && a.lane.responses.length > 1 && ` in ${plural(a.lane.responses.length, 'request')}`}
+      {ofAgents > 0 && `, ${count(ofAgents)} tokens of its agents`}
       {a.text && (
         <>
           {' '}

@@ -2,7 +2,7 @@
 // something, so that a person has to press Send.
 import { useEffect, useRef } from 'preact/hooks'
 import type { Model } from '../lib/chat.ts'
-import { draft, running, send, stop } from '../lib/chatstore.ts'
+import { draft, running, send, stop, turns } from '../lib/chatstore.ts'
 import { param, setParams } from '../lib/route.ts'
 import type { Read } from './chatsettings.tsx'
 
@@ -14,6 +14,7 @@ export function Composer({ model, settings }: { model: Model | undefined; settin
   }, [asked])
   const ready = model && !model.error && Object.keys(settings.faults).length === 0
   const busy = running.value !== undefined
+  const said = turns.value.at(-1)
   const act = () => {
     const text = draft.value.trim()
     if (!ready || busy || text === '') return
@@ -24,6 +25,7 @@ export function Composer({ model, settings }: { model: Model | undefined; settin
   }
   const onKeyDown = (e: KeyboardEvent) => {
     // Enter also ends a word that an input method composes
+    if (e.key === 'Escape' && busy) void stop()
     if (e.key !== 'Enter' || e.shiftKey || e.isComposing || e.keyCode === 229) return
     e.preventDefault()
     act()
@@ -49,7 +51,7 @@ export function Composer({ model, settings }: { model: Model | undefined; settin
         onKeyDown={onKeyDown}
       />
       {busy ? (
-        <button type="button" class="danger" onClick={() => void stop()}>
+        <button type="button" class="danger" onClick={() => (void stop(), field.current?.focus())}>
           Stop
         </button>
       ) : (
@@ -58,7 +60,7 @@ export function Composer({ model, settings }: { model: Model | undefined; settin
         </button>
       )}
       <span class="visually-hidden" role="status">
-        {busy ? `${running.value!.turn.model} answers.` : ''}
+        {busy ? `${running.value!.turn.model} answers.` : said ? `${said.model} has answered.` : ''}
       </span>
     </form>
   )

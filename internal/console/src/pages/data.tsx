@@ -1,13 +1,26 @@
 // Datasets and views: the list, or one of them with its columns, rows, statistics and refresh.
 import { useEffect, useState } from 'preact/hooks'
-import { api, caller, rows } from '../lib/api.ts'
+import { api, caller, rows, type Problem } from '../lib/api.ts'
 import { ago, brief, bytes, count } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, param, segments, setParams } from '../lib/route.ts'
+import { errorOf, useProblems } from '../lib/problems.ts'
 import { sqlName, sqlText } from '../lib/snippet.ts'
 import { shown, visible } from '../lib/text.ts'
 import { type DatasetStatus, LoadProgress, isLoading, statusPath } from '../ui/loading.tsx'
-import { Badge, Empty, Equivalent, Failure, Figure, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
+import {
+  Badge,
+  Empty,
+  Equivalent,
+  Failure,
+  Figure,
+  Outdated,
+  Panel,
+  Place,
+  State,
+  Tabs,
+  requestSnippets,
+} from '../ui/parts.tsx'
 import { Table } from '../ui/table.tsx'
 import { Lineage } from './lineage.tsx'
 
@@ -56,14 +69,23 @@ type Loads = ReadonlyMap<string, DatasetStatus>
 /** The API has a dataset by its name as declared, with or without a schema. */
 const loadOf = (loads: Loads, d: Dataset) => loads.get(idOf(d)) ?? loads.get(`${d.schema}.${d.name}`)
 
+/** problemOf is the error of the last load about a dataset or view. */
+const problemOf = (problems: Problem[], d: Dataset): Problem | undefined => errorOf(problems, `${d.kind} ${idOf(d)}`)
+
+const stateOf = (problems: Problem[], d: Dataset): string =>
+  d.state === 'ready' && problemOf(problems, d) ? 'last good version' : d.state
+
 export default function Data() {
   const id = segments.value[1]
   const list = useLoad(signal => rows<Dataset>(all, [], signal), [], live)
   const status = useLoad(signal => api<DatasetStatus[]>(statusPath, { signal }), [], live)
   const search = useLoad(signal => rows<Index>(indexes, [], signal), [], live)
+  const problems = useProblems()
   const loads = new Map(status.data?.filter(isLoading).map(s => [s.name, s]))
   if (id === undefined)
-    return <DataList list={list.data} error={list.error} loads={loads} indexes={search.data ?? []} />
+    return (
+      <DataList list={list.data} error={list.error} loads={loads} problems={problems} indexes={search.data ?? []} />
+    )
   const d = list.data?.find(x => idOf(x) === id || x.name === id)
   const load = d && loadOf(loads, d)
   return (
@@ -71,10 +93,11 @@ export default function Data() {
       <div class="head">
         <h1 class="grow foreign">{shown(id, 80)}</h1>
         {d && <Badge>{d.kind}</Badge>}
-        {d && <State state={load?.status ?? d.state} />}
+        {d && <State state={load?.status ?? stateOf(problems, d)} />}
         <a href={href(['data'])}>All data</a>
       </div>
       <Failure error={list.error} again={list.reload} />
+      {d && !d.error && <Outdated problem={problemOf(problems, d)} />}
       {d ? (
         <DatasetPage
           key={id}
@@ -93,11 +116,12 @@ interface DataListProps {
   list: Dataset[] | undefined
   error: Error | undefined
   loads: Loads
+  problems: Problem[]
   indexes: Index[]
 }
 
-function DataList({ list, error, loads, indexes }: DataListProps) {
-  const stateOf = (d: Dataset) => (loadOf(loads, d)?.status ?? d.state).toLowerCase()
+function DataList({ list, error, loads, problems, indexes }: DataListProps) {
+  const shownState = (d: Dataset) => (loadOf(loads, d)?.status ?? stateOf(problems, d)).toLowerCase()
   return (
     <>
       <div class="head">
@@ -129,7 +153,7 @@ function DataList({ list, error, loads, indexes }: DataListProps) {
           },
           { key: 'kind', title: 'Kind', value: d => d.kind },
           { key: 'from', title: 'From', value: d => d.from },
-          { key: 'state', title: 'State', value: stateOf, show: d => <State state={stateOf(d)} /> },
+          { key: 'state', title: 'State', value: shownState, show: d => <State state={shownState(d)} /> },
           { key: 'rows', title: 'Rows', value: d => d.rows, number: true },
           { key: 'columns', title: 'Columns', value: d => d.columns, number: true },
           { key: 'mode', title: 'Copy', value: d => (d.accelerated ? (d.mode ?? 'yes') : null) },
@@ -137,8 +161,10 @@ function DataList({ list, error, loads, indexes }: DataListProps) {
           {
             key: 'refresh',
             title: 'Refreshed',
-            value: d => d.last_refresh,
-            show: d => <span title={d.last_refresh ?? ''}>{ago(d.last_refresh)}</span>,
+            value: d => (d.accelerated ? d.last_refresh : null),
+            show: d => (
+              <span title={d.last_refresh ?? ''}>{d.accelerated ? ago(d.last_refresh) : 'read by each statement'}</span>
+            ),
           },
           { key: 'description', title: 'Description', value: d => d.description },
           { key: 'error', title: 'Error', value: d => d.error },
@@ -168,10 +194,10 @@ function DatasetPage({ d, load, index }: DatasetPageProps) {
         {d.rows != null && <Figure value={brief(d.rows)} label="rows" />}
         <Figure value={count(d.columns)} label="columns" />
         <Figure
-          value={d.accelerated ? 'copy' : 'source'}
-          label={`what statements read${d.accelerated && d.mode ? `, ${d.mode}` : ''}`}
+          value={d.accelerated ? `copy${d.mode ? ` (${d.mode})` : ''}` : d.kind === 'view' ? 'view' : 'source'}
+          label="statements read from"
         />
-        <Figure value={d.last_refresh ? ago(d.last_refresh) : '–'} label="last refresh" />
+        {d.accelerated && <Figure value={ago(d.last_refresh)} label="last refresh" />}
       </div>
       {load && <LoadProgress dataset={load} />}
       <div class="row">
@@ -180,12 +206,10 @@ function DatasetPage({ d, load, index }: DatasetPageProps) {
           Open in SQL
         </a>
         {d.file && (
-          <span class="soft small">
-            <code class="foreign">
-              {d.from && `${shown(d.from, 120)} · `}
-              {shown(d.file, 80)}:{d.line}
-            </code>
-          </span>
+          <>
+            {d.from && <code class="soft small foreign">{shown(d.from, 120)}</code>}
+            <Place file={d.file} line={d.line} />
+          </>
         )}
       </div>
       {index && <SearchBox index={index} />}

@@ -1,11 +1,24 @@
 // Functions: the list, or one function with its body, tests and lineage.
 import { useState } from 'preact/hooks'
-import { api, caller, rows } from '../lib/api.ts'
+import { api, caller, rows, type Problem } from '../lib/api.ts'
 import { count, millis } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
+import { errorOf, useProblems } from '../lib/problems.ts'
 import { href, param, segments, setParams } from '../lib/route.ts'
 import { shown, visible } from '../lib/text.ts'
-import { Badge, Empty, Equivalent, Failure, LongText, Panel, State, Tabs, requestSnippets } from '../ui/parts.tsx'
+import {
+  Badge,
+  Empty,
+  Equivalent,
+  Failure,
+  LongText,
+  Outdated,
+  Panel,
+  Place,
+  State,
+  Tabs,
+  requestSnippets,
+} from '../ui/parts.tsx'
 import { Code, type Language } from '../ui/code.tsx'
 import { Table } from '../ui/table.tsx'
 import { Lineage } from './lineage.tsx'
@@ -33,7 +46,8 @@ const all = 'SELECT * FROM spiced.functions ORDER BY name'
 export default function Functions() {
   const name = segments.value[1]
   const list = useLoad(signal => rows<Fn>(all, [], signal), [], ['generation'])
-  if (name === undefined) return <FunctionList list={list.data} error={list.error} />
+  const problems = useProblems()
+  if (name === undefined) return <FunctionList list={list.data} error={list.error} problems={problems} />
   const f = list.data?.find(x => x.name === name)
   return (
     <>
@@ -41,10 +55,11 @@ export default function Functions() {
         <h1 class="grow foreign">{shown(name, 80)}</h1>
         {f && <Badge>{f.kind}</Badge>}
         {f && <Badge>{f.volatility}</Badge>}
-        {f && <State state={f.state} />}
+        {f && <State state={stateOf(problems, f)} />}
         <a href={href(['functions'])}>All functions</a>
       </div>
       <Failure error={list.error} again={list.reload} />
+      {f && <Outdated problem={errorOf(problems, `function ${f.name}`)} />}
       {f ? (
         <FunctionPage f={f} />
       ) : (
@@ -59,7 +74,17 @@ export default function Functions() {
   )
 }
 
-function FunctionList({ list, error }: { list: Fn[] | undefined; error: Error | undefined }) {
+/** stateOf is the state of a function; an edit with an error leaves its last good version. */
+const stateOf = (problems: Problem[], f: Fn): string =>
+  errorOf(problems, `function ${f.name}`) ? 'last good version' : f.state
+
+interface FunctionListProps {
+  list: Fn[] | undefined
+  error: Error | undefined
+  problems: Problem[]
+}
+
+function FunctionList({ list, error, problems }: FunctionListProps) {
   return (
     <>
       <div class="head">
@@ -100,7 +125,12 @@ function FunctionList({ list, error }: { list: Fn[] | undefined; error: Error | 
           { key: 'volatility', title: 'Volatility', value: f => f.volatility },
           { key: 'tool', title: 'Tool', value: f => (f.as_tool ? 'yes' : 'no') },
           { key: 'tests', title: 'Tests', value: f => f.tests ?? null, number: true },
-          { key: 'state', title: 'State', value: f => f.state, show: f => <State state={f.state} /> },
+          {
+            key: 'state',
+            title: 'State',
+            value: f => stateOf(problems, f),
+            show: f => <State state={stateOf(problems, f)} />,
+          },
           { key: 'description', title: 'Description', value: f => f.description },
         ]}
       />
@@ -124,11 +154,9 @@ function FunctionPage({ f }: { f: Fn }) {
             Its tool
           </a>
         )}
+        <Place file={f.file} line={f.line} />
         <span class="soft small">
-          <code class="foreign">
-            {shown(f.file, 80)}:{f.line}
-          </code>
-          , checksum <code>{f.checksum}</code>
+          checksum <code>{f.checksum}</code>
         </span>
       </div>
       <Tabs

@@ -19,7 +19,7 @@ import {
   Tabs,
   requestSnippets,
 } from '../ui/parts.tsx'
-import { Channels, Marked, ToolHits, type Channel, type ToolHit } from '../views/searchwhy.tsx'
+import { Channels, Marked, digits, ToolHits, type Channel, type ToolHit } from '../views/searchwhy.tsx'
 
 interface ToolsFound {
   query: string
@@ -229,7 +229,7 @@ function Why({ why }: { why: NonNullable<ToolsFound['why']> }) {
         {why.rank > 0 ? `Rank ${why.rank} of all matches, score ${why.score}` : 'It matches in no channel'}
         {why.cut && `: ${cuts[why.cut] ?? why.cut}`}.
       </p>
-      <Channels channels={why.channels ?? []} />
+      <Channels channels={why.channels ?? []} of={why.tool} />
     </Panel>
   )
 }
@@ -242,6 +242,9 @@ function yamlTest(query: string, keywords: string[], expect: string, found: Tool
   lines.push(`    expect: ${JSON.stringify(expect)}`, `    top: ${Math.min(20, Math.max(1, rank))}`)
   return lines.join('\n') + '\n'
 }
+
+/** What the API calls the ways to search. */
+const modes: Record<string, string> = { hybrid: 'words and meaning', vector: 'meaning', keyword: 'words' }
 
 function DataSearch() {
   const [q, keywords, table, where, mode, limit] = ['q', 'keywords', 'table', 'where', 'mode', 'limit'].map(n =>
@@ -288,7 +291,7 @@ function DataSearch() {
             <span>
               Rows for “<Foreign text={q!} max={200} />”
             </span>
-            <Badge>{f.mode}</Badge>
+            <Badge>{modes[f.mode] ?? f.mode}</Badge>
             <span class="soft small">{f.duration_ms} ms</span>
           </div>
           {f.notes?.map(n => (
@@ -305,7 +308,7 @@ function DataSearch() {
                     {shown(r.dataset, 80)}{' '}
                     <span class="soft">{r.primary_key && shown(JSON.stringify(r.primary_key), 80)}</span>
                   </h3>
-                  <Badge tone="accent">score {r.score}</Badge>
+                  <Badge tone="accent">score {digits(r.score)}</Badge>
                 </div>
                 {Object.entries(r.matches).map(([column, parts]) => (
                   <div key={column} class="stack">
@@ -317,7 +320,7 @@ function DataSearch() {
                     ))}
                   </div>
                 ))}
-                {r.sources && <Channels channels={r.sources} />}
+                {r.sources && <Channels channels={r.sources} of={`result ${i + 1}`} />}
               </li>
             ))}
           </ol>

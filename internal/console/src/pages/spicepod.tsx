@@ -1,6 +1,6 @@
 // The files of the Spicepod, read-only, with the problems of the last load at their places and what each
 // key means.
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useReducer, useState } from 'preact/hooks'
 import { api, ApiError, fetchApi, type Problem } from '../lib/api.ts'
 import { bytes, plural } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
@@ -8,7 +8,6 @@ import { describe, type PodSchema } from '../lib/podschema.ts'
 import { param, setParams } from '../lib/route.ts'
 import { shown } from '../lib/text.ts'
 import { CodeEditor, type Language } from '../ui/code.tsx'
-import type { Editor } from '../ui/editor.ts'
 import { Badge, Empty, Equivalent, Failure, ProblemNote, requestSnippets } from '../ui/parts.tsx'
 
 interface File {
@@ -21,6 +20,12 @@ interface File {
 const languages: Record<string, Language> = { sql: 'sql', yaml: 'yaml', yml: 'yaml', json: 'json', py: 'python' }
 
 const languageOf = (path: string): Language => languages[path.split('.').pop() ?? ''] ?? 'yaml'
+
+/** placeOf reads a line and a column, such as 12:3. */
+function placeOf(text: string): { line: number; column: number } | undefined {
+  const [, line, column] = /^(\d{1,9})(?::(\d{1,9}))?$/.exec(text) ?? []
+  return line ? { line: Number(line), column: Number(column ?? 1) } : undefined
+}
 
 export default function Spicepod() {
   const files = useLoad(signal => api<File[]>('/v1/spicepods/files', { signal }), [], ['generation'])
@@ -43,7 +48,9 @@ export default function Spicepod() {
   const own = problems.filter(p => p.file === path)
   const elsewhere = problems.filter(p => p.file !== path)
   const [at, setAt] = useState<string[]>([])
-  const editor = useMemo(() => ({ current: undefined as Editor | undefined }), [path])
+  // Choosing a place again goes there again, so each choice is a value of its own.
+  const [chosen, choose] = useReducer((n: number) => n + 1, 0)
+  const place = useMemo(() => placeOf(param('at')), [path, param('at'), chosen])
   const about = (keys: string[]) =>
     schema.data && languageOf(path) === 'yaml' ? describe(schema.data, keys) : undefined
   if (files.error instanceof ApiError && files.error.status === 403)
@@ -63,7 +70,7 @@ export default function Spicepod() {
       <div class="row">
         <label class="row">
           <span>File</span>
-          <select value={path} onChange={e => setParams({ file: e.currentTarget.value })}>
+          <select value={path} onChange={e => setParams({ file: e.currentTarget.value, at: '' })}>
             {files.data?.map(f => (
               <option key={f.path} value={f.path}>
                 {shown(f.path, 100)}
@@ -93,7 +100,7 @@ export default function Spicepod() {
           value={file.data.text}
           readOnly
           lines={[10, 40]}
-          editor={editor}
+          at={place}
           describe={about}
           onPath={setAt}
           diagnostics={own.map(p => {
@@ -107,9 +114,11 @@ export default function Spicepod() {
           {about(at)}
         </pre>
       )}
-      {own.map((p, i) => (
-        <ProblemNote key={i} problem={p} />
-      ))}
+      <div class="stack" onClick={e => (e.target as Element).closest('a')?.href === location.href && choose(undefined)}>
+        {own.map((p, i) => (
+          <ProblemNote key={i} problem={p} />
+        ))}
+      </div>
       {elsewhere.length > 0 && <h2>Problems elsewhere</h2>}
       {elsewhere.map((p, i) => (
         <ProblemNote key={i} problem={p} />

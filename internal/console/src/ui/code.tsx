@@ -43,6 +43,8 @@ export interface EditorProps {
   onRun?: (selection: Selection) => void
   /** The editor itself, for pages that move its cursor or insert text. */
   editor?: { current: Editor | undefined }
+  /** A place in the text that the cursor is put to. */
+  at?: { line: number; column: number } | undefined
   /** How many lines are shown at least and at most; more are scrolled to. */
   lines?: [number, number]
 }
@@ -75,6 +77,9 @@ export function CodeEditor(props: EditorProps) {
     }
   }, [props.language, props.readOnly])
   useEffect(() => own.current?.setValue(props.value), [props.value])
+  useEffect(() => {
+    if (props.at && state === 'ready') own.current?.go(props.at.line, props.at.column)
+  }, [props.at, state])
   useEffect(() => own.current?.setDiagnostics(props.diagnostics ?? []), [props.diagnostics])
   useEffect(() => own.current?.setCompletions(props.completions ?? []), [props.completions])
 

@@ -1,6 +1,12 @@
 // The editor: CodeMirror in a shadow root. There its styles are constructed style sheets, which the
 // page's policy allows; in the document they would be style elements, which it refuses.
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  closeCompletion,
+  completionKeymap,
+} from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import {
   bracketMatching,
@@ -72,9 +78,11 @@ export class Editor {
           this.language.of(p.value.length > mostParsed ? [] : languageOf(p.language).extension),
           this.parsedIfShort(p),
           syntaxHighlighting(classHighlighter),
-          EditorView.contentAttributes.of({ 'aria-label': p.label, spellcheck: 'false' }),
+          EditorView.contentAttributes.of({ 'aria-label': p.label, spellcheck: 'false', tabindex: '0' }),
           EditorState.allowMultipleSelections.of(true),
-          p.readOnly ? EditorState.readOnly.of(true) : [indentOnInput(), closeBrackets(), autocompletion()],
+          p.readOnly
+            ? EditorState.readOnly.of(true)
+            : [indentOnInput(), closeBrackets(), autocompletion({ icons: false })],
           this.completions.of([]),
           // Tab moves on to the next control, as everywhere in the console.
           keymap.of([
@@ -101,7 +109,6 @@ export class Editor {
         ],
       }),
     })
-    if (p.readOnly) this.view.scrollDOM.tabIndex = 0 // so that keys scroll it
     this.setCompletions(p.completions ?? [])
     this.setDiagnostics(p.diagnostics ?? [])
   }
@@ -116,6 +123,7 @@ export class Editor {
   }
 
   private run(onRun: EditorProps['onRun']): boolean {
+    closeCompletion(this.view)
     onRun?.(this.selection())
     return onRun !== undefined
   }
@@ -128,6 +136,13 @@ export class Editor {
   select(from: number, to = from) {
     const end = this.view.state.doc.length
     this.view.dispatch({ selection: { anchor: Math.min(from, end), head: Math.min(to, end) }, scrollIntoView: true })
+    this.view.focus()
+  }
+
+  /** go puts the cursor to a line and a column. */
+  go(line: number, column: number) {
+    const at = place(this.view.state.doc, line, column)
+    this.view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) })
     this.view.focus()
   }
 

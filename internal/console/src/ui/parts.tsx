@@ -24,6 +24,7 @@ export function State({ state }: { state: string | null | undefined }) {
     refreshing: 'accent',
     initializing: 'warn',
     loading: 'warn',
+    'last good version': 'warn',
   }
   return state ? <Badge tone={tones[state.toLowerCase()] ?? ''}>{state}</Badge> : null
 }
@@ -88,17 +89,24 @@ export function Failure({ error, again }: { error: Error | undefined; again?: ()
   )
 }
 
+/** Place is a link to a line of a file of the Spicepod. */
+export function Place({ file, line, column }: { file: string; line: number | null; column?: number }) {
+  const at = [line, line && column].filter(Boolean).join(':')
+  return (
+    <a class="small foreign" href={href(['spicepod'], { file, at })}>
+      <code>{shown([file, at].filter(Boolean).join(':'), 120)}</code>
+    </a>
+  )
+}
+
 /** ProblemNote shows a fault of the Spicepod with the line that it is in, and a mark below its place. */
 export function ProblemNote({ problem: p }: { problem: Problem }) {
-  const place = [p.file, p.line || '', p.line && p.column ? p.column : ''].filter(Boolean).join(':')
   return (
     <div class={`note ${p.severity === 'error' ? 'bad' : 'warn'}`}>
       <div class="row">
         <Badge tone={p.severity === 'error' ? 'bad' : 'warn'}>{p.severity}</Badge>
         {p.component && <strong class="foreign">{shown(p.component)}</strong>}
-        <a class="small foreign" href={href(['spicepod'], { file: p.file })}>
-          <code>{shown(place)}</code>
-        </a>
+        <Place {...p} />
         {p.path && <code class="small soft foreign">{shown(p.path)}</code>}
       </div>
       <span class="foreign">{visible(p.message)}</span>
@@ -117,6 +125,33 @@ export function ProblemNote({ problem: p }: { problem: Problem }) {
       {p.hint && <span class="foreign">{visible(p.hint)}</span>}
       {p.waits_for && <span class="soft foreign">It waits for {shown(p.waits_for)}.</span>}
     </div>
+  )
+}
+
+/** Outdated shows the error that keeps a component at its last good version. */
+export function Outdated({ problem }: { problem: Problem | undefined }) {
+  if (!problem) return null
+  return (
+    <>
+      <p class="note warn">The last good version is served: the file has an error.</p>
+      <ProblemNote problem={problem} />
+    </>
+  )
+}
+
+/** Twice is a button whose act cannot be undone: it is pressed twice. */
+export function Twice({ label, ...rest }: { label: string; disabled: boolean; class?: string; act: () => void }) {
+  const { act, ...button } = rest
+  const [asked, setAsked] = useState(false)
+  useEffect(() => {
+    if (!asked) return
+    const timer = setTimeout(() => setAsked(false), 4000)
+    return () => clearTimeout(timer)
+  }, [asked])
+  return (
+    <button type="button" {...button} onClick={() => (asked ? (setAsked(false), act()) : setAsked(true))}>
+      <span aria-live="polite">{asked ? `${label}: press again` : label}</span>
+    </button>
   )
 }
 

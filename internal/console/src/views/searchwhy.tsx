@@ -20,12 +20,14 @@ const names: Record<string, string> = {
   schema: 'names of parameters',
 }
 
+export const digits = (score: number): string => String(Number(score.toPrecision(3)))
+
 /** Channels shows the channels that rank a hit, the one with the largest share first. */
-export function Channels({ channels }: { channels: Channel[] }) {
+export function Channels({ channels, of }: { channels: Channel[]; of: string }) {
   const list = channels.filter(c => c.rank > 0).sort((a, b) => (b.share ?? 0) - (a.share ?? 0) || a.rank - b.rank)
   if (list.length === 0) return <p class="soft small">No channel ranks it.</p>
   return (
-    <ul class="bars" aria-label="Channels">
+    <ul class="bars" aria-label={`Channels that found ${shown(of, 60)}`}>
       {list.map(c => {
         const name = names[c.source] ?? c.source
         const share = c.share ?? 0
@@ -35,9 +37,14 @@ export function Channels({ channels }: { channels: Channel[] }) {
               {name} <span class="soft">#{c.rank}</span>
               {c.counts === false && <span class="soft"> too low to count</span>}
             </span>
-            <meter min={0} max={1} value={share} aria-label={`share of ${name}`} />
+            {c.share === undefined ? (
+              <span />
+            ) : (
+              <meter min={0} max={1} value={share} aria-label={`share of ${name} in the score of ${shown(of, 60)}`} />
+            )}
             <span class="right nowrap">
-              {(share * 100).toFixed(0)} % of the score <span class="soft">({c.score} in this channel)</span>
+              {c.share !== undefined && `${(share * 100).toFixed(0)} % `}
+              <span class="soft">score {digits(c.score)}</span>
             </span>
           </li>
         )
@@ -71,12 +78,12 @@ export function ToolHits({ hits, link }: { hits: ToolHit[]; link?: (tool: string
         <li key={hit.tool_id} class="panel">
           <div class="title">
             <h3>{link ? <a href={link(hit.tool_id)}>{shown(hit.tool_id, 80)}</a> : shown(hit.tool_id, 80)}</h3>
-            <span class="badge accent">score {hit.score}</span>
+            <span class="badge accent">score {digits(hit.score)}</span>
           </div>
           <p>
             <Marked text={hit.description.split('\n')[0] ?? ''} terms={hit.matched_terms} />
           </p>
-          <Channels channels={hit.match_sources} />
+          <Channels channels={hit.match_sources} of={hit.tool_id} />
         </li>
       ))}
     </ol>
