@@ -260,6 +260,11 @@ func refusal(p approval.Approval) *tools.Error {
 		}
 		return tools.NewError(errcode.ApprovalDenied, message, "do not repeat it with the same arguments")
 	}
+	if p.Status == approval.Expired {
+		return tools.NewError(errcode.ApprovalRequired,
+			fmt.Sprintf("the call did not run: approval %s expired before it was decided", p.ID),
+			"call again to ask for another approval")
+	}
 	until := p.ExpiresAt.Truncate(time.Second).Format(time.RFC3339)
 	e := tools.NewError(errcode.ApprovalRequired,
 		fmt.Sprintf("the call did not run: a person has to approve it (%s) until %s", p.ID, until),

@@ -119,7 +119,7 @@ type entry struct {
 	tool   tools.Tool
 	def    *tools.Definition
 	schema func() (*compiled, error)
-	docSum string // of the searched texts
+	docSum string     // of the searched texts
 	tokens func() int // see [lint.Cost]
 	gate   *gate
 	number int // in the catalog
@@ -210,7 +210,9 @@ func (e *entry) carry(last *entry) {
 }
 
 // definitionTokens estimates what a definition costs in each request to a model that has it.
-func definitionTokens(def *tools.Definition) int { return lint.Cost([]*tools.Definition{def}, lint.OpenAI) }
+func definitionTokens(def *tools.Definition) int {
+	return lint.Cost([]*tools.Definition{def}, lint.OpenAI)
+}
 
 func sameSchemas(a, b *tools.Definition) bool {
 	return string(a.Parameters) == string(b.Parameters) && string(a.Returns) == string(b.Returns)

@@ -379,6 +379,14 @@ func TestApprovalsWithoutKeys(t *testing.T) {
 	}
 }
 
+// A call waits for its approval until that expires, and not until approval_wait ends.
+func TestApprovalExpiresWhileACallWaits(t *testing.T) {
+	t.Parallel()
+	pod := strings.Replace(approvalsPod, "  auth:\n", "  tools: { approval_expiry: 300ms, approval_wait: 10m }\n  auth:\n", 1)
+	p := start(t, folder(t, "spicepod.yaml", pod))
+	p.want(p.do("POST", "/v1/tools/refund", `{"amount":3}`, keyOf("bob")...), 403, "expired before it was decided", "call again")
+}
+
 // MCP clients get the refusal as a result that a model can read; the risk is in the annotations.
 func TestApprovalsOverMCP(t *testing.T) {
 	t.Parallel()

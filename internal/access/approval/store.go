@@ -365,8 +365,8 @@ func (s *Store) Expired(after time.Time) (list []Change, until time.Time) {
 	return list, now
 }
 
-// Await waits until an approval is decided, at most for a time, and returns the approval.
-// It ends at once with ctx.
+// Await waits until an approval is decided or expires, at most for a time, and returns the
+// approval. It ends at once with ctx.
 func (s *Store) Await(ctx context.Context, id string, wait time.Duration) (Approval, error) {
 	s.mu.Lock()
 	e := s.byID[id]
@@ -375,6 +375,7 @@ func (s *Store) Await(ctx context.Context, id string, wait time.Duration) (Appro
 		return Approval{}, unknown(id)
 	}
 	decided := e.decided
+	wait = min(wait, e.ExpiresAt.Sub(s.opts.Now()))
 	s.mu.Unlock()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

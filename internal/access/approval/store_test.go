@@ -238,6 +238,16 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+func TestAwaitEndsWithTheApproval(t *testing.T) {
+	c := &clock{time.Unix(1e9, 0)}
+	s := open(t, "", c)
+	a := ask(t, s, call(1, bob))
+	c.now = a.ExpiresAt
+	if got, err := s.Await(t.Context(), a.ID, time.Hour); err != nil || got.Status != approval.Expired {
+		t.Errorf("%v %v", got.Status, err)
+	}
+}
+
 // A journal that is damaged anywhere never makes an approval usable that was used, and one
 // that was cut is read up to there.
 func TestDamage(t *testing.T) {
