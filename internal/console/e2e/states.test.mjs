@@ -101,10 +101,35 @@ test('a key that is removed while a page is open', async t => {
   await page.getByText('Live', { exact: true }).waitFor()
   spiced.write('spicepod.yaml', keys(['first']))
   await page.getByText('The runtime does not know this key.').waitFor()
-  await page.getByRole('textbox', { name: 'Key' }).fill('first-key-1234567')
+  for (const wrong of ['ключ🔑', 'k'.repeat(5000)]) {
+    await page.getByRole('textbox', { name: 'Key' }).fill(wrong)
+    await page.keyboard.press('Enter')
+    await page.getByText('A key has 1 to 4,096 letters').waitFor()
+  }
+  spiced.write('spicepod.yaml', keys(['first', 'second']))
+  await until(
+    async () => (await fetch(spiced.url + '/v1/caller', { headers: { 'X-API-Key': 'second-key-1234567' } })).ok,
+    'the key is known again',
+  )
+  await page.getByRole('textbox', { name: 'Key' }).fill('second-key-1234567')
   await page.keyboard.press('Enter')
   await page.getByText('Live', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'double' }).waitFor()
+  assert.equal(await page.getByText('The connection to the runtime is lost.').count(), 0)
+})
+
+test('a key with a limit of requests', async t => {
+  const limited = pod('limited', double).replace(
+    'runtime: {',
+    'runtime: { auth: { api-key: { enabled: true, principals: [{ name: slow, key: slow-key-1234567, limits: { requests_per_second: 1, burst: 2 } }] } },',
+  )
+  const spiced = await serve(t, { files: { 'spicepod.yaml': limited } })
+  const page = await openPage(t, await openBrowser(t), spiced.url + '/ui/', { allowed: /status of (401|429)/ })
+  await page.getByRole('textbox', { name: 'Key' }).fill('slow-key-1234567')
+  await page.keyboard.press('Enter')
+  await page.getByText('The last load found no problem.').waitFor()
+  await page.locator('.figures', { hasText: /1functions/ }).waitFor()
+  assert.equal(await page.getByRole('alert').count(), 0, 'a limit is reported that a pause keeps')
 })
 
 test('more tabs than a browser opens connections are live', async t => {

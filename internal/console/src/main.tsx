@@ -2,7 +2,7 @@
 import { render, type ComponentType } from 'preact'
 import { Suspense, lazy } from 'preact/compat'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
-import { api, ApiError, caller, key, keyWanted, useKey } from './lib/api.ts'
+import { api, ApiError, caller, key, keyWanted, tryKey, useKey } from './lib/api.ts'
 import { connection, follow } from './lib/events.ts'
 import { keepFocus } from './lib/focus.ts'
 import { plural } from './lib/format.ts'
@@ -61,7 +61,7 @@ function Console() {
     <div class="frame">
       <Sidebar path={path} skip={() => main.current?.focus()} />
       <main id="main" ref={main} tabIndex={-1}>
-        {connection.value === 'lost' && (
+        {connection.value === 'lost' && !keyWanted.value && (
           <div class="note warn banner" role="status">
             The connection to the runtime is lost. It is opened again as soon as the runtime answers; what is shown may
             be old.
@@ -186,9 +186,13 @@ function KeyForm() {
   const [value, setValue] = useState('')
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
+  const [busy, setBusy] = useState(false)
   const submit = (e: Event) => {
     e.preventDefault()
-    useKey(value.trim())
+    setBusy(true)
+    tryKey(value.trim())
+      .catch((e: Error) => (keyWanted.value = e.message))
+      .finally(() => setBusy(false))
   }
   return (
     <section class="panel" aria-labelledby="key-title">
@@ -208,7 +212,9 @@ function KeyForm() {
             required
           />
         </label>
-        <button class="primary">Use this key</button>
+        <button class="primary" disabled={busy}>
+          {busy ? 'Checking…' : 'Use this key'}
+        </button>
       </form>
       <p class="soft small">
         The key is one of <code>runtime.auth.api-key</code>. It is kept for this tab until it is closed, and sent as a

@@ -39,11 +39,28 @@ export const key = signal(sessionStorage.getItem(keyName) ?? '')
 /** Why a key is asked for; empty if none is needed. */
 export const keyWanted = signal('')
 
+/** How many keys were entered: the same key again is another try. */
+export const logins = signal(0)
+
+/** tryKey asks the runtime whether it knows a key, and uses it if so. The error says why not. */
+export async function tryKey(value: string) {
+  if (!/^[\x21-\x7e]{1,4096}$/.test(value)) throw new Error('A key has 1 to 4,096 letters, digits and marks of ASCII.')
+  const response = await fetch('/v1/caller', { headers: { 'X-API-Key': value }, cache: 'no-cache' }).catch(() => {
+    throw unreachable()
+  })
+  if (response.status === 401) throw new Error('The runtime does not know this key.')
+  if (!response.ok) throw await errorOf(response)
+  useKey(value)
+}
+
+const unreachable = () => new ApiError(0, 'unreachable', 'The runtime does not answer.', 'Is spiced still running?')
+
 /** useKey changes the key. What this tab keeps was of another one, maybe of another person, and is forgotten. */
 export function useKey(value: string) {
   if (key.value && key.value !== value)
     for (const name of Object.keys(sessionStorage)) if (name.startsWith('spiced.')) sessionStorage.removeItem(name)
   key.value = value
+  logins.value++
   keyWanted.value = ''
   if (value) sessionStorage.setItem(keyName, value)
   else sessionStorage.removeItem(keyName)
@@ -55,6 +72,26 @@ export interface CallOptions {
   body?: unknown
   headers?: Record<string, string>
   signal?: AbortSignal
+}
+
+const mostTries = 4
+const mostPause = 5 // seconds: a request that has to wait longer fails
+
+let repeated: Promise<unknown> = Promise.resolve()
+
+/**
+ * repeat sends a request again that a limit has refused, after the time that the runtime asks for. A page
+ * sends several requests at once, so those that are refused go one after another.
+ */
+async function repeat(path: string, init: RequestInit, refused: Response): Promise<Response | undefined> {
+  const seconds = Number(refused.headers.get('Retry-After') || 1)
+  if (!(seconds <= mostPause)) return undefined
+  const turn = repeated.then(async () => {
+    await new Promise(done => setTimeout(done, seconds * 1000))
+    return fetch(path, init)
+  })
+  repeated = turn.catch(() => {})
+  return turn
 }
 
 /** fetchApi returns the response of a route; one that is no success is thrown as an ApiError. */
@@ -77,9 +114,14 @@ export async function fetchApi(path: string, o: CallOptions = {}): Promise<Respo
   let response: Response
   try {
     response = await fetch(path, init)
+    for (let tries = 0; response.status === 429 && tries < mostTries; tries++) {
+      const next = await repeat(path, init, response)
+      if (!next) break
+      response = next
+    }
   } catch (cause) {
     if (o.signal?.aborted) throw cause
-    throw new ApiError(0, 'unreachable', 'The runtime does not answer.', 'Is spiced still running?')
+    throw unreachable()
   }
   if (response.ok) return response
   if (response.status === 401 && sent === key.value)

@@ -2,7 +2,7 @@
 // in a browser without shared workers (Chrome on Android), the page has it itself.
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { caller, key, loadCaller } from './api.ts'
+import { caller, key, loadCaller, logins } from './api.ts'
 import { serve, type Follow, type LiveEvent, type StreamState, type Message } from './stream.ts'
 import workerURL from './stream-worker.ts?sharedworker&url'
 
@@ -60,10 +60,10 @@ export function follow() {
     }
     open(worker.port)
   }
-  key.subscribe(value => {
+  logins.subscribe(() => {
     caller.value = null
     void loadCaller().catch(() => {})
-    send({ key: value })
+    send({ key: key.value })
   })
   addEventListener('pagehide', () => send({ key: null }))
   addEventListener('pageshow', e => {

@@ -1,6 +1,6 @@
 // Loading what a page shows, and loading it again when the runtime reports a change.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { key } from './api.ts'
+import { logins } from './api.ts'
 import { useEvents } from './events.ts'
 
 export interface Loaded<T> {
@@ -40,7 +40,7 @@ export function useLoad<T>(
     )
   }, [])
 
-  useEffect(reload, [...deps, key.value])
+  useEffect(reload, [...deps, logins.value])
   useEffect(() => () => (running.current?.abort(), clearTimeout(waits.current)), [])
   useEvents(kinds, e => {
     if (waits.current !== undefined || (e.kind !== 'reset' && !matters(e.data))) return

@@ -1,7 +1,7 @@
 // The last calls of one tool, or of all: how many over time, how long they took, and each of them.
 import { useMemo } from 'preact/hooks'
 import { rows } from '../lib/api.ts'
-import { ago, count, millis, percent, time } from '../lib/format.ts'
+import { ago, clock, count, millis, percent, time } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/route.ts'
 import { sqlText } from '../lib/snippet.ts'
@@ -32,12 +32,19 @@ export const ToolLink = ({ tool }: { tool: string }) =>
 
 const most = 2000 // calls that are listed
 
+/** asks reports whether the call asked for approval, which is no failure. */
+const asks = (c: Call): boolean => c.code === 'approval_required'
+
 const columns: Column<Call>[] = [
   {
     key: 'at',
     title: 'When',
     value: c => c.called_at,
-    show: c => <span title={c.called_at}>{ago(c.called_at)}</span>,
+    show: c => (
+      <span title={ago(c.called_at)} class="nowrap">
+        {clock(c.called_at)}
+      </span>
+    ),
   },
   {
     key: 'tool',
@@ -52,7 +59,7 @@ const columns: Column<Call>[] = [
     key: 'outcome',
     title: 'Outcome',
     value: c => (c.ok ? 'ok' : (c.code ?? 'failed')),
-    show: c => <Badge tone={c.ok ? 'good' : 'bad'}>{c.ok ? 'ok' : (c.code ?? 'failed')}</Badge>,
+    show: c => <Badge tone={c.ok ? 'good' : asks(c) ? 'warn' : 'bad'}>{c.ok ? 'ok' : (c.code ?? 'failed')}</Badge>,
   },
   { key: 'ms', title: 'Time', value: c => c.latency_ms, show: c => millis(c.latency_ms), number: true },
   { key: 'rows', title: 'Rows', value: c => c.rows, number: true },
@@ -67,7 +74,10 @@ export function Calls({ tool }: { tool?: string }) {
 FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)} `}ORDER BY called_at DESC LIMIT ${most}`
   const calls = useLoad(signal => rows<Call>(sql, [], signal), [sql], ['call'])
   const list = calls.data ?? []
-  const points: CallPoint[] = useMemo(() => list.map(c => ({ at: c.called_at, ms: c.latency_ms, ok: c.ok })), [list])
+  const points: CallPoint[] = useMemo(
+    () => list.map(c => ({ at: c.called_at, ms: c.latency_ms, ok: c.ok || asks(c) })),
+    [list],
+  )
   const latencies = useMemo(() => list.map(c => c.latency_ms).sort((a, b) => a - b), [list])
   const at = (q: number) => latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))]
   return (
@@ -75,9 +85,12 @@ FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)
       <Failure error={calls.error} again={calls.reload} />
       <div class="figures">
         <Figure value={count(list.length)} label={list.length === most ? 'calls, the last' : 'calls that are kept'} />
-        <Figure value={list.length ? percent(list.filter(c => !c.ok).length / list.length) : '–'} label="failed" />
-        <Figure value={millis(at(0.5))} label="median" />
-        <Figure value={millis(at(0.95))} label="95th percentile" />
+        <Figure
+          value={list.length ? percent(list.filter(c => !c.ok && !asks(c)).length / list.length) : '–'}
+          label="of these failed"
+        />
+        <Figure value={millis(at(0.5))} label="median time" />
+        <Figure value={millis(at(0.95))} label="95th percentile of the time" />
       </div>
       {points.length > 0 && (
         <div class="columns">

@@ -60,7 +60,7 @@ interface Totals {
 
 const totals = `SELECT (SELECT count(*) FROM spiced.tools) AS tools, (SELECT count(*) FROM spiced.functions) AS functions,
   (SELECT coalesce(sum(calls), 0)::BIGINT FROM spiced.tool_usage) AS calls,
-  count(*) AS hour, count(*) FILTER (NOT ok) AS errors, quantile_cont(latency_ms, 0.95) AS p95
+  count(*) AS hour, count(*) FILTER (NOT ok AND code <> 'approval_required') AS errors, quantile_cont(latency_ms, 0.95) AS p95
 FROM spiced.tool_calls WHERE called_at > now()::TIMESTAMP - INTERVAL 1 HOUR`
 
 const live = ['generation', 'status', 'dataset', 'index']
@@ -78,6 +78,7 @@ export default function Overview() {
   const protocols = status.data?.filter(c => c.endpoint !== 'N/A' || c.status === 'Disabled') ?? []
   const last = history.data?.[0]
   const t = figures.data?.[0]
+  const again = () => [status, data, history, figures].forEach(loaded => loaded.error && loaded.reload())
   const loading = data.data?.filter(isLoading) ?? []
   return (
     <>
@@ -85,7 +86,7 @@ export default function Overview() {
         <h1 class="grow">Overview</h1>
         <Reload />
       </div>
-      <Failure error={status.error} again={status.reload} />
+      <Failure error={status.error ?? data.error ?? history.error ?? figures.error} again={again} />
       <div class="figures">
         <Figure
           value={last ? count(last.generation) : '–'}
@@ -96,8 +97,8 @@ export default function Overview() {
         <Figure value={count(t?.tools)} label="tools" />
         <Figure value={brief(t?.calls)} label="calls of tools" />
         <Figure value={t ? count(t.hour) : '–'} label="calls in the last hour" />
-        <Figure value={t && t.hour > 0 ? percent(t.errors / t.hour) : '–'} label="of them failed" />
-        <Figure value={millis(t?.p95)} label="95th percentile" />
+        <Figure value={t && t.hour > 0 ? percent(t.errors / t.hour) : '–'} label="of these failed" />
+        <Figure value={millis(t?.p95)} label="95th percentile of their time" />
       </div>
       <Panel title={problems.length === 0 ? 'Problems' : `Problems (${problems.length})`}>
         {status.data && problems.length === 0 && <Empty>The last load found no problem.</Empty>}

@@ -2,6 +2,7 @@
 import { useEffect, useReducer, useState } from 'preact/hooks'
 import { api, ApiError, fetchApi } from '../lib/api.ts'
 import { count, millis } from '../lib/format.ts'
+import { parseExact } from '../lib/json.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, param, setParams } from '../lib/route.ts'
 import * as snippet from '../lib/snippet.ts'
@@ -172,8 +173,11 @@ function Try({ tool }: { tool: Tool }) {
     }
   }
   const code = () => {
-    const request = { method: 'POST', path: `/v1/tools/${encodeURIComponent(tool.name)}`, body: JSON.parse(args()) }
-    return [...requestSnippets(request), { title: 'MCP', text: snippet.mcp(tool.name, JSON.parse(args())) }]
+    const body = parseExact(args())
+    return [
+      ...requestSnippets({ method: 'POST', path: `/v1/tools/${encodeURIComponent(tool.name)}`, body }),
+      { title: 'MCP', text: snippet.mcp(tool.name, body) },
+    ]
   }
   return (
     <form
@@ -194,8 +198,8 @@ function Try({ tool }: { tool: Tool }) {
                 const json = e.currentTarget.checked
                 try {
                   if (json)
-                    enter({ text: JSON.stringify(JSON.parse(argumentsOf(tool.parameters, entered.fields)), null, 2) })
-                  else enter({ fields: fieldsOf(tool.parameters, JSON.parse(entered.text)) })
+                    enter({ text: JSON.stringify(parseExact(argumentsOf(tool.parameters, entered.fields)), null, 2) })
+                  else enter({ fields: fieldsOf(tool.parameters, parseExact(entered.text)) })
                 } catch {
                   // What is half written stays in the other form as it was.
                 }
@@ -241,17 +245,15 @@ function Try({ tool }: { tool: Tool }) {
           <Code make={code} onError={setFailed} />
           {(tool.examples?.length ?? 0) > 1 && (
             <select
-              aria-label="Use an example"
-              value=""
+              aria-label="Arguments of an example"
               onChange={e => {
                 const example = tool.examples![Number(e.currentTarget.value)]!.arguments
                 enter({ fields: fieldsOf(tool.parameters, example), text: JSON.stringify(example, null, 2) })
               }}
             >
-              <option value="">Examples</option>
               {tool.examples!.map((x, i) => (
                 <option key={i} value={i}>
-                  {shown(JSON.stringify(x.arguments), 60)}
+                  Example {i + 1}: {shown(JSON.stringify(x.arguments), 60)}
                 </option>
               ))}
             </select>
@@ -279,9 +281,10 @@ function Code({ make, onError }: { make: () => { title: string; text: string }[]
 }
 
 function Result({ outcome: o }: { outcome: Outcome }) {
+  const waits = o.error?.approval_id !== undefined
   return (
     <Panel
-      title={o.ok ? 'Result' : 'It failed'}
+      title={o.ok ? 'Result' : waits ? 'It waits for approval' : 'It failed'}
       action={
         <>
           {o.returned != null && <Badge>{count(o.returned)} rows</Badge>}
@@ -297,7 +300,7 @@ function Result({ outcome: o }: { outcome: Outcome }) {
         </div>
       ))}
       {o.error && (
-        <div class="note bad" role="alert">
+        <div class={`note ${waits ? 'warn' : 'bad'}`} role="alert">
           <strong class="foreign">{visible(o.error.message)}</strong>
           {o.error.hint && <span class="foreign">{visible(o.error.hint)}</span>}
           <code class="small">{o.error.code}</code>
