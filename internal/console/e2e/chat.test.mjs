@@ -133,9 +133,9 @@ test('chat', async t => {
     await page.reload()
     await page.getByText('You said: three.').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
-    await page.getByText('Say something to begin.').waitFor()
+    await page.getByText('Write a message to begin.').waitFor()
     await page.reload()
-    await page.getByText('Say something to begin.').waitFor()
+    await page.getByText('Write a message to begin.').waitFor()
   })
 
   await t.test('stop ends the request here and at the provider, and what was said is kept', async t => {

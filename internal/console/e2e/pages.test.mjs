@@ -99,6 +99,16 @@ test('the pages on the quickstart', async t => {
     await missing.getByRole('link', { name: 'Why?' }).waitFor()
   })
 
+  await t.test('a call with its details', async t => {
+    const page = await open(t, '/ui/usage?of=calls')
+    await page.locator('tbody button').first().click()
+    const details = page.getByRole('dialog', { name: /^Call at/ })
+    await details.getByText('airport_km').first().waitFor()
+    await details.getByText('Arguments and results are kept of the calls of agents').waitFor()
+    await page.keyboard.press('Escape')
+    await details.waitFor({ state: 'detached' })
+  })
+
   await t.test('usage: who called what', async t => {
     const page = await open(t, '/ui/usage')
     await page.locator('svg.plot').first().waitFor()

@@ -69,13 +69,13 @@ function Console() {
         )}
         {keyWanted.value ? (
           <KeyForm />
-        ) : current ? (
+        ) : current && segments.value.length <= 2 ? (
           <Suspense fallback={<p class="soft">Loading…</p>}>
             <Shown key={path} title={current.title} view={current.view} />
           </Suspense>
         ) : (
           <p>
-            There is no page “{path}”. <a href={href([])}>Overview</a>
+            There is no page “{shown(segments.value.join('/'), 100)}”. <a href={href([])}>Overview</a>
           </p>
         )}
       </main>

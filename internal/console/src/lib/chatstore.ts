@@ -73,6 +73,8 @@ const version = 1 // of what is stored; another one is not read
 export const turns = signal<Turn[]>(restore())
 export const draft = signal('')
 
+let leaving = false // the page
+
 /** What is not kept over a reload; empty if all is. */
 export const unstored = signal('')
 
@@ -241,6 +243,7 @@ export function remove(turn: Turn) {
 }
 
 function store() {
+  if (leaving) return
   let list = turns.value
   for (;;) {
     const text = JSON.stringify({ version, turns: list })
@@ -277,7 +280,10 @@ function restore(): Turn[] {
   }
 }
 
-addEventListener('pagehide', store)
+// What ends because the page is left is not stored as a failure.
+
+addEventListener('pagehide', () => (store(), (leaving = true)))
+addEventListener('pageshow', () => (leaving = false))
 
 let last = key.value
 key.subscribe(now => {

@@ -46,13 +46,13 @@ const columns: Column<Approval>[] = [
   {
     key: 'asked',
     title: 'Asked',
-    value: a => a.asked_at,
+    value: a => time(a.asked_at),
     show: a => <span title={clock(a.asked_at)}>{ago(a.asked_at)}</span>,
   },
   {
     key: 'expires',
     title: 'Expires',
-    value: a => a.expires_at,
+    value: a => time(a.expires_at),
     show: a => <span title={clock(a.expires_at)}>{until(a)}</span>,
   },
   { key: 'decided_by', title: 'Decided by', value: a => a.decided_by },

@@ -1,4 +1,5 @@
 // The last calls of one tool, or of all: how many over time, how long they took, and each of them.
+import { signal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import { rows } from '../lib/api.ts'
 import { ago, clock, count, millis, percent, time } from '../lib/format.ts'
@@ -6,7 +7,7 @@ import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/route.ts'
 import { sqlText } from '../lib/snippet.ts'
 import { shown } from '../lib/text.ts'
-import { Badge, Equivalent, Failure, Figure, Panel } from '../ui/parts.tsx'
+import { Badge, Equivalent, Failure, Figure, Foreign, LongText, Modal, Panel } from '../ui/parts.tsx'
 import { Plot } from '../ui/plot.tsx'
 import { Table, type Column } from '../ui/table.tsx'
 
@@ -22,7 +23,15 @@ interface Call {
   latency_ms: number
   rows: number | null
   error: string | null
+  owner: string | null
+  source: string | null
+  cached: boolean
+  request_id: string | null
+  session_id: string | null
 }
+
+/** The call whose details are shown. */
+const opened = signal<Call | undefined>(undefined)
 
 /** What the runtime calls tools that it does not have. */
 const unknown = '(unknown)'
@@ -39,11 +48,11 @@ const columns: Column<Call>[] = [
   {
     key: 'at',
     title: 'When',
-    value: c => c.called_at,
+    value: c => time(c.called_at),
     show: c => (
-      <span title={ago(c.called_at)} class="nowrap">
+      <button type="button" class="plain nowrap" title={ago(c.called_at)} onClick={() => (opened.value = c)}>
         {clock(c.called_at)}
-      </span>
+      </button>
     ),
   },
   {
@@ -70,8 +79,8 @@ const ofOneTool = columns.filter(c => c.key !== 'tool')
 
 /** Calls shows the last calls of a tool or, without one, of all tools. */
 export function Calls({ tool }: { tool?: string }) {
-  const sql = `SELECT id, called_at, tool, caller, user_id, surface, ok, code, latency_ms, rows, error
-FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)} `}ORDER BY called_at DESC LIMIT ${most}`
+  const sql = `SELECT id, called_at, tool, caller, user_id, surface, ok, code, latency_ms, rows, error, owner, source, cached,
+  request_id, session_id FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)} `}ORDER BY called_at DESC LIMIT ${most}`
   const calls = useLoad(signal => rows<Call>(sql, [], signal), [sql], ['call'])
   const list = calls.data ?? []
   const points: CallPoint[] = useMemo(
@@ -116,7 +125,70 @@ FROM spiced.tool_calls ${tool === undefined ? '' : `WHERE tool = ${sqlText(tool)
         tools={<Equivalent make={() => [{ title: 'SQL', text: sql }]} />}
         columns={tool === undefined ? columns : ofOneTool}
       />
+      {opened.value && <Details call={opened.value} />}
     </>
+  )
+}
+
+interface Recorded {
+  arguments: string | null
+  result: string | null
+}
+
+/** What an agent called a tool with is among the events of its request, for as long as these are kept. */
+const recordedSql = `SELECT max(arguments) AS arguments, max(result) AS result FROM spiced.events
+WHERE call_id IN (SELECT call_id FROM spiced.events WHERE request_id = $1 AND tool = $2)
+GROUP BY call_id`
+
+function Details({ call: c }: { call: Call }) {
+  const events = useLoad(
+    signal =>
+      c.request_id ? rows<Recorded>(recordedSql, [c.request_id, c.tool], signal) : Promise.resolve<Recorded[]>([]),
+    [c.id],
+  )
+  const facts: [string, string | null][] = [
+    ['Tool', c.tool],
+    ['Owner', c.owner],
+    ['Caller', c.caller],
+    ['User', c.user_id],
+    ['By', c.surface],
+    ['Source', c.source],
+    ['Outcome', c.ok ? 'ok' : (c.code ?? 'failed')],
+    ['Error', c.error],
+    ['Time', millis(c.latency_ms)],
+    ['Rows', c.rows === null ? null : count(c.rows)],
+    ['From the cache', c.cached ? 'yes' : null],
+    ['Request', c.request_id],
+    ['Session', c.session_id],
+    ['Call', c.id],
+  ]
+  return (
+    <Modal title={`Call at ${clock(c.called_at)}`} close={() => (opened.value = undefined)}>
+      <dl class="definition">
+        {facts.map(
+          ([term, value]) =>
+            value && [
+              <dt key={term}>{term}</dt>,
+              <dd key={term + 'd'}>
+                <Foreign text={value} max={4000} />
+              </dd>,
+            ],
+        )}
+      </dl>
+      <Failure error={events.error} again={events.reload} />
+      {events.data?.map((e, i) => (
+        <div key={i} class="stack">
+          {e.arguments && <LongText text={e.arguments} />}
+          {e.result && <LongText text={e.result} />}
+        </div>
+      ))}
+      {events.data?.length === 0 && (
+        <p class="soft small">
+          Arguments and results are kept of the calls of agents in your own requests only, in <code>spiced.events</code>
+          .
+        </p>
+      )}
+    </Modal>
   )
 }
 

@@ -46,8 +46,8 @@ interface Index {
   table: string
   columns: string[]
   state: string
-  rows: number
-  chunks: number
+  rows: number | null
+  chunks: number | null
   progress: number | null
   bytes: number | null
   models: string[] | null
@@ -288,8 +288,8 @@ function SearchBox({ index }: { index: Index }) {
         <progress value={index.progress} max={1} aria-label="Building the index" />
       )}
       <p class="soft small">
-        Columns {index.columns.map(c => shown(c, 40)).join(', ')}; {count(index.chunks)} parts of {count(index.rows)}{' '}
-        rows
+        Columns {index.columns.map(c => shown(c, 40)).join(', ')}
+        {index.rows != null && `; ${count(index.chunks)} parts of ${count(index.rows)} rows`}
         {index.bytes != null && `; ${bytes(index.bytes)}`}
         {index.models && index.models.length > 0 && `; models ${index.models.map(m => shown(m, 40)).join(', ')}`}
       </p>

@@ -77,6 +77,8 @@ export default function Overview() {
   const problems = status.data?.flatMap(c => c.problems ?? []) ?? []
   const protocols = status.data?.filter(c => c.endpoint !== 'N/A' || c.status === 'Disabled') ?? []
   const last = history.data?.[0]
+  // Each retry of a source makes a generation, mostly one that changes nothing.
+  const changes = history.data?.filter(g => g === last || g.changed?.length) ?? []
   const t = figures.data?.[0]
   const again = () => [status, data, history, figures].forEach(loaded => loaded.error && loaded.reload())
   const loading = data.data?.filter(isLoading) ?? []
@@ -127,7 +129,7 @@ export default function Overview() {
           </dl>
         </Panel>
         <Panel title="Last changes">
-          {history.data?.map(g => (
+          {changes.map(g => (
             <details key={g.generation} open={g === last}>
               <summary>
                 Generation {g.generation}{' '}

@@ -1,5 +1,5 @@
 // One tool: try it, its definition, its calls, and why it is hidden from somebody.
-import { useEffect, useReducer, useState } from 'preact/hooks'
+import { useEffect, useId, useReducer, useState } from 'preact/hooks'
 import { api, ApiError, fetchApi } from '../lib/api.ts'
 import { count, millis } from '../lib/format.ts'
 import { parseExact } from '../lib/json.ts'
@@ -365,6 +365,11 @@ interface Status {
   stages: { stage: string; passed: boolean; reason?: string }[]
 }
 
+interface Agent {
+  name: string
+  tools?: { mode?: string; advertised?: string[] | null }
+}
+
 const context = { user: 'X-Spiced-User', space: 'X-Spiced-Space', session: 'X-Spiced-Session', agent: 'X-Spiced-Agent' }
 
 /** Visibility explains whether a caller sees the tool, for a context that the form chooses. */
@@ -377,7 +382,19 @@ function Visibility({ name }: { name: string }) {
     [name, JSON.stringify(headers)],
     ['generation'],
   )
+  const agents = useLoad(
+    signal =>
+      api<{ agents: Agent[] }>('/v1/agents', { signal }).then(
+        x => x.agents,
+        () => [], // a process that serves no models has no agents
+      ),
+    [],
+    ['generation'],
+  )
+  const id = useId()
   const s = status.data
+  const agent = agents.data?.find(a => a.name === param('agent'))
+  const given = agent?.tools?.mode !== 'direct' || agent.tools.advertised?.includes(name)
   return (
     <>
       <Panel title="For whom" action={<Equivalent make={() => requestSnippets({ method: 'GET', path, headers })} />}>
@@ -385,15 +402,30 @@ function Visibility({ name }: { name: string }) {
           {Object.keys(context).map(field => (
             <label key={field} class="field">
               {field}
-              <input type="text" value={param(field)} onInput={e => setParams({ [field]: e.currentTarget.value })} />
+              <input
+                type="text"
+                list={field === 'agent' ? id : undefined}
+                value={param(field)}
+                onInput={e => setParams({ [field]: e.currentTarget.value })}
+              />
             </label>
           ))}
         </div>
+        <datalist id={id}>
+          {agents.data?.map(a => (
+            <option key={a.name} value={a.name} />
+          ))}
+        </datalist>
         <p class="soft small">Empty: this page's own requests. With keys, only some may name another user.</p>
       </Panel>
       <Failure error={status.error} again={status.reload} />
       {s && !status.error && (
         <Panel title={s.callable ? 'It can be called' : `It cannot be called: ${s.hidden_by ?? ''}`}>
+          {s.callable && !given && (
+            <div class="note warn">
+              The agent is not given this tool: it has {agent!.tools!.advertised!.map(t => shown(t, 60)).join(', ')}.
+            </div>
+          )}
           {s.reason && <LongText text={s.reason} />}
           {s.warning && <div class="note warn foreign">{shown(s.warning, 600)}</div>}
           <ol class="stages">

@@ -1,7 +1,7 @@
 // The small parts that pages are made of.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useId, useRef, useState } from 'preact/hooks'
-import { ApiError, type Problem } from '../lib/api.ts'
+import { ApiError, caller, type Problem } from '../lib/api.ts'
 import { writeClipboard } from '../lib/clipboard.ts'
 import { href } from '../lib/route.ts'
 import * as snippet from '../lib/snippet.ts'
@@ -92,9 +92,11 @@ export function Failure({ error, again }: { error: Error | undefined; again?: ()
 /** Place is a link to a line of a file of the Spicepod. */
 export function Place({ file, line, column }: { file: string; line: number | null; column?: number }) {
   const at = [line, line && column].filter(Boolean).join(':')
+  const text = <code>{shown([file, at].filter(Boolean).join(':'), 120)}</code>
+  if (caller.value?.may_write === false) return <span class="small foreign">{text}</span> // it may not read files
   return (
     <a class="small foreign" href={href(['spicepod'], { file, at })}>
-      <code>{shown([file, at].filter(Boolean).join(':'), 120)}</code>
+      {text}
     </a>
   )
 }
