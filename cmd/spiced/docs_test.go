@@ -33,6 +33,9 @@ func TestDocs(t *testing.T) {
 		if text := read(t, file); strings.Contains(text, "\n```console\n") {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				t.Parallel()
+				if filepath.Base(file) == "sandboxes.md" {
+					needsIsolation(t)
+				}
 				newPage(t, file).run(text)
 			})
 		}
