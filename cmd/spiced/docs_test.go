@@ -33,7 +33,7 @@ func TestDocs(t *testing.T) {
 		if text := read(t, file); strings.Contains(text, "\n```console\n") {
 			t.Run(filepath.Base(file), func(t *testing.T) {
 				t.Parallel()
-				if filepath.Base(file) == "sandboxes.md" {
+				if slices.Contains([]string{"bodies.md", "sandboxes.md"}, filepath.Base(file)) {
 					needsIsolation(t)
 				}
 				newPage(t, file).run(text)
