@@ -1,10 +1,12 @@
 package functions
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/spiced-sql/spiced/internal/sql/types"
 	"github.com/spiced-sql/spiced/internal/test/golden"
@@ -15,70 +17,98 @@ const typesHead = `# Types
 <!-- Written by functions/docs_test.go. Do not edit: change internal/sql/types/table.go
      and run: make docs -->
 
-The types that arguments, results and columns of functions may have in a Spicepod. Each has the names of SQL, DuckDB, Arrow and Spice, in any case; what ` +
-	"`DESCRIBE`" + ` prints is also a name.
+The types of arguments, results and columns of functions have the names of SQL, DuckDB, Arrow and Spice, in any case:
 
-- ` + "`int8` to `int64`" + ` are Arrow's names, of so many bits: PostgreSQL's ` + "`int8`, of 8 bytes, is `bigint` or `int64`" + ` here, and ` +
-	"`float` is `float4`" + `, as in DuckDB.
-- ` + "`T[]` and `list<T>`" + ` are lists; ` + "`T[3]`" + ` is an array of three elements; both nest. Fields of a struct are written ` +
-	"`a: int64` or `a int64`" + `, with names in quotes where needed.
-- The length in ` + "`varchar(20)`" + ` has no effect. ` + "`decimal` is `decimal(18,3)`, `decimal(10)` is `decimal(10,0)`" + `; 38 digits are the most. ` +
-	"`timestamp(0)`, `(3)`, `(6)` and `(9)`" + ` have so many digits of a second.
-- The keys of a map are the names of a JSON object, so they must be numbers, texts, dates or the like. The value of a union is an object with one member.
-- Inside another type, an enum is VARCHAR in SQL; its values are checked in arguments of tools.
-- BIGNUM, GEOMETRY and VARIANT are returned as text by statements, but are not types of arguments and results.
+` + "```yaml" + `
+signature:
+  args: [{ name: city, type: utf8 }, { name: tags, type: "list<utf8>" }]
+  returns: "struct<km: float64, day: date>"
+` + "```" + `
 
-Arguments of tools have the schema *argument*; a call also takes ` + "`null`, and numbers as text such as `\"12\"`" +
-	` ([0039](decisions/0039-plain-types-of-arguments.md)). For a float64, fractions are rounded to the nearest; an integer that it does not have (` +
-	"`9007199254740993`" + `) and a number that would become 0 are refused, with the nearest one. Results have the schema *result*, or that of the argument, and may be ` + "`null`" + `. Examples are JSON. Text that holds an object or a list is read as that for ` + "`json`" + `. *Arrow* is the type of a column in results of Arrow and Flight SQL, *PostgreSQL* that over its protocol.
+- ` + "`int8` to `int64`" + ` are Arrow's names, by bits: PostgreSQL's ` + "`int8`, of 8 bytes, is `bigint`" + ` here.
+- ` + "`T[]` and `list<T>`" + ` are lists, ` + "`T[3]`" + ` is an array of three elements. Names of fields may be quoted.
+- The length in ` + "`varchar(20)`" + ` has no effect. ` + "`decimal(10)` is `decimal(10,0)`" + `, with at most 38 digits. ` +
+	"`timestamp(3)`" + ` has milliseconds.
+- Keys of a map must be numbers, texts, dates or the like. The value of a union is an object with one member.
+- BIGNUM, GEOMETRY and VARIANT are no types of arguments and results; statements return them as text.
 
-| DuckDB | names | Arrow | argument | result | PostgreSQL | example |
-|---|---|---|---|---|---|---|
+*JSON* is an argument or result of a tool, which may also be ` + "`null`; `spiced call NAME --schema`" + ` prints the JSON Schema. Arguments that are
+numbers may be text, ` + "`\"12\"`" + `; those that the type cannot hold are refused. *Arrow* and *PostgreSQL* are the types of results over Flight SQL and
+PostgreSQL.
+
+| type | other names | JSON | Arrow | PostgreSQL |
+|---|---|---|---|---|
 `
+
+// typeRow is a row of docs/types.md: the entries of the table for one type of DuckDB.
+type typeRow struct{ sql, names, json, arrow, postgres string }
+
+// unregistered are the types of PostgreSQL that pgx does not name.
+var unregistered = map[uint32]string{pgtype.TimetzOID: "timetz"}
 
 // TestDocsOfTypesAreFresh compares docs/types.md with the table.
 func TestDocsOfTypesAreFresh(t *testing.T) {
-	out := typesHead
-	cell := func(s string) string {
-		if s == "" {
-			return ""
+	plain := map[string]bool{} // names that are a type without parameters
+	for _, info := range types.All() {
+		for _, name := range info.Names {
+			plain[name] = plain[name] || info.Form == ""
 		}
-		return "`" + strings.ReplaceAll(s, "|", `\|`) + "`"
 	}
+	var rows []*typeRow
+	byFamily := map[string]*typeRow{} // by the name of DuckDB without parameters
 	for _, info := range types.All() {
 		if len(info.Names) == 0 {
 			continue
 		}
-		text, names := info.Names[0], make([]string, len(info.Names))
-		for i, name := range info.Names {
-			names[i] = cell(name)
-		}
+		text, names := info.Names[0], info.Names
 		if info.Form != "" {
-			text, names = info.Form, append([]string{cell(info.Form)}, names...)
+			text, names = info.Form, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return plain[name] })
+			names = append([]string{info.Form}, names...)
 		}
 		typ, err := ParseType(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		argument, err1 := json.Marshal(typ.JSONSchema())
-		result := ""
-		if info.Result != nil {
-			b, _ := json.Marshal(info.Result)
-			result = string(b)
+		family, _, _ := strings.Cut(typ.SQL(), "(")
+		r := byFamily[family]
+		if r == nil {
+			r = &typeRow{sql: typ.SQL(), json: info.Example, arrow: typ.Arrow(), postgres: postgresName(t, info.OID)}
+			if info.Arrow != nil {
+				r.arrow = types.ArrowName(info.Arrow)
+			}
+			rows, byFamily[family] = append(rows, r), r
 		}
-		arrow := typ.Arrow()
-		if info.Arrow != nil {
-			arrow = types.ArrowName(info.Arrow)
+		for _, name := range names {
+			if !strings.EqualFold(name, r.sql) {
+				r.names = strings.TrimPrefix(r.names+", "+code(name), ", ")
+			}
 		}
-		if err1 != nil {
-			t.Fatal(err1)
-		}
-		postgres := "by element"
-		if info.OID != 0 {
-			postgres = fmt.Sprint(info.OID)
-		}
-		out += fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |\n", cell(typ.SQL()), strings.Join(names, ", "), cell(arrow), cell(string(argument)), cell(result),
-			postgres, cell(info.Example))
+	}
+	out := typesHead
+	for _, r := range rows {
+		out += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", code(r.sql), r.names, code(r.json), code(r.arrow), r.postgres)
 	}
 	golden.Equal(t, "../docs/types.md", out)
 }
+
+// postgresName is the name of a type of PostgreSQL.
+func postgresName(t *testing.T, oid uint32) string {
+	t.Helper()
+	if oid == 0 {
+		return "array"
+	}
+	if known, ok := pgtype.NewMap().TypeForOID(oid); ok {
+		if element, array := strings.CutPrefix(known.Name, "_"); array {
+			return element + "[]"
+		}
+		return known.Name
+	}
+	name, ok := unregistered[oid]
+	if !ok {
+		t.Errorf("pgx does not name the type %d: add it to unregistered", oid)
+	}
+	return name
+}
+
+// code returns text as code in a cell of a table.
+func code(text string) string { return "`" + strings.ReplaceAll(text, "|", `\|`) + "`" }
