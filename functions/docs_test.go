@@ -26,15 +26,14 @@ signature:
 ` + "```" + `
 
 - ` + "`int8` to `int64`" + ` are Arrow's names, by bits: PostgreSQL's ` + "`int8`, of 8 bytes, is `bigint`" + ` here.
-- ` + "`T[]` and `list<T>`" + ` are lists, ` + "`T[3]`" + ` is an array of three elements. Names of fields may be quoted.
+- ` + "`T[]` and `list<T>`" + ` are lists, ` + "`T[3]`" + ` is an array of three elements.
 - The length in ` + "`varchar(20)`" + ` has no effect. ` + "`decimal(10)` is `decimal(10,0)`" + `, with at most 38 digits. ` +
 	"`timestamp(3)`" + ` has milliseconds.
-- Keys of a map must be numbers, texts, dates or the like. The value of a union is an object with one member.
-- BIGNUM, GEOMETRY and VARIANT are no types of arguments and results; statements return them as text.
+- Keys of a map must be simple values, such as numbers, texts and dates. A union is an object with one member.
+- Statements return BIGNUM, GEOMETRY and VARIANT as text; arguments cannot have these types.
 
-*JSON* is an argument or result of a tool, which may also be ` + "`null`; `spiced call NAME --schema`" + ` prints the JSON Schema. Arguments that are
-numbers may be text, ` + "`\"12\"`" + `; those that the type cannot hold are refused. *Arrow* and *PostgreSQL* are the types of results over Flight SQL and
-PostgreSQL.
+*JSON* is an argument or result of a tool; ` + "`spiced call NAME --schema`" + ` prints the schema. Numbers may be text in arguments, ` + "`\"12\"`" +
+	`; those that the type cannot hold are refused. *Arrow* and *PostgreSQL* are the types of results.
 
 | type | other names | JSON | Arrow | PostgreSQL |
 |---|---|---|---|---|
