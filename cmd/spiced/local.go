@@ -39,7 +39,7 @@ func (c *connection) open(ctx context.Context, std streams, path string) (repl.O
 	return c.openIn(ctx, std, path, "")
 }
 
-// openIn is open with a state folder for a Spicepod.
+// openIn is open with a state directory for a Spicepod.
 func (c *connection) openIn(ctx context.Context, std streams, path, stateDir string) (repl.Options, func(), error) {
 	opts := repl.Options{URL: c.url, Header: http.Header{}, In: std.in, Out: std.out, Err: std.err}
 	if c.apiKey != "" {

@@ -32,7 +32,7 @@ func (f *sandboxFlags) register(cmd *cobra.Command, lists bool) {
 	f.connection.register(flags)
 	flags.StringVar(&f.dir, "dir", ".", "the Spicepod: a folder or a file")
 	flags.StringVar(&f.stateDir, "state-dir",
-		"", "state folder of the server, in which the packages are (default: the user's cache folder, as "+
+		"", "state directory of the server, in which the packages are (default: the user's cache folder, as "+
 			"of a server without one)")
 	if lists {
 		flags.StringVar(&f.format, "format", "text", "text or json")
@@ -129,8 +129,8 @@ func newSandboxBuild(std streams) *cobra.Command {
 step that uses the network. Versions are locked first, and only wheels with the hashes of the lock are installed:
 source distributions, whose code would run here, are not.
 
-Packages are installed once for each set of requirements and version of Python, in the state folder with --state-dir,
-else in the user's cache folder. A running server takes them over by itself.
+Packages are installed once for each set of requirements and version of Python, in the state directory with
+--state-dir, else in the user's cache folder. A running server uses them without a restart.
 
 Settings of pip and uv, such as PIP_INDEX_URL, and proxies are taken from the environment.
 

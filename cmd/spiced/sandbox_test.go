@@ -201,7 +201,7 @@ func TestSandboxCommandsOfAServer(t *testing.T) {
 	if status, out := spiced(t, "sandbox", "show", "gep", "--url", url); status != 1 || !strings.Contains(out, `did you mean "geo"?`) {
 		t.Errorf("status %d: %s", status, out)
 	}
-	// Without a state folder, the packages are in the user's.
+	// Without a state directory, the packages are in the user's.
 	if _, err := os.Stat(os.Getenv("XDG_CACHE_HOME") + "/spiced/environments/built"); err != nil {
 		t.Error(err)
 	}

@@ -48,7 +48,7 @@ type packages struct {
 	waited bool  // the load waited until the end
 }
 
-// openSandboxes opens the folder of packages: in the state folder if the user gave one.
+// openSandboxes opens the folder of packages: in the state directory if the user gave one.
 func openSandboxes(opts Options, stateDir string, log *slog.Logger, reload func(trigger string)) *sandboxes {
 	if opts.StateDir == "" {
 		stateDir = ""

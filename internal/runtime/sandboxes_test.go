@@ -28,7 +28,7 @@ functions:
   - { name: twice, from: sql, signature: { args: [{ name: x, type: int64 }], returns: int64 }, body: 'x * 2' }
 `
 
-// inState gives the runtime a state folder.
+// inState gives the runtime a state directory.
 func inState(t *testing.T) func(*Options) {
 	dir := t.TempDir()
 	return func(o *Options) { o.StateDir = dir }

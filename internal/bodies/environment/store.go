@@ -17,7 +17,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/scratch"
 )
 
-// How long packages that no process uses are kept: in the state folder, which belongs to one
+// How long packages that no process uses are kept: in the state directory, which belongs to one
 // Spicepod, and in the folder of the user, which several share.
 const (
 	keepInState  = time.Hour
@@ -35,7 +35,7 @@ const (
 // folder is left over from a build that was interrupted.
 type Store struct {
 	dir     string // "": there is none
-	ofState bool   // dir is in the state folder
+	ofState bool   // dir is in the state directory
 	keep    time.Duration
 	salt    string // of versions: no one can guess secrets by them
 
@@ -55,7 +55,7 @@ type building struct {
 	err  error // once done is closed
 }
 
-// NewStore returns the store in a state folder, or with "" that of the user, which is in their
+// NewStore returns the store in a state directory, or with "" that of the user, which is in their
 // cache folder. Nothing is created before the first build.
 func NewStore(stateDir string) *Store {
 	s := &Store{
