@@ -38,7 +38,7 @@ func (e *entry) script(s *settings) {
 				path += "." + fault.Field
 			}
 		}
-		e.Fail(path, "docs/models.md has an example of a script", "%s", fault)
+		e.Fail(path, "docs/provider-scripted.md has an example of a script", "%s", fault)
 	}
 	s.script = model
 }

@@ -78,12 +78,16 @@ type builder struct {
 	problems  spicepod.Problems
 }
 
-// model opens an entry. If that fails, Info of the model has the reason.
-func (b *builder) model(i int) *Model {
+func (b *builder) entry(i int) *entry {
 	declared := b.pod.Models[i]
-	e := &entry{declared: declared, http: b.opts.HTTP, Entry: spicepod.Entry{
+	return &entry{declared: declared, http: b.opts.HTTP, Entry: spicepod.Entry{
 		Pod: b.pod, Path: fmt.Sprintf("models[%d]", i), Component: "model " + declared.Name, Params: declared.Params,
 	}}
+}
+
+// model opens an entry. If that fails, Info of the model has the reason.
+func (b *builder) model(i int) *Model {
+	declared, e := b.pod.Models[i], b.entry(i)
 	m := &Model{opts: b.opts, info: Info{
 		Name: declared.Name, From: declared.From, Description: declared.Description, Status: StatusReady,
 		ToolPlan: ToolPlan{Declared: fmt.Sprint(orEmpty(declared.Params[e.toolsKey()])), Mode: ModeNone},
