@@ -21,7 +21,7 @@ type toolEmbedder interface {
 
 // EmbedTools embeds tools as Embed does texts: by their fields if the model can, else as
 // one text, the words of the name and the description. Sentence encoders find tools better
-// by it than by a text with the JSON Schema, which docs/retrieval.md measures.
+// by it than by a text with the JSON Schema, which internal/find/eval/MEASURED.md measures.
 func EmbedTools(ctx context.Context, m Model, tools []Tool) ([][]float32, error) {
 	if byField, ok := m.(toolEmbedder); ok {
 		return byField.embedTools(ctx, tools)

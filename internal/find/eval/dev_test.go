@@ -15,8 +15,8 @@ import (
 // devSets are outside of the repository.
 const devSets = "../../../../shared/retrieval/dev"
 
-// everything prints what docs/retrieval.md shows.
-var everything = flag.Bool("full", false, "measure everything, and print the tables of docs/retrieval.md")
+// everything prints what MEASURED.md shows.
+var everything = flag.Bool("full", false, "measure everything, and print the tables of MEASURED.md")
 
 func dev(t testing.TB) []*eval.Set {
 	t.Helper()
@@ -49,7 +49,7 @@ func run(t *testing.T, sets []*eval.Set, o eval.Options) []eval.Report {
 	return reports
 }
 
-// TestDevelopmentSets checks the figures of docs/retrieval.md.
+// TestDevelopmentSets checks the figures of MEASURED.md.
 func TestDevelopmentSets(t *testing.T) {
 	reports := run(t, dev(t), options())
 	if mean := eval.Mean(reports); mean.NDCG10 < 70 || mean.R5 < 75 {

@@ -9,7 +9,7 @@ import (
 	"github.com/spiced-sql/spiced/internal/kit/bitmap"
 )
 
-// Parameters of BM25, and of what is added to it. docs/retrieval.md has how they were measured.
+// Parameters of BM25, and of what is added to it. internal/find/eval/MEASURED.md has how they were measured.
 const (
 	k1 = 1.2
 	b  = .75

@@ -363,7 +363,7 @@ func TestDamage(t *testing.T) {
 }
 
 // TestCranfield measures the order of documents for the questions of the Cranfield collection, by
-// nDCG@10, as docs/retrieval.md has it: by words, and with the vectors of two models.
+// nDCG@10, as internal/find/eval/MEASURED.md has it: by words, and with the vectors of two models.
 func TestCranfield(t *testing.T) {
 	const folder = "../../../../shared/retrieval/documents"
 	documents := lines[struct{ ID, Title, Content string }](t, folder+"/documents.jsonl")

@@ -49,7 +49,7 @@ func (ix *Index) nearest(counts *bitmap.Bitmap, column int, vector []float32, de
 	return best(all, depth)
 }
 
-// Parameters of [Index.agree], see docs/retrieval.md.
+// Parameters of [Index.agree], see internal/find/eval/MEASURED.md.
 const (
 	agreement     = .5
 	agreementRows = 3  // best rows whose vectors are added to that of the query

@@ -9,9 +9,9 @@
 //	text := "will it rain in Paris"
 //	answer := index.Search(search.Query{Text: text, Limit: 5, Vector: index.NGrams(text)})
 //
-// Four channels rank the documents: full_text, keyword, schema and vector. [Fuse]
-// combines ranks, not scores. Everything is pure computation on an immutable [Index];
+// Channels rank the documents: full_text, vector, agreement, learned, ngrams, keyword and schema.
+// [Fuse] combines ranks, not scores. Everything is pure computation on an immutable [Index];
 // vectors of an embedding model are passed in as a [Dense].
 //
-// docs/retrieval.md has the effect of each rule, and how it was measured.
+// internal/find/eval/MEASURED.md has the effect of each rule, and how it was measured.
 package search

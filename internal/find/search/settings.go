@@ -24,7 +24,7 @@ type Settings struct {
 }
 
 // Rules are parameters of the channels' scores. They are round numbers on purpose: they
-// lie on a plateau, see docs/retrieval.md.
+// lie on a plateau, see internal/find/eval/MEASURED.md.
 type Rules struct {
 	Coverage     float64 // exponent of the share of the query that a document covers, multiplied with the score
 	NameCoverage float64 // gain of a document whose whole name is in the query
@@ -54,5 +54,5 @@ func Of(s spicepod.ToolSearch) Settings {
 
 var defaults = sync.OnceValue(func() Settings { return Of(spicepod.Defaults[spicepod.ToolSearch]()) })
 
-// Default returns the settings of a Spicepod that has none, which docs/retrieval.md measures.
+// Default returns the settings of a Spicepod that has none, which internal/find/eval/MEASURED.md measures.
 func Default() Settings { return defaults() }

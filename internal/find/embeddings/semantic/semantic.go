@@ -5,7 +5,7 @@
 //
 // The table is distilled from the sentence transformer all-MiniLM-L6-v2 by distill/distill.py,
 // after Model2Vec (Tulkens and van Dongen, 2024) with rows that are trained further; NOTICE
-// names its sources. docs/retrieval.md has what it is worth on catalogues that it was not
+// names its sources. internal/find/eval/MEASURED.md has what it is worth on catalogues that it was not
 // trained with.
 package semantic
 
