@@ -54,7 +54,7 @@ replay:
 	$(lab) ./replay
 	dist/lab/replay $(REPLAY)
 
-# The tables of docs/performance.md; a part with BENCH='-only start,reload'.
+# The table of internal/test/lab/bench/RESULTS.md; a part with BENCH='-only start,reload'.
 bench:
 	$(lab) ./bench
 	dist/lab/bench $(BENCH)

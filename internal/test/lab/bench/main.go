@@ -1,4 +1,4 @@
-// Command bench measures the figures in docs/performance.md and prints them as tables.
+// Command bench measures the figures in RESULTS.md and prints them as tables.
 // Every figure is a ratio or a count from one run, so that it is meaningful on a noisy
 // machine.
 //
