@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"go/doc"
 	"html"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,13 +63,10 @@ func TestArchitecturePicture(t *testing.T) {
 	}
 }
 
-// docLink matches a link to a symbol in a comment.
-var docLink = regexp.MustCompile(`\[([\w.]+)\]`)
-
 const architecturePage = "docs/architecture.md"
 
 // TestArchitectureTable keeps the table of packages in docs/architecture.md in step with the
-// comments of the packages. go test . -run Architecture -update writes it again.
+// packages. go test . -run Architecture -update writes it again.
 func TestArchitectureTable(t *testing.T) {
 	page, err := os.ReadFile(architecturePage)
 	if err != nil {
@@ -93,38 +88,24 @@ func TestArchitectureTable(t *testing.T) {
 	}
 }
 
-// packageTable has a row for each package, with the first sentence of its comment, by the
-// groups of the layers, the highest first.
+// packageTable has a row for each group of the layers, the highest first, with its packages. What a
+// package does is in its comment, which every package has.
 func packageTable(t *testing.T) string {
-	groups := map[string]map[string]string{} // group → package → sentence
+	commented := groupSet{}
 	for _, s := range sources(t) {
-		group, _ := groupOf(s.pkg)
-		if groups[group] == nil {
-			groups[group] = map[string]string{}
-		}
-		if s.file.Doc != nil {
-			sentence := strings.TrimRight(new(doc.Package).Synopsis(s.file.Doc.Text()), ".:")
-			_, sentence, _ = strings.Cut(sentence, " ") // Package or Command
-			_, sentence, _ = strings.Cut(sentence, " ") // its name
-			groups[group][s.pkg] = docLink.ReplaceAllString(sentence, "$1")
-		} else if _, ok := groups[group][s.pkg]; !ok {
-			groups[group][s.pkg] = ""
-		}
+		commented[s.pkg] = commented[s.pkg] || s.file.Doc != nil
 	}
+	packages, _ := groupGraph(t)
 	var b strings.Builder
-	b.WriteString("\n| package | what it does |\n|---|---|\n")
+	b.WriteString("\n| group | what it does | packages in it |\n|---|---|---|\n")
 	for _, layer := range slices.Backward(layers) {
 		for _, group := range layer {
-			packages := groups[group]
-			if len(packages) > 1 {
-				fmt.Fprintf(&b, "| **`%s`** | **%s** |\n", group, purpose[group])
-			}
-			for _, pkg := range slices.Sorted(maps.Keys(packages)) {
-				if packages[pkg] == "" {
+			for pkg := range packages[group] {
+				if !commented[pkg] {
 					t.Errorf("package %s has no comment", pkg)
 				}
-				fmt.Fprintf(&b, "| `%s` | %s |\n", pkg, strings.ReplaceAll(packages[pkg], "|", `\|`))
 			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", group, purpose[group], strings.Join(shortNames(group, packages[group]), " "))
 		}
 	}
 	return b.String() + "\n"
