@@ -20,27 +20,27 @@ var purpose = map[string]string{
 	"cmd/spiced":               "commands, flags, signals",
 	"examples":                 "the Spicepod of spiced init",
 	"internal/test":            "test kit, benchmarks, fuzz",
-	"internal/runtime":         "a Spicepod becomes a generation",
+	"internal/runtime":         "turns a Spicepod into a generation",
 	"sqlapi":                   "HTTP",
 	"internal/protocols":       "PostgreSQL, Flight SQL, MCP, terminal",
 	"internal/llm":             "chat, providers, tool loop, models",
 	"registry":                 "the catalog of tools, its search and calls",
-	"functions":                "a declaration, checked",
-	"tools":                    "what a tool is",
-	"tools/builtin":            "the tools that are built in",
-	"udf":                      "functions in DuckDB and as tools",
+	"functions":                "compiles and tests declared functions",
+	"tools":                    "definitions and calls of tools",
+	"tools/builtin":            "built-in tools",
+	"udf":                      "publishes functions to SQL and as tools",
 	"internal/data":            "sources, copies, views, policies",
 	"internal/find":            "ranking, embeddings, lint, usage",
 	"internal/peers":           "MCP servers that we call",
 	"internal/bodies":          "functions that are not SQL",
-	"internal/console":         "the pages for browsers",
+	"internal/console":         "pages for browsers",
 	"internal/access":          "who calls, keys, audit",
 	"internal/sql":             "engine, guard, results, workers",
 	"internal/sql/sqltree":     "DuckDB's parse tree",
 	"internal/sql/fingerprint": "statements without literals",
 	"internal/sql/value":       "dates, times, decimals",
-	"spicepod":                 "the file",
-	"internal/kit":             "helpers without the domain",
+	"spicepod":                 "reads spicepod.yaml",
+	"internal/kit":             "general helpers",
 }
 
 const architecturePicture = "docs/architecture.svg"
@@ -88,8 +88,8 @@ func TestArchitectureTable(t *testing.T) {
 	}
 }
 
-// packageTable has a row for each group of the layers, the highest first, with its packages. What a
-// package does is in its comment, which every package has.
+// packageTable has a row for each group of the layers, the highest first. What a package does is in
+// its comment, which every package has.
 func packageTable(t *testing.T) string {
 	commented := groupSet{}
 	for _, s := range sources(t) {
@@ -97,7 +97,7 @@ func packageTable(t *testing.T) string {
 	}
 	packages, _ := groupGraph(t)
 	var b strings.Builder
-	b.WriteString("\n| group | what it does | packages in it |\n|---|---|---|\n")
+	b.WriteString("\n| group | what it does |\n|---|---|\n")
 	for _, layer := range slices.Backward(layers) {
 		for _, group := range layer {
 			for pkg := range packages[group] {
@@ -105,7 +105,7 @@ func packageTable(t *testing.T) string {
 					t.Errorf("package %s has no comment", pkg)
 				}
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", group, purpose[group], strings.Join(shortNames(group, packages[group]), " "))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", group, purpose[group])
 		}
 	}
 	return b.String() + "\n"
