@@ -245,13 +245,13 @@ func shortNames(group string, packages groupSet) (names []string) {
 
 // wrap fills lines of a width in pixels.
 func wrap(words []string, between string, width int) (lines []string) {
-	const perRune = 6
+	const perRune = 6.5
 	line := ""
 	for _, word := range words {
 		switch {
 		case line == "":
 			line = word
-		case len(line+between+word)*perRune > width:
+		case float64(len(line+between+word))*perRune > float64(width):
 			lines, line = append(lines, line), word
 		default:
 			line += between + word
