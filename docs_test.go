@@ -1,11 +1,14 @@
 package spiced
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -119,4 +122,80 @@ func TestRoutesForSpiceExist(t *testing.T) {
 	if found < 30 {
 		t.Errorf("the page names %d routes", found)
 	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinksExist: each relative link of a Markdown file names a file, and its anchor a heading of
+// that file.
+func TestLinksExist(t *testing.T) {
+	checked, anchors := 0, map[string]map[string]bool{} // of headings, by file
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && file != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || path.Ext(file) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, l := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(fenced.ReplaceAllString(string(text), ""), ""), -1) {
+			to, anchor, _ := strings.Cut(l[1], "#")
+			if strings.Contains(to, ":") {
+				continue // of another site
+			}
+			checked++
+			if to = path.Join(path.Dir(file), to); l[1][0] == '#' {
+				to = file
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s: the link %s names no file", file, l[1])
+				continue
+			}
+			if anchors[to] == nil {
+				if anchors[to], err = anchorsOf(to); err != nil {
+					return err
+				}
+			}
+			if anchor != "" && !anchors[to][anchor] {
+				t.Errorf("%s: %s has no heading #%s", file, to, anchor)
+			}
+		}
+		return nil
+	})
+	if err != nil || checked < 100 {
+		t.Errorf("%d links: %v", checked, err)
+	}
+}
+
+// anchorsOf returns the anchors of the headings of a Markdown file, as GitHub makes them. A folder
+// has none.
+func anchorsOf(file string) (map[string]bool, error) {
+	found := map[string]bool{}
+	if path.Ext(file) != ".md" {
+		return found, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+		anchor := strings.ReplaceAll(strings.ToLower(dropped.ReplaceAllString(h[1], "")), " ", "-")
+		next := anchor
+		for i := 1; found[next]; i++ {
+			next = fmt.Sprint(anchor, "-", i)
+		}
+		found[next] = true
+	}
+	return found, nil
 }
