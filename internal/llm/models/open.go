@@ -127,6 +127,7 @@ func (e *entry) open() (*settings, *spicepod.Problem) {
 // compatible returns the `from:` of other providers with OpenAI-compatible
 // servers.
 func compatible() map[string]string {
+	const gemini = "https://generativelanguage.googleapis.com/v1beta/openai"
 	advice := map[string]string{}
 	for name, url := range map[string]string{
 		"azure":      "https://<resource>.openai.azure.com/openai/v1, and params.azure_api_key",
@@ -134,7 +135,11 @@ func compatible() map[string]string {
 		"vllm":       "http://127.0.0.1:8000/v1",
 		"openrouter": "https://openrouter.ai/api/v1",
 		"groq":       "https://api.groq.com/openai/v1",
-		"google":     "https://generativelanguage.googleapis.com/v1beta/openai",
+		"google":     gemini,
+		"gemini":     gemini,
+		"bedrock":    "https://bedrock-mantle.<region>.api.aws/v1, and a key of Bedrock in params.openai_api_key",
+		"vertex": "https://<location>-aiplatform.googleapis.com/v1/projects/<project>/locations/<location>" +
+			"/endpoints/openapi, and an access token in params.openai_api_key, which is not renewed",
 	} {
 		advice[name] = "use openai: with params.endpoint: " + url
 	}
