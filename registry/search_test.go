@@ -367,15 +367,19 @@ func TestSearchTests(t *testing.T) {
 		{Query: "distance between points", Expect: "haversine_km", Top: 1},
 		{Query: "distance between points", Expect: "weather", Top: 3},
 		{Query: "distance", Expect: "haversine", Top: 3},
+		{Query: "haversine_km weather", Expect: "weather", Top: 1},
 	})
 	if !results[0].Passed || results[0].Rank != 1 {
 		t.Errorf("%+v", results[0])
 	}
-	if results[1].Passed || !strings.Contains(results[1].Message, "must find weather among the first 3; it is not found, after haversine_km") {
+	if results[1].Passed || !strings.Contains(results[1].Message, "must find weather among the first 3; it is not found; the search finds haversine_km") {
 		t.Errorf("%+v", results[1])
 	}
 	if results[2].Passed || !strings.Contains(results[2].Message, `it expects "haversine", which is not a tool; did you mean "haversine_km"?`) {
 		t.Errorf("%+v", results[2])
+	}
+	if results[3].Passed || !strings.Contains(results[3].Message, "must find weather among the first 1; it has rank 2, after haversine_km") {
+		t.Errorf("%+v", results[3])
 	}
 }
 

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -72,16 +73,13 @@ func (r *Registry) runSearchTest(ctx context.Context, c *Catalog, t spicepod.Sea
 	}
 	result.Passed = result.Rank > 0 && result.Rank <= t.Top
 	if !result.Passed {
-		place := "is not found"
+		first := strings.Join(before[:min(len(before), t.Top)], ", ")
+		where := "it is not found; the search finds " + cmp.Or(first, "no tool")
 		if result.Rank > 0 {
-			place = fmt.Sprintf("comes at place %d", result.Rank)
+			where = fmt.Sprintf("it has rank %d, after %s", result.Rank, first)
 		}
-		came := "; the search finds no tool"
-		if len(before) > 0 {
-			came = ", after " + strings.Join(before[:min(len(before), t.Top)], ", ")
-		}
-		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; it %s%s", t.Query, expected.def.Name,
-			t.Top, place, came)
+		result.Message = fmt.Sprintf("a search for %q must find %s among the first %d; %s",
+			t.Query, expected.def.Name, t.Top, where)
 	}
 	return result
 }
