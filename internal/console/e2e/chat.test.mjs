@@ -133,6 +133,7 @@ test('chat', async t => {
     await page.reload()
     await page.getByText('You said: three.').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByRole('button', { name: 'Clear: press again' }).click()
     await page.getByText('Write a message to begin.').waitFor()
     await page.reload()
     await page.getByText('Write a message to begin.').waitFor()
