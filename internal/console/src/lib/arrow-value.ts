@@ -2,16 +2,18 @@
 // JavaScript number where Arrow has more: nanoseconds, 64-bit times, decimals. So the buffers are read
 // here, and a value becomes the text that DuckDB prints for it, or JSON as POST /v1/sql writes it.
 import { type Data, type DataType, type Field, Type } from 'apache-arrow'
-import type { Kind } from './result.ts'
+import type { Key, Kind } from './result.ts'
 
 /** Reads the values of one column in one batch. The index must be one of a value that is not NULL. */
 export interface Reader {
-  /** As DuckDB prints it; nested values are JSON. */
+  /** As DuckDB prints it; nested values are JSON with NaN and Infinity. */
   text: (i: number) => string
+  /** As a part of the text of a nested value, if that is not the literal of JSON. */
+  inside?: (i: number) => string
   /** As a literal of JSON, in the form of POST /v1/sql. */
   json: (i: number) => string
-  /** For sorting: numbers and times as number or bigint, all else as text. */
-  order: (i: number) => number | bigint | string
+  /** For sorting: numbers and times as number or bigint, nested values as lists, all else as text. */
+  order: (i: number) => Key
   /** For charts: numbers, and times as milliseconds since 1970. NaN if there is none, as for infinity. */
   number?: (i: number) => number
   isNull: (i: number) => boolean
@@ -106,7 +108,11 @@ export function typeName(type: DataType): string {
 
 const members = (fields: Field[]): string =>
   fields
-    .map(f => `${/^[a-z_][a-z0-9_]*$/i.test(f.name) ? f.name : JSON.stringify(f.name)} ${typeName(f.type)}`)
+    .map(f =>
+      f.name === ''
+        ? typeName(f.type)
+        : `${/^[a-z_][a-z0-9_]*$/i.test(f.name) ? f.name : JSON.stringify(f.name)} ${typeName(f.type)}`,
+    )
     .join(', ')
 
 /** same makes the reader of values whose text is also what they are sorted by. */
@@ -140,7 +146,14 @@ function make(data: Data): Reader {
     case Type.Float: {
       const text = (i: number) => floatText(values[i], type.precision)
       const json = (i: number) => (Number.isFinite(values[i]) ? text(i) : 'null')
-      return { isNull, text, json, order: i => values[i], number: i => values[i] }
+      return {
+        isNull,
+        text,
+        json,
+        inside: i => numberName(values[i]) || text(i),
+        order: i => values[i],
+        number: i => values[i],
+      }
     }
     case Type.Decimal: {
       const words = type.bitWidth / 32
@@ -154,11 +167,12 @@ function make(data: Data): Reader {
     case Type.Binary:
     case Type.LargeBinary:
     case Type.FixedSizeBinary:
-      return same(
+      return {
         isNull,
-        i => blobText(bytesAt(data, i)),
-        i => `"${base64(bytesAt(data, i))}"`,
-      )
+        text: i => blobText(bytesAt(data, i)),
+        json: i => `"${btoa(unitsOf(bytesAt(data, i)))}"`,
+        order: i => unitsOf(bytesAt(data, i)),
+      }
     case Type.Date: {
       const days: (i: number) => number = type.unit === 0 ? i => values[i] : i => Number(values[i] / 86_400_000n)
       return {
@@ -201,16 +215,31 @@ function make(data: Data): Reader {
     case Type.List:
     case Type.FixedSizeList: {
       const item = readerOf(data.children[0]!)
-      return nested(isNull, i => `[${range(data, i, at => orNull(item, at)).join(',')}]`)
+      return nested(
+        isNull,
+        (i, form) => `[${range(data, i, at => form(item, at)).join(',')}]`,
+        i => range(data, i, at => keyOf(item, at)),
+      )
     }
     case Type.Map: {
       const [keys, items] = data.children[0]!.children.map(readerOf) as [Reader, Reader]
-      return nested(isNull, i => `{${range(data, i, at => `${jsonName(keys, at)}:${orNull(items, at)}`).join(',')}}`)
+      return nested(
+        isNull,
+        (i, form) => `{${range(data, i, at => `${jsonName(keys, at)}:${form(items, at)}`).join(',')}}`,
+        i => range(data, i, at => [keyOf(keys, at), keyOf(items, at)]),
+      )
     }
     case Type.Struct: {
       const names = (type.children as Field[]).map(f => JSON.stringify(f.name))
       const parts = data.children.map(readerOf)
-      return nested(isNull, i => `{${parts.map((p, k) => `${names[k]}:${orNull(p, i)}`).join(',')}}`)
+      return nested(
+        isNull,
+        // As objects, structs without names could keep one value only.
+        names.every(n => n === '""')
+          ? (i, form) => `[${parts.map(p => form(p, i)).join(',')}]`
+          : (i, form) => `{${parts.map((p, k) => `${names[k]}:${form(p, i)}`).join(',')}}`,
+        i => parts.map(p => keyOf(p, i)),
+      )
     }
     case Type.Union: {
       const parts = data.children.map(readerOf)
@@ -218,7 +247,8 @@ function make(data: Data): Reader {
       const place: (i: number) => number = type.mode === 1 ? i => data.valueOffsets[i]! : i => i
       return nested(
         i => parts[child(i)]!.isNull(place(i)),
-        i => `{${JSON.stringify(type.children[child(i)].name)}:${parts[child(i)]!.json(place(i))}}`,
+        (i, form) => `{${JSON.stringify(type.children[child(i)].name)}:${form(parts[child(i)]!, place(i))}}`,
+        i => [child(i), keyOf(parts[child(i)]!, place(i))],
       )
     }
   }
@@ -226,9 +256,19 @@ function make(data: Data): Reader {
   return same(isNull, () => `(values of the Arrow type ${String(type)} cannot be shown)`)
 }
 
-const nested = (isNull: Reader['isNull'], json: Reader['json']): Reader => ({ isNull, text: json, json, order: json })
+type Form = (part: Reader, i: number) => string
 
-const orNull = (r: Reader, i: number): string => (r.isNull(i) ? 'null' : r.json(i))
+const json: Form = (r, i) => (r.isNull(i) ? 'null' : r.json(i))
+const inside: Form = (r, i) => (r.isNull(i) ? 'null' : (r.inside ?? r.json)(i))
+const keyOf = (r: Reader, i: number): Key | null => (r.isNull(i) ? null : r.order(i))
+
+function nested(isNull: Reader['isNull'], write: (i: number, form: Form) => string, order: Reader['order']): Reader {
+  const text = (i: number) => write(i, inside)
+  return { isNull, text, inside: text, json: i => write(i, json), order }
+}
+
+/** JSON has no names for these numbers; JavaScript and Python write them so. */
+const numberName = (x: number): string => (Number.isFinite(x) ? '' : String(x))
 
 /** The key of a map as the name of a member of an object. */
 function jsonName(r: Reader, i: number): string {
@@ -302,10 +342,11 @@ function blobText(bytes: Uint8Array): string {
   return text
 }
 
-function base64(bytes: Uint8Array): string {
+/** unitsOf is a text with a character for each byte. */
+function unitsOf(bytes: Uint8Array): string {
   let text = ''
   for (let i = 0; i < bytes.length; i += 0x8000) text += String.fromCharCode(...bytes.subarray(i, i + 0x8000))
-  return btoa(text)
+  return text
 }
 
 /** civil is the proleptic Gregorian date of a day since 1970-01-01 (Howard Hinnant's algorithm). */
@@ -339,7 +380,7 @@ function dateText(days: number): string {
 function isoDate(days: number): string {
   if (beyond(days)) return infinite(days < 0)
   const [y, m, d] = civil(days)
-  return `${y < 0 ? '-' : ''}${String(Math.abs(y)).padStart(4, '0')}-${two(m)}-${two(d)}`
+  return `${y < 0 ? '-' : y > 9999 ? '+' : ''}${String(Math.abs(y)).padStart(4, '0')}-${two(m)}-${two(d)}`
 }
 
 function clock(value: bigint, unit: number): [text: string, fraction: string] {

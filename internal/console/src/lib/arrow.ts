@@ -2,7 +2,7 @@
 // for a number, so that a million rows fit; a row is made when it is looked at.
 import { type Field, RecordBatchReader, type RecordBatch } from 'apache-arrow'
 import { type Reader, kindOf, readerOf, typeName } from './arrow-value.ts'
-import type { ResultColumn, ResultData } from './result.ts'
+import type { Key, ResultColumn, ResultData } from './result.ts'
 
 /** What the page holds of one result at most. The rest is not lost: a download has all rows. */
 export const limits = { rows: 1_000_000, bytes: 256 << 20, columns: 10_000 }
@@ -73,7 +73,7 @@ export class Result implements ResultData {
     return this.read(row, column, (r, at) => r.json(at)) ?? 'null'
   }
 
-  order(row: number, column: number): number | bigint | string | null {
+  order(row: number, column: number): Key | null {
     return this.read(row, column, (r, at) => r.order(at))
   }
 

@@ -2,7 +2,7 @@
 // NaN after all numbers. NULL is last in both directions. A million texts take seconds, so sorting is done
 // in steps, between which the page answers.
 import { useEffect, useState } from 'preact/hooks'
-import type { ResultData } from './result.ts'
+import type { Key, ResultData } from './result.ts'
 
 export interface Sort {
   column: number
@@ -13,31 +13,61 @@ const safe = BigInt(Number.MAX_SAFE_INTEGER)
 const step = 4096 // rows
 const slice = 8 // ms of steps, between which the page draws
 
+const astral = /[\ud800-\uffff]/
+const each = new RegExp(astral, 'g')
+
+/**
+ * comparable is a key in a form that < compares fast and as DuckDB does. Numbers are faster than big
+ * integers, and the two compare with each other. Texts are compared by their code points: JavaScript
+ * compares UTF-16 units, where those of an emoji are less than U+E000 to U+FFFF; they change places here.
+ */
+function comparable(key: Key): Key {
+  if (typeof key === 'bigint') return key > -safe && key < safe ? Number(key) : key
+  if (typeof key === 'string')
+    return astral.test(key)
+      ? key.replace(each, c => String.fromCharCode(c.charCodeAt(0) + (c < '\ue000' ? 0x2000 : -0x800)))
+      : key
+  return typeof key === 'object' ? key.map(k => k && comparable(k)) : key
+}
+
+function compareKeys(a: Key, b: Key): number {
+  if (typeof a === 'object') return compareLists(a, b as (Key | null)[])
+  if (a < b) return -1
+  if (a > b) return 1
+  const [na, nb] = [Number.isNaN(a), Number.isNaN(b)] // NaN is neither less nor greater nor equal
+  return na === nb ? 0 : na ? 1 : -1
+}
+
+/** Inside of lists and structs NULL is after all values, whatever the direction is. */
+function compareLists(a: (Key | null)[], b: (Key | null)[]): number {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const [x, y] = [a[i]!, b[i]!]
+    const c = x === null || y === null ? Number(x === null) - Number(y === null) : compareKeys(x, y)
+    if (c !== 0) return c
+  }
+  return a.length - b.length
+}
+
 function* sorting(result: ResultData, { column, down }: Sort): Generator<void, Uint32Array> {
   const n = result.rows
   const order = new Uint32Array(n)
   // Rows with a value stand in front, those with NULL behind them.
   let [values, nulls] = [0, n]
-  const keys: (number | bigint | string)[] = new Array(n)
+  const keys: Key[] = new Array(n)
   for (let i = 0; i < n; i++) {
     if (i % step === 0) yield
     const key = result.order(i, column)
     if (key === null) order[--nulls] = i
     else {
-      // Numbers are compared faster than big integers; the two compare with each other.
-      keys[i] = typeof key === 'bigint' && key > -safe && key < safe ? Number(key) : key
+      keys[i] = comparable(key)
       order[values++] = i
     }
   }
   order.subarray(nulls).reverse()
   const sign = down ? -1 : 1
   const compare = (x: number, y: number) => {
-    const [a, b] = [keys[x]!, keys[y]!]
-    if (a < b) return -sign
-    if (a > b) return sign
-    if (a === b) return x - y
-    const [na, nb] = [Number.isNaN(a), Number.isNaN(b)] // NaN is neither less nor greater nor equal
-    return na === nb ? x - y : na ? sign : -sign
+    const c = compareKeys(keys[x]!, keys[y]!)
+    return c === 0 ? x - y : c * sign
   }
   // Runs of one step are sorted, then pairs of runs are merged until one is left.
   for (let at = 0; at < values; at += step) {

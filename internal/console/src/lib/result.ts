@@ -9,6 +9,9 @@ export interface ResultColumn {
   kind: Kind
 }
 
+/** What values are sorted by; of a nested value, the keys of what it has. */
+export type Key = number | bigint | string | (Key | null)[]
+
 export interface ResultData {
   readonly columns: ResultColumn[]
   /** How many rows there are. */
@@ -18,7 +21,7 @@ export interface ResultData {
   /** The value as a literal of JSON. */
   json(row: number, column: number): string
   /** What the value is sorted by. */
-  order(row: number, column: number): number | bigint | string | null
+  order(row: number, column: number): Key | null
   /** The value as a number, for charts; times are milliseconds since 1970. NULL and what is no number are NaN. */
   number(row: number, column: number): number
 }
