@@ -55,4 +55,24 @@ test('results of rows of JSON', async t => {
   ])
   assert.throws(() => copyText(result, { rows: [0, 1, 2], columns: [2] }, 'CSV', 5), /too much for the clipboard/)
   assert.equal(ofRows([]).rows, 0)
+  // Names that are equal: JSON numbers them as the API does, and SQL does not tell a from A.
+  const twins = { ...result, columns: [0, 0, 0].map((c, i) => ({ ...result.columns[c], name: ['a', 'A', 'a'][i] })) }
+  twins.text = twins.json = () => '1'
+  assert.match(copyText(twins, { rows: [0], columns: [0, 1, 2] }, 'INSERT'), /\(a, "A_1", a_2\)/)
+  assert.deepEqual(JSON.parse(copyText(twins, { rows: [0], columns: [0, 1, 2] }, 'JSON')), [{ a: 1, A: 1, 'a:1': 1 }])
+  // What is certainly too long is not written first.
+  let read = 0
+  const long = { ...twins, rows: 1e6, text: () => (read++, 'x'.repeat(100)) }
+  const all = Uint32Array.from({ length: 1e6 }, (_, i) => i)
+  assert.throws(() => copyText(long, { rows: all, columns: [0] }, 'TSV'), /too much for the clipboard/)
+  assert.ok(read < 10_000, `${read} values were read`)
+  // The order of DuckDB: code points, lists by their elements, NULL inside of them last.
+  const sorted = (list, down = false) => {
+    const data = { ...result, rows: list.length, order: r => list[r] }
+    return [...sortRows(data, { column: 0, down })].map(i => list[i])
+  }
+  assert.deepEqual(sorted(['😀', 'ﬀ', 'z', 'é']), ['z', 'é', 'ﬀ', '😀'])
+  assert.deepEqual(sorted([[10n], [9n], [1n, 2n], [], [null], [1n]]), [[], [1n], [1n, 2n], [9n], [10n], [null]])
+  assert.deepEqual(sorted([[NaN], [1], [['b']], [['a']]].slice(0, 2)), [[1], [NaN]])
+  assert.deepEqual(sorted([['b'], ['a', 'x'], ['a']], true), [['b'], ['a', 'x'], ['a']])
 })

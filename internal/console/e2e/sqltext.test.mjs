@@ -59,6 +59,10 @@ test('statements and parameters', async t => {
       ['SELECT $$ $1 :x $$, $t$ ? $t$', []],
       ["SELECT TIME '12:30' WHERE a=:a AND b>$b_2", ['a', 'b_2']],
       ['SELECT :naïve', ['naïve']],
+      ['SELECT $x + $X, $ä, $Ä', ['x', 'ä', 'Ä']],
+      ['SELECT $2, $1, ?', ['2', '1', '3']],
+      ['SELECT ?, $1, ?', ['1', '2']],
+      ['SELECT $constructor, $__proto__', ['constructor', '__proto__']],
     ])
       assert.deepEqual(parametersOf(text), want, text)
   })

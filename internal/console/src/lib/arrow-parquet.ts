@@ -3,14 +3,14 @@
 import { type Data, Type } from 'apache-arrow'
 import { type ColumnSource, parquetWriteBuffer } from 'hyparquet-writer'
 import type { Result } from './arrow.ts'
-import { distinct } from './result-copy.ts'
+import { distinctInSql } from './result-copy.ts'
 import { bytesAt, readerOf } from './arrow-value.ts'
 
 type Element = NonNullable<Parameters<typeof parquetWriteBuffer>[0]['schema']>[number]
 
 /** parquet writes the file. Its columns must differ in their names: equal ones are numbered. */
 export function parquet(result: Result): { bytes: ArrayBuffer; renamed: [from: string, to: string][] } {
-  const names = distinct(result.columns.map(c => c.name))
+  const names = distinctInSql(result.columns.map(c => c.name))
   const schema: Element[] = [{ name: 'root', num_children: names.length }]
   const columnData: ColumnSource[] = []
   for (const [c, name] of names.entries()) {

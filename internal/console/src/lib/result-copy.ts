@@ -7,30 +7,45 @@ export type Format = (typeof formats)[number]
 
 export interface Part {
   /** Rows of the result, in the order in which they are shown. */
-  rows: Iterable<number>
+  rows: ArrayLike<number>
   columns: number[]
 }
 
 /** What goes to the clipboard at most, in characters. */
 export const mostCopied = 16 << 20
 
-/** copyText writes a part of a result; it throws when the text would be longer than limit. */
-export function copyText(result: ResultData, part: Part, format: Format, limit = mostCopied): string {
+/** linesOf writes a part of a result; its pieces together are the text. */
+export function* linesOf(result: ResultData, part: Part, format: Format): Generator<string> {
   const names = part.columns.map(c => result.columns[c]!.name)
+  const { begin, row, between, end } = writers[format](names, result, part.columns)
+  yield begin
+  for (let i = 0; i < part.rows.length; i++) yield (i > 0 ? between : '') + row(part.rows[i]!)
+  yield end
+}
+
+/** copyText is a part of a result as a text; it throws when that would be longer than limit. */
+export function copyText(result: ResultData, part: Part, format: Format, limit = mostCopied): string {
+  const tooLong = () =>
+    new Error(`more than ${limit >> 20} MiB are too much for the clipboard: select less, or download the result`)
+  // Millions of rows take seconds. When even the shortest of a sample is too long, they are not begun.
+  if (part.rows.length > 10 * sample) {
+    const step = Math.floor(part.rows.length / sample)
+    const some = Array.from({ length: sample }, (_, i) => part.rows[i * step]!)
+    let shortest = Infinity
+    for (const r of some) shortest = Math.min(shortest, [...linesOf(result, { ...part, rows: [r] }, format)][1]!.length)
+    if (shortest * part.rows.length > limit) throw tooLong()
+  }
   const lines: string[] = []
   let length = 0
-  const add = (line: string) => {
-    length += line.length + 1
-    if (length > limit)
-      throw new Error(
-        `more than ${limit >> 20} MiB are too much for the clipboard: select less, or download the result`,
-      )
+  for (const line of linesOf(result, part, format)) {
+    length += line.length
+    if (length > limit) throw tooLong()
     lines.push(line)
   }
-  const { begin, row, between, end } = writers[format](names, result, part.columns)
-  for (const r of part.rows) add(row(r))
-  return begin + lines.join(between) + end
+  return lines.join('')
 }
+
+const sample = 500 // rows
 
 interface Writer {
   begin: string
@@ -47,21 +62,16 @@ const writers: Record<Format, (names: string[], result: ResultData, columns: num
     between: '\n',
     end: '\n',
   }),
-  // NULL is an empty field, an empty text is "", as COPY of PostgreSQL and DuckDB writes them.
+  // CSV and JSON are as the API writes them, so that what is copied and what is downloaded is the same. In
+  // CSV, NULL is an empty field and an empty text is "", as COPY of PostgreSQL and DuckDB writes them.
   CSV: (names, result, columns) => ({
     begin: names.map(n => quoted(n, /[",\r\n]/)).join(',') + '\n',
-    row: r =>
-      columns
-        .map(c => {
-          const text = result.text(r, c)
-          return text === null ? '' : text === '' ? '""' : quoted(text, /[",\r\n]/)
-        })
-        .join(','),
+    row: r => columns.map(c => field(result, r, c)).join(',') || '""',
     between: '\n',
     end: '\n',
   }),
   JSON: (names, result, columns) => {
-    const keys = distinct(names).map(n => JSON.stringify(n))
+    const keys = distinct(names, ':').map(n => JSON.stringify(n))
     return {
       begin: '[\n',
       row: r => `  {${columns.map((c, i) => `${keys[i]}: ${result.json(r, c)}`).join(', ')}}`,
@@ -76,7 +86,7 @@ const writers: Record<Format, (names: string[], result: ResultData, columns: num
     end: '\n',
   }),
   INSERT: (names, result, columns) => ({
-    begin: `INSERT INTO result (${distinct(names).map(sqlName).join(', ')}) VALUES\n`,
+    begin: `INSERT INTO result (${distinctInSql(names).map(sqlName).join(', ')}) VALUES\n`,
     row: r => `  (${columns.map(c => literal(result, r, c)).join(', ')})`,
     between: ',\n',
     end: ';\n',
@@ -86,20 +96,33 @@ const writers: Record<Format, (names: string[], result: ResultData, columns: num
 const quoted = (text: string, special: RegExp): string =>
   special.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
+function field(result: ResultData, row: number, column: number): string {
+  const text = result.text(row, column)
+  if (text === null) return ''
+  const json = result.json(row, column)
+  // NaN and infinity are null in JSON.
+  if (json === 'null') return text === 'nan' ? 'NaN' : text
+  const plain = json.startsWith('"') ? (JSON.parse(json) as string) : json
+  return plain === '' ? '""' : quoted(plain, /[",\r\n]/)
+}
+
 const cell = (text: string): string => text.replace(/([\\|`*_<>&[\]])/g, '\\$1').replace(/\r?\n|\r/g, '<br>')
 
-/** distinct numbers names that are equal, as objects and tables cannot have two: a, a_1. */
-export function distinct(names: string[]): string[] {
-  const used = new Set(names)
+/** distinct numbers names that are equal, as objects cannot have two: a, a:1. */
+function distinct(names: string[], mark: string, fold = (name: string) => name): string[] {
+  const used = new Set(names.map(fold))
   const seen = new Set<string>()
   return names.map(name => {
-    if (!seen.has(name)) return (seen.add(name), name)
+    if (!seen.has(fold(name))) return (seen.add(fold(name)), name)
     let n = 1
-    while (used.has(`${name}_${n}`)) n++
-    used.add(`${name}_${n}`)
-    return `${name}_${n}`
+    while (used.has(fold(`${name}${mark}${n}`))) n++
+    used.add(fold(`${name}${mark}${n}`))
+    return `${name}${mark}${n}`
   })
 }
+
+/** distinctInSql numbers names that are equal for SQL, where upper and lower case are: a, A_1. */
+export const distinctInSql = (names: string[]): string[] => distinct(names, '_', n => n.toLowerCase())
 
 function literal(result: ResultData, row: number, column: number): string {
   const text = result.text(row, column)
@@ -108,6 +131,6 @@ function literal(result: ResultData, row: number, column: number): string {
   if (kind === 'bool') return text
   if (kind === 'number') return /^-?[\d.]+(e[+-]\d+)?$/.test(text) ? text : `${sqlText(text)}::${type}`
   if (kind === 'text' && type === 'VARCHAR') return sqlText(text)
-  if (kind === 'nested') return `${sqlText(text)}::JSON`
+  if (kind === 'nested') return `${sqlText(result.json(row, column))}::JSON`
   return `${sqlText(text)}::${type === 'ENUM' ? 'VARCHAR' : type}`
 }

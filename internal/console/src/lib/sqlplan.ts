@@ -66,6 +66,10 @@ export function readPlan(rows: { explain_key: string; explain_value: string }[])
         plan.roots.push(...(child.operator_type === 'EXPLAIN_ANALYZE' ? child.children : [child]).map(read))
     }
   }
+  if (plan.roots.length === 0)
+    throw new Error(
+      'DuckDB has measured no operator of the statement, as its rows are constants: Explain shows its plan',
+    )
   return plan
 }
 

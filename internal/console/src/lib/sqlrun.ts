@@ -4,13 +4,15 @@ import { effect, signal } from '@preact/signals'
 import { ApiError, fetchApi, key } from './api.ts'
 import { Result, limits, load } from './arrow.ts'
 import { type Plan, readPlan } from './sqlplan.ts'
+import { isExplain } from './sqltext.ts'
+import { shown } from './text.ts'
 
 export type Mode = 'rows' | 'explain' | 'analyze'
 
 /** A parameter, as the page has it: what was typed, and how it is read. */
 export interface Parameter {
   name: string
-  type: 'text' | 'number' | 'boolean' | 'json' | 'null'
+  type: 'text' | 'number' | 'boolean' | 'json' | 'empty' | 'null'
   text: string
 }
 
@@ -59,9 +61,11 @@ export class Run {
     try {
       if (this.job.mode === 'rows') await this.readRows(begin)
       else this.plan = readPlan(await (await this.send('application/json')).json())
-      this.state = this.result.end === 'cancelled' ? 'cancelled' : 'done'
+      const { end } = this.result
+      this.state = end === 'cancelled' ? 'cancelled' : end === 'broken' ? 'failed' : 'done'
     } catch (error) {
-      this.state = this.stop.signal.aborted ? 'cancelled' : 'failed'
+      const elsewhere = error instanceof ApiError && error.status === 499 // it was cancelled in another page
+      this.state = this.stop.signal.aborted || elsewhere ? 'cancelled' : 'failed'
       if (this.state === 'failed') this.error = placed(error as Error, this.job)
       if (this.state === 'cancelled') this.result.end = 'cancelled'
     }
@@ -127,6 +131,22 @@ export async function start(jobs: Job[]) {
   running.value = false
 }
 
+const twice = 500 // ms in which a second click is one of a double click
+
+/**
+ * repeats tells whether jobs are those that run, or have begun just now: a double click or a key pressed
+ * twice must not write twice. What was cancelled or has failed can be run again at once.
+ */
+export function repeats(jobs: Job[]): boolean {
+  const now = runs.peek()
+  return (
+    now.length > 0 &&
+    JSON.stringify(now.map(r => r.job)) === JSON.stringify(jobs) &&
+    now.every(r => ['waiting', 'running', 'done'].includes(r.state)) &&
+    (running.peek() || Date.now() - now.at(-1)!.started < twice)
+  )
+}
+
 export function stop() {
   for (const run of runs.peek()) run.cancel()
 }
@@ -145,9 +165,13 @@ const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/
 /** literal is a parameter as JSON. Numbers keep their digits: they are never a JavaScript number. */
 function literal(p: Parameter): string {
   const text = p.text.trim()
+  if (p.text === '' && ['text', 'number', 'json'].includes(p.type))
+    throw new ApiError(0, 'invalid_parameter', `fill in $${p.name}`, 'or choose “empty text” or NULL as its type')
   switch (p.type) {
     case 'null':
       return 'null'
+    case 'empty':
+      return '""'
     case 'text':
       return JSON.stringify(p.text)
     case 'boolean':
@@ -198,6 +222,8 @@ function placed(error: Error, job: Job): Error {
 
 /** bodyOf is the body of the request: the statement alone, or JSON with its parameters. */
 export function bodyOf(job: Pick<Job, 'sql' | 'mode' | 'parameters'>): { text: string; json: boolean } {
+  if (job.mode !== 'rows' && isExplain(job.sql))
+    throw new ApiError(0, 'invalid', 'The statement is an EXPLAIN itself.', 'run it, or take the word EXPLAIN away')
   const sql = prefixes[job.mode] + job.sql
   if (job.parameters.length === 0) return { text: sql, json: false }
   const positions = job.parameters.every(p => /^\d+$/.test(p.name))
@@ -220,5 +246,22 @@ export function request(job: Pick<Job, 'sql' | 'mode' | 'parameters'>, accept: s
     method: 'POST',
     body: text,
     headers: { Accept: `${accept}, application/json`, 'Content-Type': json ? 'application/json' : 'text/plain' },
+  }
+}
+
+/**
+ * refusalOfRepeat is why a statement is not run a second time for a file; empty if it only reads. The
+ * runtime tells: it explains statements that read, and lists the functions in them that are not SQL, which
+ * can do anything.
+ */
+export async function refusalOfRepeat(job: Job): Promise<string> {
+  try {
+    const answer = await fetchApi('/v1/sql', request({ ...job, mode: 'explain' }, 'application/json'))
+    const plan = (await answer.json()) as { explain_key: string; explain_value: string }[]
+    const calls = plan.find(r => r.explain_key === 'function_calls')
+    return calls ? `it calls ${shown(JSON.parse(calls.explain_value)[0].function, 60)}, which is not SQL` : ''
+  } catch (error) {
+    if (error instanceof ApiError && [400, 403].includes(error.status)) return shown(error.message, 200)
+    throw error
   }
 }

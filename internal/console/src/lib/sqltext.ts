@@ -88,19 +88,30 @@ export function statementAt(text: string, cursor: number): Statement | undefined
   return list[next]
 }
 
+/** isExplain tells whether a statement is an EXPLAIN itself. */
+export function isExplain(text: string): boolean {
+  let first = ''
+  tokens(text, word => (first ||= word))
+  return first.toUpperCase() === 'EXPLAIN'
+}
+
 /**
- * parametersOf lists the parameters in the order of their first place: '1' for $1 and for the first ?,
- * 'name' for $name and :name. A colon right after a value or a name begins a slice, or the value of a
+ * parametersOf lists the parameters in the order of their first place: '1' for $1, 'name' for $name and
+ * :name, in the letters of the first place, as DuckDB takes $x and $X for one. A ? is the parameter whose
+ * number is one more than there are before it. A colon right after a value or a name begins a slice, or the value of a
  * struct.
  */
 export function parametersOf(text: string): string[] {
-  const found = new Set<string>()
-  let questions = 0
+  const found = new Map<string, string>()
+  const add = (name: string) => {
+    const id = name.replace(/[A-Z]/g, c => c.toLowerCase())
+    if (!found.has(id)) found.set(id, name)
+  }
   tokens(text, (word, from) => {
-    if (word === '?') found.add(String(++questions))
-    else if (/^\?\d+$/.test(word) || (/^\$./.test(word) && !word.endsWith('$'))) found.add(word.slice(1))
+    if (word === '?') add(String(found.size + 1))
+    else if (/^\?\d+$/.test(word) || (/^\$./.test(word) && !word.endsWith('$'))) add(word.slice(1))
     else if (/^:[A-Za-z_\u0080-\uffff]/.test(word) && !/[\w"')\]}\u0080-\uffff]/.test(text[from - 1] ?? ''))
-      found.add(word.slice(1))
+      add(word.slice(1))
   })
-  return [...found]
+  return [...found.values()]
 }

@@ -1,9 +1,11 @@
 // A result as a file. CSV, JSON and Arrow come from the API, which runs the statement again and sends
-// all rows; where the browser can, they go to the disk as they arrive.
+// all rows; where the browser can, they go to the disk as they arrive. A statement that does more than
+// read is never run again: its file is made of the rows that are loaded.
 import { useState } from 'preact/hooks'
 import { ApiError, fetchApi } from '../lib/api.ts'
-import { type Run, request } from '../lib/sqlrun.ts'
-import { count } from '../lib/format.ts'
+import { linesOf } from '../lib/result-copy.ts'
+import { type Run, refusalOfRepeat, request } from '../lib/sqlrun.ts'
+import { count, plural } from '../lib/format.ts'
 import { shown } from '../lib/text.ts'
 import { Failure } from '../ui/parts.tsx'
 
@@ -16,6 +18,7 @@ const forms = [
 type Form = (typeof forms)[number]
 
 export function Download({ run }: { run: Run }) {
+  void run.version.value // the run is the same object when it has ended
   const [busy, setBusy] = useState('')
   const [error, setError] = useState<Error>()
   const [note, setNote] = useState('')
@@ -39,8 +42,15 @@ export function Download({ run }: { run: Run }) {
           key={f.name}
           type="button"
           disabled={busy !== ''}
-          title={`Run the statement again and save all rows as ${f.name}`}
-          onClick={() => save(f.name, () => stream(run, f))}
+          title={`Save as ${f.name}: all rows, for which a statement that only reads runs again, or else the rows that are loaded`}
+          onClick={() =>
+            save(f.name, async () => {
+              const why = await refusalOfRepeat(run.job)
+              if (!why) return stream(run, f)
+              await saveLoaded(run, f, why)
+              setNote(`The statement was not run again (${why}). ${loaded(run)}`)
+            })
+          }
         >
           {busy === f.name ? 'Saving…' : f.name}
         </button>
@@ -48,18 +58,18 @@ export function Download({ run }: { run: Run }) {
       <button
         type="button"
         disabled={busy !== '' || run.state === 'running'}
-        title="Save the rows that are loaded as Parquet"
+        title={run.state === 'running' ? 'Rows still arrive' : 'Save the rows that are loaded as Parquet'}
         onClick={() =>
           save('Parquet', async () => {
             const { parquet } = await import('../lib/arrow-parquet.ts')
             const file = parquet(run.result)
             offer(new Blob([file.bytes], { type: 'application/vnd.apache.parquet' }), 'result.parquet')
-            const notes = [
-              run.result.end !== 'complete' && `It has the ${count(run.result.rows)} rows that are loaded.`,
-            ]
+            const notes = [run.result.end !== 'complete' && loaded(run)]
             for (const [from, to] of file.renamed)
               notes.push(`A second column “${shown(from, 40)}” is called “${shown(to, 40)}” in it.`)
-            setNote(notes.filter(Boolean).slice(0, 5).join(' '))
+            const most = 5
+            if (notes.length > most) notes.splice(most, Infinity, `${count(notes.length - most)} more are renamed.`)
+            setNote(notes.filter(Boolean).join(' '))
           })
         }
       >
@@ -73,14 +83,39 @@ export function Download({ run }: { run: Run }) {
   )
 }
 
+const loaded = (run: Run) => `It has the ${plural(run.result.rows, 'row')} that are loaded.`
+
+/** saveLoaded makes the file of the rows that are loaded, in steps between which the page answers. */
+async function saveLoaded(run: Run, form: Form, why: string) {
+  const { result } = run
+  if (form.name === 'Arrow')
+    throw new ApiError(0, 'refused', `Not saved: ${why}, so it is not run again for a file.`, 'choose another form')
+  const rows = Uint32Array.from({ length: result.rows }, (_, i) => i)
+  const parts: string[] = []
+  let [part, end] = ['', performance.now() + 20]
+  for (const line of linesOf(result, { rows, columns: result.columns.map((_, i) => i) }, form.name)) {
+    part += line
+    if (part.length < 65_536) continue
+    parts.push(part)
+    part = ''
+    if (performance.now() < end) continue
+    await new Promise(done => setTimeout(done))
+    end = performance.now() + 20
+  }
+  offer(new Blob([...parts, part], { type: form.type }), `result.${form.ending}`)
+}
+
 interface Picker {
   showSaveFilePicker?: (o: { suggestedName: string }) => Promise<{ createWritable: () => Promise<WritableStream> }>
 }
 
 async function stream(run: Run, form: Form) {
   const name = `result.${form.ending}`
-  // The picker must be opened by the click itself, before anything is waited for.
-  const file = await (window as Picker).showSaveFilePicker?.({ suggestedName: name })
+  // A browser opens the picker within seconds of a click; later, the file is offered as a download.
+  const file = await (window as Picker).showSaveFilePicker?.({ suggestedName: name }).catch((cause: Error) => {
+    if (cause.name === 'AbortError') throw cause
+    return undefined
+  })
   const response = await fetchApi('/v1/sql', request(run.job, form.type))
   try {
     if (file) await response.body!.pipeTo(await file.createWritable())

@@ -1,6 +1,6 @@
 // The statements that were run in this tab.
 import { useState } from 'preact/hooks'
-import { clock, count, millis } from '../lib/format.ts'
+import { clock, count, millis, plural } from '../lib/format.ts'
 import { forget, history } from '../lib/sqlhistory.ts'
 import { shown } from '../lib/text.ts'
 import { Badge, Empty, Modal } from '../ui/parts.tsx'
@@ -43,7 +43,7 @@ export function History({ choose }: { choose: (sql: string) => void }) {
                   <code class="foreign">{shown(e.sql, 300)}</code>
                   <span class="soft small">
                     {clock(e.at)}, {millis(e.took)}
-                    {e.rows !== null && `, ${count(e.rows)} rows`}{' '}
+                    {e.rows !== null && `, ${plural(e.rows, 'row')}`}{' '}
                     {e.state !== 'done' && <Badge tone="bad">{e.state}</Badge>}
                   </span>
                 </button>

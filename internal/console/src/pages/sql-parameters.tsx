@@ -1,13 +1,14 @@
 // Fields for the parameters of the statements in the editor.
 import type { Signal } from '@preact/signals'
 import type { Parameter } from '../lib/sqlrun.ts'
-import { shown } from '../lib/text.ts'
+import { own, shown } from '../lib/text.ts'
 
 const types: [Parameter['type'], string][] = [
   ['text', 'text'],
   ['number', 'number'],
   ['boolean', 'true or false'],
   ['json', 'list or object (JSON)'],
+  ['empty', 'empty text'],
   ['null', 'NULL'],
 ]
 
@@ -19,7 +20,7 @@ export function Parameters({ names, values }: { names: string[]; values: Signal<
     <fieldset class="sql-parameters">
       <legend>Parameters</legend>
       {names.slice(0, 100).map(name => {
-        const p = values.value[name] ?? defaults(name)
+        const p = own(values.value, name) ?? defaults(name)
         const title = '$' + shown(name, 60)
         return (
           <div key={name} class="row">
@@ -48,9 +49,9 @@ export function Parameters({ names, values }: { names: string[]; values: Signal<
               <input
                 class="grow"
                 aria-label={`Value of ${title}`}
-                disabled={p.type === 'null'}
+                disabled={p.type === 'null' || p.type === 'empty'}
                 inputMode={p.type === 'number' ? 'decimal' : 'text'}
-                value={p.type === 'null' ? '' : p.text}
+                value={p.type === 'null' || p.type === 'empty' ? '' : p.text}
                 onInput={e => set({ ...p, text: e.currentTarget.value })}
               />
             )}

@@ -39,8 +39,8 @@ export function RunTitle({ run, text }: { run: Run; text: string }) {
 
 interface RunProps {
   run: Run
-  /** Moves the cursor of the editor to a place. */
-  go: (place: Diagnostic) => void
+  /** Moves the cursor of the editor to a place; there is none when the text has changed since. */
+  go: ((place: Diagnostic) => void) | undefined
 }
 
 export function RunView({ run, go }: RunProps) {
@@ -54,7 +54,12 @@ export function RunView({ run, go }: RunProps) {
       <Failure error={error} />
       {e && (
         <div>
-          <button type="button" onClick={() => go({ line: e.line, column: e.column, message: e.message })}>
+          <button
+            type="button"
+            disabled={!go}
+            title={go ? undefined : 'The text has changed since the statement was run'}
+            onClick={() => go?.({ line: e.line, column: e.column, message: e.message })}
+          >
             Go to the place
           </button>
         </div>
@@ -87,17 +92,14 @@ function Rows({ run, result }: { run: Run; result: Result }) {
   const copy = (r: Range) => {
     const one = r.top === r.bottom && r.left === r.right && format.current === 'TSV'
     const columns = Array.from({ length: r.right - r.left + 1 }, (_, i) => r.left + i)
-    const rows = function* () {
-      for (let i = Math.max(0, r.top); i <= r.bottom && i < result.rows; i++) yield order ? order[i]! : i
-    }
+    const [top, end] = [Math.max(0, r.top), Math.min(r.bottom + 1, result.rows)]
+    const rows = order?.subarray(top, end) ?? Uint32Array.from({ length: end - top }, (_, i) => top + i)
     try {
       // One cell is its bare value, as spreadsheets do; more have the names of their columns.
-      const text = one
-        ? (result.text(order ? order[r.top]! : r.top, r.left) ?? '')
-        : copyText(result, { rows: rows(), columns }, format.current)
+      const text = one ? (result.text(rows[0]!, r.left) ?? '') : copyText(result, { rows, columns }, format.current)
       const what = one
         ? 'the value'
-        : `${plural(r.bottom - Math.max(0, r.top) + 1, 'row')} × ${plural(columns.length, 'column')} as ${format.current}`
+        : `${plural(end - top, 'row')} × ${plural(columns.length, 'column')} as ${format.current}`
       writeClipboard(text).then(
         () => setCopied({ text: `Copied ${what}.`, bad: false }),
         () => setCopied({ text: 'The browser does not let this page write to the clipboard.', bad: true }),
@@ -198,9 +200,9 @@ function Summary({ run, result, sorted, sorting }: SummaryProps) {
   const missing = {
     running: '',
     complete: '',
-    rows: `These are the first ${count(limits.rows)} rows, which is what the page holds at most. A download has all rows.`,
-    bytes: `These are the rows in the first ${bytes(result.room)}, which is what the page holds at most. A download has all rows.`,
-    columns: `The result has more than ${count(limits.columns)} columns, which is what the page shows at most. A download has all of them.`,
+    rows: `These are the first ${count(limits.rows)} rows, which is what the page holds at most. A download has all rows, if the statement only reads.`,
+    bytes: `These are the rows in the first ${bytes(result.room)}, which is what the page holds at most. A download has all rows, if the statement only reads.`,
+    columns: `The result has more than ${count(limits.columns)} columns, which is what the page shows at most. A download has all of them, if the statement only reads.`,
     broken:
       'The result is incomplete: the connection was closed before its end. That happens when the statement fails while rows are sent, or when the runtime stops.',
     cancelled: 'The result is incomplete: the statement was cancelled.',
@@ -268,7 +270,7 @@ function Cell({ result, row, column, close }: { result: Result; row: number; col
 function prettyJson(text: string): string | null {
   if (!/^\s*[[{]/.test(text)) return null
   try {
-    JSON.parse(text)
+    JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|NaN|-?Infinity/g, part => (part.startsWith('"') ? part : '0')))
   } catch {
     return null
   }

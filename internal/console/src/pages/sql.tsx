@@ -11,6 +11,7 @@ import {
   type Mode,
   type Parameter,
   mostStatements,
+  repeats,
   request,
   running,
   runs,
@@ -18,7 +19,7 @@ import {
   stop,
 } from '../lib/sqlrun.ts'
 import { type Statement, parametersOf, statementAt, statements } from '../lib/sqltext.ts'
-import { shown } from '../lib/text.ts'
+import { own, shown } from '../lib/text.ts'
 import { CodeEditor, type Diagnostic, type Selection } from '../ui/code.tsx'
 import type { Editor } from '../ui/editor.ts'
 import { Equivalent, Failure, Tabs, requestSnippets } from '../ui/parts.tsx'
@@ -68,7 +69,7 @@ export default function SqlPage() {
     return () => end.abort()
   }, [catalog, key.value])
 
-  const parametersIn = (sql: string): Parameter[] => parametersOf(sql).map(n => values.peek()[n] ?? defaults(n))
+  const parametersIn = (sql: string): Parameter[] => parametersOf(sql).map(n => own(values.peek(), n) ?? defaults(n))
   const run = (chosen: Statement[], mode: Mode) => {
     setRefused(undefined)
     if (chosen.length === 0)
@@ -93,6 +94,7 @@ export default function SqlPage() {
     } catch (error) {
       return setRefused(error as Error)
     }
+    if (repeats(jobs)) return
     // The settings of a chart are of one statement; a link has them before its statement is first run.
     const before = runs.peek()[0]?.job.sql
     if (before !== undefined && before !== jobs[0]!.sql) setParams({ chart: '', x: '', y: '', color: '' })
@@ -191,7 +193,7 @@ export default function SqlPage() {
         </div>
       </div>
       <Failure error={refused} />
-      {list.length === 1 && first && <RunView key={first.id} run={first} go={goTo} />}
+      {list.length === 1 && first && <RunView key={first.id} run={first} go={ran.value === text ? goTo : undefined} />}
       {list.length > 1 && (
         <Tabs
           label="Results"
@@ -200,7 +202,7 @@ export default function SqlPage() {
           tabs={list.map((r, i) => ({
             id: String(r.id),
             title: <RunTitle run={r} text={`${i + 1}: ${shown(r.job.sql, 28)}`} />,
-            body: () => <RunView key={r.id} run={r} go={goTo} />,
+            body: () => <RunView key={r.id} run={r} go={ran.value === text ? goTo : undefined} />,
           }))}
         />
       )}

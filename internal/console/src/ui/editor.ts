@@ -18,7 +18,7 @@ import {
 } from '@codemirror/language'
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic as Mark } from '@codemirror/lint'
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
-import { Compartment, EditorState, type Text } from '@codemirror/state'
+import { Compartment, EditorState, Prec, type Text } from '@codemirror/state'
 import {
   EditorView,
   drawSelection,
@@ -84,6 +84,12 @@ export class Editor {
             ? EditorState.readOnly.of(true)
             : [indentOnInput(), closeBrackets(), autocompletion({ icons: false })],
           this.completions.of([]),
+          // A key that is held would run the statement many times.
+          Prec.highest(
+            EditorView.domEventHandlers({
+              keydown: e => e.repeat && e.key === 'Enter' && (e.ctrlKey || e.metaKey) && (e.preventDefault(), true),
+            }),
+          ),
           // Tab moves on to the next control, as everywhere in the console.
           keymap.of([
             { key: 'Mod-Enter', run: () => this.run(props.current.onRun) },
