@@ -1,7 +1,7 @@
 // A plan as a tree: what each operator took and returned, and the path on which most time is spent.
 import { Fragment } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { bytes, count, millis } from '../lib/format.ts'
+import { bytes, count, millis, plural } from '../lib/format.ts'
 import { type FunctionCalls, type Plan, type PlanNode, costliest } from '../lib/sqlplan.ts'
 import { shown, visible } from '../lib/text.ts'
 import './explain.css'
@@ -28,6 +28,11 @@ export function Explain({ plan }: { plan: Plan }) {
             </li>
           ))}
         </ul>
+      )}
+      {path.size > 0 && (
+        <p class="soft small">
+          <b class="costly">Red</b>: the way to where most {measured ? 'time is spent' : 'rows are expected'}.
+        </p>
       )}
       <Tree roots={plan.roots} path={path} most={most} />
     </div>
@@ -104,7 +109,7 @@ interface OperatorProps {
 }
 
 function Operator({ node, costly, most, folded, fold, show }: OperatorProps) {
-  const [summary] = node.info
+  const summary = node.info.find(([, value]) => value !== node.name)
   const off = misestimate(node)
   return (
     <div class="operator" onClick={show}>
@@ -115,12 +120,12 @@ function Operator({ node, costly, most, folded, fold, show }: OperatorProps) {
       {costly && <span class="visually-hidden">on the most expensive path</span>}
       <span class="clip soft foreign">{summary && shown(summary[1], 120)}</span>
       <span class="numbers">
-        {node.rows !== undefined ? `${count(node.rows)} rows` : ''}
+        {node.rows !== undefined ? plural(node.rows, 'row') : ''}
         {node.estimated !== undefined && (
           <span class={off ? 'off' : 'soft'}>
             {node.rows === undefined
               ? `~${count(node.estimated)} rows`
-              : ` of ~${count(node.estimated)} rows${off ? ` (${off})` : ''}`}
+              : `, ~${count(node.estimated)} expected${off ? ` (${off})` : ''}`}
           </span>
         )}
       </span>
