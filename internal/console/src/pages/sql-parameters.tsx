@@ -1,7 +1,7 @@
 // Fields for the parameters of the statements in the editor.
 import type { Signal } from '@preact/signals'
 import type { Parameter } from '../lib/sqlrun.ts'
-import { own, shown } from '../lib/text.ts'
+import { shown } from '../lib/text.ts'
 
 const types: [Parameter['type'], string][] = [
   ['text', 'text'],
@@ -12,18 +12,15 @@ const types: [Parameter['type'], string][] = [
   ['null', 'NULL'],
 ]
 
-export const defaults = (name: string): Parameter => ({ name, type: 'text', text: '' })
-
-export function Parameters({ names, values }: { names: string[]; values: Signal<Record<string, Parameter>> }) {
+export function Parameters({ list, values }: { list: Parameter[]; values: Signal<Record<string, Parameter>> }) {
   const set = (p: Parameter) => (values.value = { ...values.peek(), [p.name]: p })
   return (
     <fieldset class="sql-parameters">
       <legend>Parameters</legend>
-      {names.slice(0, 100).map(name => {
-        const p = own(values.value, name) ?? defaults(name)
-        const title = '$' + shown(name, 60)
+      {list.map(p => {
+        const title = '$' + shown(p.name, 60)
         return (
-          <div key={name} class="row">
+          <div key={p.name} class="row">
             <code class="name foreign">{title}</code>
             <select
               aria-label={`Type of ${title}`}

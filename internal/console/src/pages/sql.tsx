@@ -1,10 +1,10 @@
 // The SQL page: an editor, and the results of the statements that were run.
 import { signal } from '@preact/signals'
-import type { CompletionSource } from '@codemirror/autocomplete'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, key } from '../lib/api.ts'
 import { useEvents } from '../lib/events.ts'
 import { param, setParams } from '../lib/route.ts'
+import type { Catalog, typeOf } from '../lib/sqlcatalog.ts'
 import { remember } from '../lib/sqlhistory.ts'
 import {
   type Job,
@@ -24,12 +24,14 @@ import { CodeEditor, type Diagnostic, type Selection } from '../ui/code.tsx'
 import type { Editor } from '../ui/editor.ts'
 import { Equivalent, Failure, Tabs, requestSnippets } from '../ui/parts.tsx'
 import { History } from './sql-history.tsx'
-import { Parameters, defaults } from './sql-parameters.tsx'
+import { Parameters } from './sql-parameters.tsx'
 import { RunView, RunTitle } from './sql-run.tsx'
 import './sql.css'
 
 const mostShared = 8_000 // characters of a text that is part of the address
 const example = 'SELECT name, kind, state, columns FROM spiced.datasets ORDER BY name'
+
+const none: Catalog['completions'] = []
 
 /** The text of the editor; it stays when another page is looked at. */
 const draft = signal(param('q') || example)
@@ -43,7 +45,7 @@ export default function SqlPage() {
   const editor = useRef<Editor | undefined>(undefined)
   const [current, setCurrent] = useState('')
   const [refused, setRefused] = useState<Error>()
-  const [completions, setCompletions] = useState<CompletionSource[]>([])
+  const [catalog, setCatalog] = useState<Catalog & { typeOf: typeof typeOf }>()
   const names = useMemo(() => parametersOf(text), [text])
 
   // The address is the state: a link that is followed here puts its text into the editor. What this
@@ -61,15 +63,20 @@ export default function SqlPage() {
     return () => clearTimeout(wait)
   }, [text, linked])
 
-  const [catalog, setCatalog] = useState(0)
-  useEvents(['generation'], () => setCatalog(n => n + 1))
+  const [generation, setGeneration] = useState(0)
+  useEvents(['generation'], () => setGeneration(n => n + 1))
   useEffect(() => {
     const end = new AbortController()
-    import('../lib/sqlcatalog.ts').then(m => m.loadCompletions(end.signal)).then(setCompletions, () => {})
+    import('../lib/sqlcatalog.ts')
+      .then(async m => ({ ...(await m.loadCatalog(end.signal)), typeOf: m.typeOf }))
+      .then(setCatalog, () => {})
     return () => end.abort()
-  }, [catalog, key.value])
+  }, [generation, key.value])
 
-  const parametersIn = (sql: string): Parameter[] => parametersOf(sql).map(n => own(values.peek(), n) ?? defaults(n))
+  /** A parameter as it is typed, or empty, with the type that its function declares. */
+  const parameter = (name: string): Parameter =>
+    own(values.value, name) ?? { name, type: catalog?.typeOf(catalog.types, draft.value, name) ?? 'text', text: '' }
+  const parametersIn = (sql: string): Parameter[] => parametersOf(sql).map(parameter)
   const run = (chosen: Statement[], mode: Mode) => {
     setRefused(undefined)
     if (chosen.length === 0)
@@ -161,10 +168,10 @@ export default function SqlPage() {
           onRun={s => run(selected(s), 'rows')}
           editor={editor}
           diagnostics={diagnostics}
-          completions={completions}
+          completions={catalog?.completions ?? none}
           lines={[5, 18]}
         />
-        {names.length > 0 && <Parameters names={names} values={values} />}
+        {names.length > 0 && <Parameters list={names.slice(0, 100).map(parameter)} values={values} />}
         <div class="row">
           <button type="button" class="primary" onClick={() => run(selected(), 'rows')}>
             Run <kbd class="small">Ctrl ⏎</kbd>

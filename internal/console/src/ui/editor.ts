@@ -27,6 +27,7 @@ import {
   hoverTooltip,
   keymap,
   lineNumbers,
+  type Rect,
   type Tooltip,
 } from '@codemirror/view'
 import { classHighlighter } from '@lezer/highlight'
@@ -82,7 +83,7 @@ export class Editor {
           EditorState.allowMultipleSelections.of(true),
           p.readOnly
             ? EditorState.readOnly.of(true)
-            : [indentOnInput(), closeBrackets(), autocompletion({ icons: false })],
+            : [indentOnInput(), closeBrackets(), autocompletion({ icons: false, positionInfo: beside })],
           this.completions.of([]),
           // A key that is held would run the statement many times.
           Prec.highest(
@@ -195,6 +196,23 @@ export class Editor {
 
   destroy() {
     this.view.destroy()
+  }
+}
+
+/** beside places what is said of a completion: next to the list, or below it, never over its entries. */
+function beside(_: EditorView, list: Rect, option: Rect, info: Rect, space: Rect) {
+  const [left, right] = [list.left - space.left, space.right - list.right]
+  const room = Math.min(400, Math.max(left, right))
+  if (room >= 160) {
+    const top = Math.max(space.top, Math.min(option.top, space.bottom - (info.bottom - info.top))) - list.top
+    return {
+      style: `top: ${top}px; max-width: ${room}px`,
+      class: `cm-completionInfo-${left > right ? 'left' : 'right'}`,
+    }
+  }
+  const below = space.bottom - list.bottom >= Math.min(info.bottom - info.top, list.top - space.top)
+  return {
+    style: `${below ? 'top' : 'bottom'}: ${list.bottom - list.top}px; left: 0; max-width: ${list.right - list.left}px`,
   }
 }
 
