@@ -52,6 +52,16 @@ test('what people met in the SQL page', async t => {
     )
   })
 
+  await t.test('Parquet says how many columns it has renamed', async t => {
+    const page = await open(t, `SELECT ${Array.from({ length: 300 }, (_, i) => `${i} AS a`).join(', ')}`)
+    await run(page)
+    await page.getByRole('gridcell').first().waitFor()
+    const saved = page.waitForEvent('download')
+    await button(page, 'Parquet').click()
+    await saved
+    await page.getByText(/called “a_1” in it\..*29\d more are renamed\./).waitFor()
+  })
+
   await t.test('numbers without a name in JSON are told apart in lists', async t => {
     const page = await open(
       t,

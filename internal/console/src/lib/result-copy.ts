@@ -97,13 +97,13 @@ const quoted = (text: string, special: RegExp): string =>
   special.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 
 function field(result: ResultData, row: number, column: number): string {
-  const text = result.text(row, column)
-  if (text === null) return ''
   const json = result.json(row, column)
-  // NaN and infinity are null in JSON.
-  if (json === 'null') return text === 'nan' ? 'NaN' : text
-  const plain = json.startsWith('"') ? (JSON.parse(json) as string) : json
-  return plain === '' ? '""' : quoted(plain, /[",\r\n]/)
+  if (json === 'null') {
+    const text = result.text(row, column) ?? '' // NaN and infinity are null in JSON
+    return text === 'nan' ? 'NaN' : text
+  }
+  const text = json.startsWith('"') ? (JSON.parse(json) as string) : json
+  return text === '' ? '""' : quoted(text, /[",\r\n]/)
 }
 
 const cell = (text: string): string => text.replace(/([\\|`*_<>&[\]])/g, '\\$1').replace(/\r?\n|\r/g, '<br>')

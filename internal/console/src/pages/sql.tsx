@@ -172,7 +172,8 @@ export default function SqlPage() {
           lines={[5, 18]}
         />
         {names.length > 0 && <Parameters list={names.slice(0, 100).map(parameter)} values={values} />}
-        <div class="row">
+        {/* Enter that is held on a button clicks it again and again. */}
+        <div class="row" onKeyDown={e => e.repeat && e.key === 'Enter' && e.preventDefault()}>
           <button type="button" class="primary" onClick={() => run(selected(), 'rows')}>
             Run <kbd class="small">Ctrl ⏎</kbd>
           </button>
