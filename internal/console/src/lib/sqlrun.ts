@@ -134,7 +134,7 @@ export async function start(jobs: Job[]) {
 const twice = 500 // ms in which a second click is one of a double click
 
 /**
- * repeats tells whether jobs are those that run, or have begun just now: a double click or a key pressed
+ * repeats reports whether jobs are those that run, or have begun just now: a double click or a key pressed
  * twice must not write twice. What was cancelled or has failed can be run again at once.
  */
 export function repeats(jobs: Job[]): boolean {

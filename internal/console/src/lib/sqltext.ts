@@ -88,7 +88,7 @@ export function statementAt(text: string, cursor: number): Statement | undefined
   return list[next]
 }
 
-/** isExplain tells whether a statement is an EXPLAIN itself. */
+/** isExplain reports whether a statement is an EXPLAIN itself. */
 export function isExplain(text: string): boolean {
   let first = ''
   tokens(text, word => (first ||= word))
