@@ -3,6 +3,7 @@
 // in steps, between which the page answers.
 import { useEffect, useState } from 'preact/hooks'
 import type { Key, ResultData } from './result.ts'
+import { finish, inSteps, step } from './steps.ts'
 
 export interface Sort {
   column: number
@@ -10,8 +11,6 @@ export interface Sort {
 }
 
 const safe = BigInt(Number.MAX_SAFE_INTEGER)
-const step = 4096 // rows
-const slice = 8 // ms of steps, between which the page draws
 
 const astral = /[\ud800-\uffff]/
 const each = new RegExp(astral, 'g')
@@ -90,13 +89,7 @@ function* sorting(result: ResultData, { column, down }: Sort): Generator<void, U
 }
 
 /** sortRows returns the numbers of the rows in their order. */
-export function sortRows(result: ResultData, sort: Sort): Uint32Array {
-  const steps = sorting(result, sort)
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done) return value
-  }
-}
+export const sortRows = (result: ResultData, sort: Sort): Uint32Array => finish(sorting(result, sort))
 
 /**
  * useSorted returns the order of a result's rows, once it is known: until then that of before, and sorting.
@@ -105,19 +98,7 @@ export function sortRows(result: ResultData, sort: Sort): Uint32Array {
 export function useSorted(result: ResultData, sort: Sort | undefined, version: unknown) {
   const [done, set] = useState<{ result: ResultData; sort: Sort; version: unknown; order: Uint32Array }>()
   useEffect(() => {
-    if (!sort) return
-    const steps = sorting(result, sort)
-    const channel = new MessageChannel()
-    const more = () => {
-      for (const end = performance.now() + slice; performance.now() < end;) {
-        const { done, value } = steps.next()
-        if (done) return set({ result, sort, version, order: value })
-      }
-      channel.port2.postMessage(null) // sooner than a timer, and after what the page has to do
-    }
-    channel.port1.onmessage = more
-    more()
-    return () => channel.port1.close()
+    return sort && inSteps(sorting(result, sort), order => set({ result, sort, version, order }))
   }, [result, sort, version])
   const known = sort && done?.result === result ? done : undefined
   return { order: known?.order, sorting: sort !== undefined && (known?.sort !== sort || known.version !== version) }

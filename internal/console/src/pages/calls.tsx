@@ -233,7 +233,8 @@ function CallsOverTime({ calls }: { calls: CallPoint[] }) {
       deps={[calls]}
       options={plot => ({
         height: 180,
-        x: { label: null },
+        marginBottom: 46,
+        x: { label: 'UTC' },
         y: { label: 'calls', grid: true },
         marks: [
           plot.rectY(list, { x1: 'from', x2: 'to', y: 'ok', fill: 'var(--blue)', inset: 0.5 }),
@@ -282,7 +283,8 @@ function LatencyMap({ calls }: { calls: CallPoint[] }) {
       options={plot => ({
         height: 180,
         marginLeft: 64,
-        x: { label: null },
+        marginBottom: 46,
+        x: { label: 'UTC', domain: [list[0]!.from, list.at(-1)!.to] },
         y: { type: 'log', base: 2, label: null, tickFormat: (ms: number) => millis(ms), ticks: 5 },
         opacity: { domain: [0, Math.max(...[...cells.values()].map(c => c.calls))], range: [0.15, 1] },
         marks: [

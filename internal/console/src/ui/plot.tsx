@@ -2,6 +2,7 @@
 // and the keyboard get.
 import type { PlotOptions } from '@observablehq/plot'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { shown } from '../lib/text.ts'
 
 type PlotApi = typeof import('./plotmarks.ts')
 
@@ -39,7 +40,12 @@ export function Plot({ label, options, deps }: Props) {
     if (!plot || !place.current || width === 0) return
     let figure
     try {
-      figure = plot.plot({ className: 'plot', ariaLabel: label, width, ...options(plot, width) })
+      const o = options(plot, width)
+      const [x, y] = [
+        { tickFormat: tick, ...o.x },
+        { tickFormat: tick, ...o.y },
+      ]
+      figure = plot.plot({ className: 'plot', ariaLabel: label, width, ...o, x, y })
     } catch (e) {
       place.current.replaceChildren()
       return setFault((e as Error).message)
@@ -56,4 +62,22 @@ export function Plot({ label, options, deps }: Props) {
       {fault && <p class="note bad">The chart cannot be drawn: {fault}.</p>}
     </>
   )
+}
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 })
+const [second, minute, day] = [1000, 60_000, 86_400_000]
+
+/** tick writes a value of an axis. Times are UTC, and have the parts by which they differ from their neighbours. */
+export function tick(v: unknown, i = 0, all: unknown = [v]): string {
+  if (typeof v === 'number') return Math.abs(v) >= 10_000 ? compact.format(v) : String(Number(v.toPrecision(10)))
+  if (!(v instanceof Date)) return shown(String(v), 24)
+  const times = all as Date[]
+  const every = (unit: number) => times.every(t => +t % unit === 0)
+  const [date, clock] = v.toISOString().split('T') as [string, string]
+  if (every(day)) {
+    const months = times.every(t => t.getUTCDate() === 1)
+    return date.slice(0, !months ? undefined : times.every(t => t.getUTCMonth() === 0) ? -6 : -3)
+  }
+  const time = clock.slice(0, every(minute) ? 5 : every(second) ? 8 : 12)
+  return times[i - 1]?.toISOString().startsWith(date) ? time : `${time}\n${date}`
 }

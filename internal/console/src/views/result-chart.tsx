@@ -1,12 +1,14 @@
 // A result as a chart. It takes the result and its settings by props; Observable Plot is loaded with the
 // first chart.
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Data, PlotOptions, ProjectionOptions, ScaleOptions } from '@observablehq/plot'
 import type { ResultData } from '../lib/result.ts'
-import { type Chart, type Point, type Settings, charts, dataOf, roles, usable } from '../lib/chart.ts'
+import { type Chart, type Settings, charts, open, roles, scale, usable } from '../lib/chart.ts'
+import { type Drawing, type Value, drawing, nameOf } from '../lib/chartdata.ts'
 import { count } from '../lib/format.ts'
+import { inSteps } from '../lib/steps.ts'
 import { shown } from '../lib/text.ts'
-import { Plot } from '../ui/plot.tsx'
+import { Plot, tick } from '../ui/plot.tsx'
 
 interface Props {
   result: ResultData
@@ -21,39 +23,37 @@ interface Props {
 const tableRows = 200 // points that the table has
 
 export function ResultChart({ result, version, settings, onChange, coastlines }: Props) {
-  const data = useMemo(
-    () => dataOf(result, settings),
-    [result, version, settings.chart, settings.x, settings.y, settings.color],
-  )
+  const data = useDrawing(result, version, settings)
   const [land, setLand] = useState<Data | undefined>()
   useEffect(() => {
     if (settings.chart !== 'map' || land) return
     void coastlines?.().then(setLand)
   }, [settings.chart])
-  const name = (c: number) => shown(result.columns[c]?.name ?? '', 40) || 'rows'
   const title = `${charts[settings.chart]}: ${[settings.x, settings.y, settings.color]
     .filter(c => c >= 0)
-    .map(name)
+    .map(c => nameOf(result, c))
     .join(', ')}`
   const choice = (role: 'x' | 'y' | 'color') => {
     const r = roles[settings.chart][role]
     if (!r) return null
+    // A column is on one axis: choosing that of the other one for x changes both.
+    const fits = result.columns.flatMap((c, i) =>
+      r.kinds.includes(c.kind) && (role !== 'y' || i !== settings.x) ? [i] : [],
+    )
     return (
       <label class="field" key={role}>
         {r.title}
         <select
           value={String(settings[role])}
+          disabled={fits.length === 0}
           onChange={e => onChange({ ...settings, [role]: Number(e.currentTarget.value) })}
         >
           {r.optional && <option value="-1">{r.optional}</option>}
-          {result.columns.map(
-            (c, i) =>
-              r.kinds.includes(c.kind) && (
-                <option key={i} value={i}>
-                  {shown(c.name, 60) || '(no name)'}
-                </option>
-              ),
-          )}
+          {fits.map(i => (
+            <option key={i} value={i}>
+              {nameOf(result, i)}
+            </option>
+          ))}
         </select>
       </label>
     )
@@ -65,7 +65,10 @@ export function ResultChart({ result, version, settings, onChange, coastlines }:
           Chart
           <select
             value={settings.chart}
-            onChange={e => onChange(usable(result, { ...settings, chart: e.currentTarget.value as Chart }))}
+            onChange={e => {
+              const y = settings.y < 0 ? open : settings.y
+              onChange(usable(result, { ...settings, y, chart: e.currentTarget.value as Chart }))
+            }}
           >
             {Object.entries(charts).map(([id, text]) => (
               <option key={id} value={id}>
@@ -76,7 +79,9 @@ export function ResultChart({ result, version, settings, onChange, coastlines }:
         </label>
         {(['x', 'y', 'color'] as const).map(choice)}
       </div>
-      {data.missing ? (
+      {!data ? (
+        <p class="soft small">Counting…</p>
+      ) : data.missing ? (
         <p class="empty">{data.missing}</p>
       ) : data.points.length === 0 ? (
         <p class="empty">No row has a value for each of these columns.</p>
@@ -85,12 +90,11 @@ export function ResultChart({ result, version, settings, onChange, coastlines }:
           <Plot
             label={title}
             deps={[data, land]}
-            options={(plot, width) => optionsOf(plot, width, settings, data, name, land)}
+            options={(plot, width) => optionsOf(plot, width, result, settings, data, land)}
           />
           {settings.chart === 'heat' && (
             <p class="soft small">
-              The stronger the colour, the{' '}
-              {settings.color >= 0 ? `higher the mean of ${name(settings.color)}` : 'more rows'}.
+              The stronger the colour, the {settings.color >= 0 ? `higher the ${data.measure}` : 'more rows'}.
             </p>
           )}
           {data.notes.map(n => (
@@ -104,8 +108,8 @@ export function ResultChart({ result, version, settings, onChange, coastlines }:
               <table>
                 <thead>
                   <tr>
-                    {data.titles.map(t => (
-                      <th key={t} scope="col">
+                    {data.titles.map((t, i) => (
+                      <th key={i} scope="col">
                         <span>{t}</span>
                       </th>
                     ))}
@@ -134,118 +138,169 @@ export function ResultChart({ result, version, settings, onChange, coastlines }:
   )
 }
 
+/** useDrawing makes the points of a chart, in steps; that of before is shown while more rows arrive. */
+function useDrawing(result: ResultData, version: number, s: Settings): Drawing | undefined {
+  const id = [s.chart, s.x, s.y, s.color].join()
+  const [done, set] = useState<{ result: ResultData; id: string; data: Drawing }>()
+  useEffect(() => inSteps(drawing(result, s), data => set({ result, id, data })), [result, version, id])
+  return done?.result === result && done.id === id ? done.data : undefined
+}
+
 type Api = typeof import('../ui/plotmarks.ts')
-type Drawn = ReturnType<typeof dataOf>
 
 function optionsOf(
   plot: Api,
   width: number,
+  result: ResultData,
   s: Settings,
-  data: Drawn,
-  name: (column: number) => string,
+  { points, measure }: Drawing,
   land: Data | undefined,
 ): PlotOptions {
-  const points = data.points
+  const of = (column: number) => result.columns[column]
+  const kind = (column: number) => of(column)?.kind ?? 'number'
+  const continuous = (column: number) => scale.includes(kind(column))
+  const label = (column: number) => {
+    const text = nameOf(result, column)
+    return kind(column) === 'time' && of(column)!.type !== 'DATE' ? `${text} (UTC)` : text
+  }
   const series = s.color >= 0
-  const color = series ? { stroke: 'color' } : { stroke: 'var(--accent)' }
-  const fill = series ? { fill: 'color' } : { fill: 'var(--accent)' }
+  const color = series
+    ? {
+        color: {
+          legend: true,
+          label: label(s.color),
+          tickFormat: tick,
+          ...(typeof points[0]!.color === 'string' && { type: 'categorical' as const }),
+        },
+      }
+    : {}
+  const fill = { fill: series ? 'color' : 'var(--accent)' }
+  /** The scale of a column. Texts that look like numbers or times stay texts. */
+  const axis = (column: number, ofText: 'band' | 'point' = 'band'): ScaleOptions => ({
+    label: label(column),
+    type: !continuous(column) ? ofText : kind(column) === 'time' ? 'utc' : 'linear',
+  })
+  const rows: ScaleOptions = { label: measure, type: 'linear' }
   const common: PlotOptions = {
     height: Math.max(280, Math.min(460, width * 0.5)),
     grid: true,
-    x: { label: name(s.x), ...axis(points[0]?.x) },
-    y: { label: s.y >= 0 ? name(s.y) : 'rows', ...axis(points[0]?.y) },
-    ...(series ? { color: { legend: true, label: name(s.color) } } : {}),
+    // Room for what tick writes: numbers, and times in two lines.
+    marginLeft: kind(s.y) === 'time' ? 84 : 60,
+    marginBottom: kind(s.x) === 'time' ? 46 : 34,
+    x: axis(s.x),
+    y: s.y < 0 ? rows : axis(s.y),
+  }
+  /** Names on the left have a margin that they fit in; the title stands above them. */
+  const names = (list: string[]) => {
+    const marginLeft = Math.round(Math.min(max(list.map(t => t.length)) * 6.5 + 20, 190, width * 0.4))
+    const shorten = (text: string) => shown(text, Math.floor((marginLeft - 20) / 6.5))
+    return { marginLeft, shorten, labelAnchor: 'top' as const }
+  }
+  /** Of texts below a chart, as many are written as have room. */
+  const thin = (domain: string[]): ScaleOptions => {
+    const every = Math.ceil((max(domain.map(t => tick(t).length)) * 6.5 + 12) / ((width - 80) / domain.length))
+    return { domain, ticks: domain.filter((_, i) => i % every === 0) }
   }
   switch (s.chart) {
-    case 'bar':
-      // Long names need a line each; few bars stand upright.
+    case 'bar': {
+      // Bars have a place each, as names can be equal: NULL and the text of it.
+      const { marginLeft, shorten, labelAnchor } = names(points.map(p => String(p.x)))
       return {
         ...common,
-        height: Math.max(160, points.length * 22 + 60),
-        marginLeft: Math.min(max(points.map(p => String(p.x).length)) * 7 + 24, 200, width * 0.4),
-        x: { label: s.y >= 0 ? `sum of ${name(s.y)}` : 'rows', ...axis(0) },
+        height: Math.max(160, points.length * 22 + 50),
+        marginLeft,
+        marginTop: 40,
+        marginBottom: 8,
+        x: { ...rows, axis: 'top' }, // many bars are longer than the window
         y: {
-          label: name(s.x),
+          label: label(s.x),
+          labelAnchor,
           type: 'band',
-          domain: points.map(p => p.x),
-          tickFormat: (t: unknown) => shown(String(t), 26),
+          domain: points.map((_, i) => i),
+          tickFormat: (i: number) => shorten(String(points[i]!.x)),
         },
-        marks: [plot.barX(points, { x: 'y', y: 'x', ...fill }), plot.ruleX([0])],
+        marks: [plot.barX(points, { x: 'y', y: (_: unknown, i: number) => i, ...fill }), plot.ruleX([0])],
       }
+    }
     case 'line':
       return {
         ...common,
-        x: { label: name(s.x), ...axis(points[0]?.x, 'point') },
-        marks: [plot.lineY(points, { x: 'x', y: 'y', ...color, strokeWidth: 1.6 })],
+        ...color,
+        x: { ...axis(s.x, 'point'), ...(continuous(s.x) ? {} : thin(texts(points.map(p => p.x)))) },
+        marks: [
+          plot.lineY(points, {
+            x: 'x',
+            y: 'y',
+            stroke: fill.fill,
+            strokeWidth: 1.6,
+            ...(points.length <= 100 && { marker: 'dot' as const }), // a line of one point is nothing without it
+          }),
+        ],
       }
     case 'scatter':
-      return { ...common, marks: [plot.dot(points, { x: 'x', y: 'y', ...fill, r: 2.6, fillOpacity: 0.7 })] }
+      return { ...common, ...color, marks: [plot.dot(points, { x: 'x', y: 'y', ...fill, r: 2.6, fillOpacity: 0.7 })] }
     case 'histogram':
       return {
         ...common,
-        y: { label: 'rows', ...axis(0) },
-        marks: [plot.rectY(points, plot.binX({ y: 'count' }, { x: 'x', ...fill })), plot.ruleY([0])],
+        marks: [
+          plot.rectY(points, { x1: 'x', x2: 'x2', y: 'y', insetRight: points.length < 20 ? 4 : 1, ...fill }),
+          plot.ruleY([0]),
+        ],
       }
     case 'heat': {
-      const reduce = { fillOpacity: series ? 'mean' : 'count' } as const
-      const channels = { x: 'x', y: 'y', fill: 'var(--accent)', ...(series ? { fillOpacity: 'color' } : {}) }
+      const [x, y] = [continuous(s.x), continuous(s.y)]
+      const mark = x ? (y ? plot.rect : plot.barX) : y ? plot.barY : plot.cell
+      const values = points.map(p => p.color as number)
+      const { marginLeft, shorten, labelAnchor } = names(y ? [] : points.map(p => String(p.y)))
       return {
         ...common,
         grid: false,
-        marginLeft: 70,
-        y: { label: name(s.y), ...axis(points[0]?.y) },
-        color: {},
-        opacity: { range: [0.06, 1] },
-        marks: [heat(plot, points, data.continuous, reduce, channels)],
+        ...(!y && { marginLeft }),
+        x: { ...common.x, ...(x ? {} : thin(texts(points.map(p => p.x)).sort())) },
+        y: { ...common.y, ...(y ? {} : { labelAnchor, tickFormat: shorten }) },
+        opacity: { domain: [series ? -max(values.map(v => -v)) : 0, max(values)], range: [0.08, 1] },
+        marks: [
+          mark(points, {
+            ...(x ? { x1: 'x', x2: 'x2' } : { x: 'x' }),
+            ...(y ? { y1: 'y', y2: 'y2' } : { y: 'y' }),
+            fill: 'var(--accent)',
+            fillOpacity: 'color',
+          }),
+        ],
       }
     }
-    case 'map': {
-      const coordinates = points.map(p => [p.x as number, p.y as number])
-      const xs = coordinates.map(c => c[0]!)
-      const wide = max(xs) + max(xs.map(x => -x)) > 120
+    case 'map':
       return {
         height: Math.min(560, width * 0.52),
-        ...(series ? { color: { legend: true, label: name(s.color) } } : {}),
-        projection: {
-          type: wide ? 'equal-earth' : 'mercator',
-          domain: wide ? { type: 'Sphere' } : { type: 'MultiPoint', coordinates },
-          inset: wide ? 2 : 30,
-        } as ProjectionOptions,
+        ...color,
+        projection: projection(
+          points.map(p => p.x as number),
+          points.map(p => p.y as number),
+        ),
         marks: [
           ...(land ? [plot.geo(land, { fill: 'var(--sunken)', stroke: 'var(--edge)', strokeWidth: 0.6 })] : []),
           plot.frame({ stroke: 'var(--line)' }),
           plot.dot(points, { x: 'x', y: 'y', ...fill, r: 3.2, fillOpacity: 0.8 }),
         ],
       }
-    }
   }
 }
 
-/** heat is the mark of a heat map: intervals along an axis that is continuous, values along one that is not. */
-function heat(
-  plot: Api,
-  points: Point[],
-  { x, y }: Drawn['continuous'],
-  reduce: { fillOpacity: 'mean' | 'count' },
-  channels: { x: string; y: string; fill: string; fillOpacity?: string },
-) {
-  if (x && y) return plot.rect(points, plot.bin(reduce, channels))
-  if (x) return plot.barX(points, plot.binX(reduce, channels))
-  if (y) return plot.barY(points, plot.binY(reduce, channels))
-  return plot.cell(points, plot.group(reduce, channels))
+/** projection shows the earth or, of points that are near to each other, a part of it, which has some size. */
+function projection(xs: number[], ys: number[]): ProjectionOptions {
+  const [west, east, south, north] = [-max(xs.map(x => -x)), max(xs), -max(ys.map(y => -y)), max(ys)]
+  // Mercator has no place for the poles.
+  if (east - west > 120 || Math.max(north, -south) > 75) {
+    return { type: 'equal-earth', domain: { type: 'Sphere' }, inset: 2 } as ProjectionOptions
+  }
+  const around = Math.max(east - west, north - south) < 1e-4 ? 5 : 0 // degrees
+  const coordinates = [
+    [Math.max(-180, west - around), south - around],
+    [Math.min(180, east + around), north + around],
+  ]
+  return { type: 'mercator', domain: { type: 'MultiPoint', coordinates }, inset: 30 } as ProjectionOptions
 }
 
-/** The scale of an axis, by its values: texts that look like numbers stay texts. */
-function axis(
-  value: unknown,
-  ofText: 'band' | 'point' = 'band',
-): ScaleOptions & { tickFormat?: (v: unknown) => string } {
-  if (value instanceof Date) return { type: 'utc' }
-  if (typeof value === 'number') return { type: 'linear', tickFormat: (v: unknown) => tick(v as number) }
-  return { type: ofText, tickFormat: (v: unknown) => shown(String(v), 24) }
-}
-
-const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 })
-const tick = (v: number): string => (Math.abs(v) >= 10_000 ? compact.format(v) : String(Number(v.toPrecision(10))))
+const texts = (values: Value[]): string[] => [...new Set(values as string[])]
 
 const max = (list: number[]): number => list.reduce((a, b) => (b > a ? b : a), -Infinity)
