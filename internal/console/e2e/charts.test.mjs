@@ -280,6 +280,15 @@ test('charts of the SQL page', async t => {
     await many.locator('svg.plot', { hasText: 'rows →' }).waitFor()
   })
 
+  await t.test('charts of calls have times of UTC, in 24 hours', async t => {
+    await fetch(`${spiced.url}/v1/tools/airport_km`, { method: 'POST', body: '{"from_iata":"CDG","to_iata":"MAD"}' })
+    const page = await openPage(t, browser, `${spiced.url}/ui/usage?of=calls`)
+    await page.locator('svg.plot').nth(1).waitFor()
+    assert.equal(await page.locator('svg.plot', { hasText: 'UTC' }).count(), 2)
+    const labels = await ticks(page, 'x')
+    assert.ok(labels.length >= 4 && labels.every(x => /^\d\d:\d\d:\d\d/.test(x)), labels.join())
+  })
+
   await t.test('charts of a million rows, none of which stops the page', async t => {
     const sql = `SELECT i AS id, 'text ' || i AS t, random() * 180 - 90 AS latitude, random() * 360 - 180 AS longitude,
   DATE '2000-01-01' + (i % 9000)::INT AS d, i % 5 AS v FROM range(1000000) x(i)`
