@@ -24,7 +24,8 @@ export function Plot({ label, options, deps }: Props) {
   const [fault, setFault] = useState('')
   useEffect(() => {
     let gone = false
-    if (!loaded)
+    if (!plot)
+      // not of loaded, which can have come since the component was drawn
       void import('./plotmarks.ts').then(p => {
         loaded = p
         if (!gone) setPlot(p)
