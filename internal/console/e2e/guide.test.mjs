@@ -94,7 +94,7 @@ test('the pictures of the guide', async t => {
     await page.locator('svg.plot').first().waitFor()
   })
   await picture('lineage', '/ui/functions/airport_km?tab=lineage', page =>
-    page.getByRole('link', { name: 'data airports' }).waitFor(),
+    page.getByRole('link', { name: 'dataset airports' }).waitFor(),
   )
   await picture('overview', '/ui/', async page => {
     await page.getByText('The last load found no problem.').waitFor()
