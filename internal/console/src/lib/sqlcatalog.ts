@@ -14,7 +14,7 @@ const most = 50_000 // columns and functions that are asked for
 const ownTables =
   `agents approvals cross_agent_calls dataset_columns dataset_constraints datasets dead_tools events functions
   generations learned_queries load_errors metrics model_usage models sandboxes search_indexes searches tool_calls
-  tool_embeddings tool_usage tools`.split(/\s+/)
+  tool_embeddings tool_usage tools view_lineage`.split(/\s+/)
 
 const described = ownTables
   .map(
